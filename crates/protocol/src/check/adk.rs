@@ -1,0 +1,193 @@
+//! The adk profile: K1 to K7.
+
+use super::{Profile, Rule, calls::State, stream::StreamChecker};
+use crate::{chunk::Chunk, ids::ToolCallId};
+
+/// Where a live stream stands in `tool-input-available`, `start-step`, `tool-approval-request`, `finish-step`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) enum LiveStep {
+    #[default]
+    Elsewhere,
+    Available(ToolCallId),
+    /// `start-step` has come, for this call.
+    Started(Option<ToolCallId>),
+    Asked,
+}
+
+impl StreamChecker {
+    /// K1 and K2: where steps may stand.
+    pub(super) fn live_order(&mut self, chunk: &Chunk) {
+        match self.options.profile {
+            Profile::AiSdk => {}
+            Profile::AdkSse => {
+                if matches!(chunk, Chunk::StartStep(_) | Chunk::FinishStep(_)) {
+                    self.tell(
+                        Rule::K1,
+                        format!("`{}` in the adk profile over SSE", chunk.kind()),
+                    );
+                }
+            }
+            Profile::AdkLive => {
+                let step = std::mem::take(&mut self.segment.live_step);
+                let (next, wrong) = next(step, chunk);
+                self.segment.live_step = next;
+                if let Some(wrong) = wrong {
+                    self.tell(Rule::K2, wrong);
+                }
+            }
+        }
+    }
+
+    /// K7: one call at a time.
+    pub(super) fn adk_announce(&mut self, id: &ToolCallId) {
+        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 {
+            self.tell(
+                Rule::K7,
+                format!("the call {id:?} is announced before the one before it has its outcome"),
+            );
+        }
+    }
+
+    /// K3 and K4, at a text.
+    pub(super) fn adk_text(&mut self) {
+        self.message.has_text = true;
+        self.segment.has_text = true;
+        if self.options.progressive_text {
+            return;
+        }
+        match self.options.profile {
+            Profile::AdkSse if self.segment.has_question && self.segment.continues => {
+                self.tell(
+                    Rule::K4,
+                    "text in an intermediate segment: hold it back until the last one",
+                );
+            }
+            Profile::AdkSse if self.segment.has_question => {
+                self.tell(
+                    Rule::K3,
+                    "text while an approval is open: hold it back until the last one is answered",
+                );
+            }
+            Profile::AdkLive if self.message.calls.asked > 0 => {
+                self.tell(
+                    Rule::K3,
+                    "text while an approval is open: hold it back until the last one is answered",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// K3 and K4, at an approval request.
+    pub(super) fn adk_question(&mut self) {
+        self.segment.has_question = true;
+        if self.options.profile == Profile::AiSdk {
+            return;
+        }
+        let is_intermediate = self.options.profile == Profile::AdkSse && self.segment.continues;
+        if is_intermediate && self.segment.has_outcome {
+            self.tell(
+                Rule::K4,
+                "an outcome in a segment that asks for another approval: hold it back until the last one",
+            );
+        }
+        if self.options.progressive_text || !self.message.has_text {
+            return;
+        }
+        if is_intermediate && self.segment.has_text {
+            self.tell(
+                Rule::K4,
+                "text in a segment that asks for another approval: hold it back until the last one",
+            );
+        } else {
+            self.tell(
+                Rule::K3,
+                "text before an approval request: the seeds' auto-send then never sends the answer",
+            );
+        }
+    }
+
+    /// K4, at an outcome behind the request.
+    pub(super) fn adk_outcome(&mut self) {
+        self.segment.has_outcome = true;
+        if self.options.profile == Profile::AdkSse && self.segment.continues && self.segment.has_question {
+            self.tell(
+                Rule::K4,
+                "an outcome in a segment that asks for another approval: hold it back until the last one",
+            );
+        }
+    }
+
+    /// K5: at `[DONE]`.
+    pub(super) fn adk_done(&mut self) {
+        if self.options.profile == Profile::AiSdk {
+            return;
+        }
+        if !self.segment.is_open && self.segment.has_done {
+            self.tell(Rule::K5, "`[DONE]` once more");
+        } else if self.options.profile == Profile::AdkLive
+            && self.message.calls.asked > 0
+            && !self.segment.has_error
+        {
+            self.tell(
+                Rule::K5,
+                "`[DONE]` while an approval is open: on live it ends the turn, once",
+            );
+        }
+    }
+
+    /// K5 and K6: at the end of a segment.
+    pub(super) fn adk_close(&mut self) {
+        if !self.segment.has_done {
+            self.tell(Rule::K5, "the segment has no `[DONE]`");
+        }
+        let segment = self.segment.number;
+        let waits = |state: State, asked_in: Option<u32>| state == State::Asked && asked_in < Some(segment);
+        if self.options.profile == Profile::AdkSse
+            && self.segment.continues
+            && !self.segment.has_question
+            && !self.segment.has_error
+            && self
+                .message
+                .calls
+                .iter()
+                .any(|(_, call)| waits(call.state, call.asked_in))
+        {
+            self.tell(Rule::K6, "the response to an approval ends without the call's outcome: it must stay open until the result comes");
+        }
+    }
+}
+
+fn next(step: LiveStep, chunk: &Chunk) -> (LiveStep, Option<&'static str>) {
+    match (step, chunk) {
+        (LiveStep::Available(id), Chunk::StartStep(_)) => (LiveStep::Started(Some(id)), None),
+        (_, Chunk::StartStep(_)) => (
+            LiveStep::Started(None),
+            Some("`start-step` that does not follow a call's `tool-input-available`"),
+        ),
+        (LiveStep::Started(Some(id)), Chunk::ToolApprovalRequest(c)) if id != c.tool_call_id => (
+            LiveStep::Asked,
+            Some("an approval request for another call than the one announced just before"),
+        ),
+        (LiveStep::Started(_), Chunk::ToolApprovalRequest(_)) => (LiveStep::Asked, None),
+        (_, Chunk::ToolApprovalRequest(_)) => (
+            LiveStep::Elsewhere,
+            Some("an approval request without `start-step` before it"),
+        ),
+        (LiveStep::Asked, Chunk::FinishStep(_)) => (LiveStep::Elsewhere, None),
+        (_, Chunk::FinishStep(_)) => (
+            LiveStep::Elsewhere,
+            Some("`finish-step` that does not follow an approval request"),
+        ),
+        (LiveStep::Started(_), _) => (
+            LiveStep::Elsewhere,
+            Some("something else than the approval request after `start-step`"),
+        ),
+        (LiveStep::Asked, _) => (
+            LiveStep::Elsewhere,
+            Some("something else than `finish-step` after an approval request"),
+        ),
+        (_, Chunk::ToolInputAvailable(c)) => (LiveStep::Available(c.tool_call_id.clone()), None),
+        _ => (LiveStep::Elsewhere, None),
+    }
+}

@@ -1,0 +1,116 @@
+//! The SDK's own auto-send, asked at the end of a segment: A1 to A6.
+
+use super::{Rule, calls::State, stream::StreamChecker};
+
+/// The calls of one step, counted as the SDK's predicates look at them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Step {
+    pub(super) number: u32,
+    /// Calls that are the client's business, and how many of them have an output or an error.
+    pub(super) calls: usize,
+    complete: usize,
+    denied: usize,
+    asked: usize,
+}
+
+impl Step {
+    pub(super) fn announced(&mut self, provider_executed: bool) {
+        self.calls += usize::from(!provider_executed);
+    }
+
+    pub(super) fn asked(&mut self) {
+        self.asked += 1;
+    }
+
+    pub(super) fn announced_again(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+    }
+
+    pub(super) fn is_the_providers(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+    }
+
+    pub(super) fn settled(&mut self, provider_executed: bool, denied: bool, was_asked: bool) {
+        self.asked = self.asked.saturating_sub(usize::from(was_asked));
+        self.denied += usize::from(denied);
+        self.complete += usize::from(!denied && !provider_executed);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.calls > 0 && self.complete == self.calls
+    }
+}
+
+impl StreamChecker {
+    pub(super) fn start_step(&mut self) {
+        self.segment.has_step = true;
+        let number = self.message.step.number + 1;
+        let old = std::mem::replace(
+            &mut self.message.step,
+            Step {
+                number,
+                ..Step::default()
+            },
+        );
+        self.message.written_step.get_or_insert(old);
+    }
+
+    /// `reset-step` takes the parts of the step away, its calls among them.
+    pub(super) fn reset_step(&mut self) {
+        self.segment.blocks.clear();
+        let number = self.message.step.number;
+        self.message.calls.forget_step(number);
+        self.message.step = Step {
+            number,
+            ..Step::default()
+        };
+    }
+
+    pub(super) fn auto_send(&mut self) {
+        if self.segment.has_error {
+            return;
+        }
+        let (step, is_unwritten) = match &self.message.written_step {
+            Some(step) => (step, true),
+            None => (&self.message.step, false),
+        };
+        let place = (step.number, step.calls);
+        let writing = self
+            .segment
+            .blocks
+            .iter()
+            .any(|block| block.is_text && block.place == place);
+        if step.is_complete() && !writing {
+            let why = "its last step has tool calls and all are settled, so the SDK's `lastAssistantMessageIsCompleteWithToolCalls` sends again, for ever";
+            match (self.segment.has_abort, is_unwritten) {
+                (true, _) => self.tell(Rule::A6, format!("the aborted segment is asked too: {why}")),
+                (false, true) => self.tell(Rule::A2, format!("the empty step at the end is not written (give `finish` metadata, or the step a part): {why}")),
+                (false, false) => self.tell(Rule::A1, format!("{why}: end with a step of its own")),
+            }
+        } else if step.denied > 0 && step.asked > 0 {
+            self.tell(Rule::A5, "a denied call beside one that awaits approval: clients before 6.0.270 and 7.0.83 never send the answer");
+        }
+        if self.segment.continues {
+            self.unanswered();
+        }
+    }
+
+    /// A4: calls whose approval was asked in an earlier segment, and answered since, with nothing to show for it.
+    fn unanswered(&mut self) {
+        let segment = self.segment.number;
+        let request = &self.request;
+        let mut left: Vec<_> = self
+            .message
+            .calls
+            .iter()
+            .filter(|(id, call)| {
+                call.state == State::Asked && call.asked_in < Some(segment) && request.has_answered(id)
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        left.sort();
+        if let Some(id) = left.first() {
+            self.tell(Rule::A4, format!("the answered call {id:?} has no outcome: the SDK's `lastAssistantMessageIsCompleteWithApprovalResponses` sends again, for ever"));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The calls of a chat: those of the current message in full, the older ones as hashes, and never more than a set number of either.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use crate::ids::ToolCallId;
+
+/// How many settled calls of the current message are kept in full.
+const SETTLED: usize = 4096;
+/// How many ids of earlier calls, messages and the like are kept as hashes. What is older is forgotten.
+const REMEMBERED: usize = 65_536;
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its input is being written, or is there.
+    Announced { available: bool },
+    /// A person was asked.
+    Asked,
+    /// It has its outcome.
+    Settled,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) name: Box<str>,
+    pub(super) dynamic: bool,
+    pub(super) provider_executed: bool,
+    pub(super) step: u32,
+    pub(super) state: State,
+    /// The segment in which its input was begun.
+    pub(super) begun_in: Option<u32>,
+    /// The segment in which a person was asked.
+    pub(super) asked_in: Option<u32>,
+    /// The segment in which it was announced once more after that.
+    pub(super) again_in: Option<u32>,
+    pub(super) preliminary: bool,
+}
+
+/// The calls of one message.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: HashMap<ToolCallId, Call>,
+    settled: VecDeque<ToolCallId>,
+    open: usize,
+    /// Open calls that await an approval.
+    pub(super) asked: usize,
+}
+
+impl Calls {
+    pub(super) fn get(&self, id: &ToolCallId) -> Option<&Call> {
+        self.calls.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &ToolCallId) -> Option<&mut Call> {
+        self.calls.get_mut(id)
+    }
+
+    pub(super) fn insert(&mut self, id: ToolCallId, call: Call) {
+        self.open += 1;
+        self.calls.insert(id, call);
+    }
+
+    pub(super) fn ask(&mut self, id: &ToolCallId, segment: u32) {
+        if let Some(call) = self
+            .calls
+            .get_mut(id)
+            .filter(|call| matches!(call.state, State::Announced { .. }))
+        {
+            call.state = State::Asked;
+            call.asked_in = Some(segment);
+            self.asked += 1;
+        }
+    }
+
+    /// Settles an open call; gives back the id of a call that is forgotten for it.
+    pub(super) fn settle(&mut self, id: &ToolCallId) -> Option<ToolCallId> {
+        let call = self
+            .calls
+            .get_mut(id)
+            .filter(|call| call.state != State::Settled)?;
+        self.asked -= usize::from(call.state == State::Asked);
+        call.state = State::Settled;
+        self.open -= 1;
+        self.settled.push_back(id.clone());
+        if self.settled.len() <= SETTLED {
+            return None;
+        }
+        let oldest = self.settled.pop_front()?;
+        self.calls.remove(&oldest);
+        Some(oldest)
+    }
+
+    /// A call whose question was answered by announcing it once more.
+    pub(super) fn announce_again(&mut self, id: &ToolCallId, segment: u32) {
+        if let Some(call) = self.calls.get_mut(id).filter(|call| call.state == State::Asked) {
+            call.state = State::Announced { available: true };
+            call.again_in = Some(segment);
+            self.asked -= 1;
+        }
+    }
+
+    /// Drops the calls of a step that is taken back.
+    pub(super) fn forget_step(&mut self, step: u32) {
+        self.calls.retain(|_, call| call.step != step);
+        self.settled.retain(|id| self.calls.contains_key(id));
+        self.open = self
+            .calls
+            .values()
+            .filter(|call| call.state != State::Settled)
+            .count();
+        self.asked = self
+            .calls
+            .values()
+            .filter(|call| call.state == State::Asked)
+            .count();
+    }
+
+    /// How many have no outcome.
+    pub(super) fn open(&self) -> usize {
+        self.open
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ToolCallId, &Call)> {
+        self.calls.iter()
+    }
+}
+
+/// A set that forgets its oldest members: ids as hashes.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    hashes: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl Remembered {
+    pub(super) fn insert(&mut self, id: &str) {
+        let hash = hash(id);
+        if self.hashes.insert(hash) {
+            self.order.push_back(hash);
+            if self.order.len() > REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.hashes.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.hashes.contains(&hash(id))
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,480 @@
+//! Chunk by chunk: segments, identity, blocks. Tools are in `tools.rs`, the ends of segments in `auto_send.rs` and `adk.rs`.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Audience, Options, Profile, Rule, Violation,
+    adk::LiveStep,
+    auto_send::Step,
+    calls::{Calls, Remembered, State},
+    schema,
+    transcript::Request,
+};
+use crate::{
+    chunk::{Chunk, Start},
+    ids::{MessageId, PartId, ToolCallId},
+    sse::DONE,
+};
+
+/// Checks the chunks of one chat, in the order in which a client gets them.
+#[derive(Debug)]
+pub struct StreamChecker {
+    pub(super) options: Options,
+    pub(super) audience: Audience,
+    violations: Vec<Violation>,
+    /// The line of the chunk that is being looked at, or was last.
+    pub(super) line: u64,
+    pub(super) message: Message,
+    pub(super) segment: Segment,
+    /// Calls of earlier messages.
+    pub(super) older_calls: Remembered,
+    /// Calls without an outcome of the message before this one.
+    pub(super) left_open: HashSet<ToolCallId>,
+    older_messages: Remembered,
+    /// What the next segment answers, where a transcript tells.
+    pub(super) request: Request,
+    /// Message ids that the last history answer had.
+    pub(super) history: HashSet<MessageId>,
+}
+
+/// The assistant message that is being built.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    pub(super) id: Option<MessageId>,
+    pub(super) calls: Calls,
+    pub(super) approvals: Remembered,
+    pub(super) has_text: bool,
+    pub(super) step: Step,
+    /// The last step that the client has written, while a newer one is not written yet.
+    pub(super) written_step: Option<Step>,
+    /// What the message had before a resume or regenerate emptied it, and whether it was settled.
+    pub(super) before: HashMap<ToolCallId, bool>,
+}
+
+/// The response that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    pub(super) number: u32,
+    pub(super) is_open: bool,
+    pub(super) continues: bool,
+    has_end: bool,
+    pub(super) has_abort: bool,
+    pub(super) has_error: bool,
+    pub(super) has_done: bool,
+    pub(super) has_text: bool,
+    pub(super) has_outcome: bool,
+    pub(super) has_question: bool,
+    pub(super) has_step: bool,
+    told_no_step: bool,
+    told_after_error: bool,
+    pub(super) live_step: LiveStep,
+    pub(super) blocks: Vec<Block>,
+}
+
+#[derive(Debug)]
+pub(super) struct Block {
+    id: PartId,
+    pub(super) is_text: bool,
+    /// It was told that it should be closed by now.
+    is_late: bool,
+    /// The step, and how many calls it had, when the block was started.
+    pub(super) place: (u32, usize),
+}
+
+impl StreamChecker {
+    /// A checker for chunks that come over HTTP or `/live`.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            audience: Audience::Any,
+            violations: Vec::new(),
+            line: 0,
+            message: Message::default(),
+            segment: Segment::default(),
+            older_calls: Remembered::default(),
+            left_open: HashSet::new(),
+            older_messages: Remembered::default(),
+            request: Request::Unknown,
+            history: HashSet::new(),
+        }
+    }
+
+    /// Takes one payload: the JSON of a chunk, or `[DONE]`.
+    pub fn payload(&mut self, line: u64, payload: &[u8]) {
+        if payload == DONE.as_bytes() {
+            return self.done(line);
+        }
+        let violations = &mut self.violations;
+        let tell = |rule, text| violations.push(Violation { line, rule, text });
+        if let Some(chunk) = schema::read(payload, self.audience, tell) {
+            self.chunk(line, &chunk);
+        }
+    }
+
+    /// Takes one chunk that is known to be well-formed.
+    pub fn chunk(&mut self, line: u64, chunk: &Chunk) {
+        match chunk {
+            Chunk::Start(start) if !self.segment.is_open || self.segment.has_end => {
+                if self.segment.is_open {
+                    self.close();
+                }
+                self.line = line;
+                self.open(Some(start));
+                self.wrote_if(start.message_id.is_some() || start.message_metadata.is_some());
+                return;
+            }
+            _ => self.line = line,
+        }
+        if !self.segment.is_open {
+            self.tell(
+                Rule::M1,
+                format!(
+                    "`{}` before `start`: a client can't tell which message it belongs to",
+                    chunk.kind()
+                ),
+            );
+            self.open(None);
+        }
+        self.after_error(chunk);
+        self.live_order(chunk);
+        self.body(chunk);
+    }
+
+    /// `[DONE]`.
+    pub fn done(&mut self, line: u64) {
+        self.line = line;
+        self.adk_done();
+        self.segment.has_done = true;
+        if self.segment.is_open {
+            self.close();
+        }
+    }
+
+    /// The response is over: the connection ended, or the next request came.
+    pub fn end(&mut self) {
+        if self.segment.is_open {
+            self.close();
+        }
+    }
+
+    /// The response broke off, and the client knows it: there is no end to look at.
+    pub(super) fn abandon(&mut self) {
+        self.segment.is_open = false;
+        self.request = Request::Unknown;
+    }
+
+    /// What was found since this was last asked.
+    pub fn take_violations(&mut self) -> Vec<Violation> {
+        std::mem::take(&mut self.violations)
+    }
+
+    pub(super) fn tell(&mut self, rule: Rule, text: impl Into<String>) {
+        self.violations.push(Violation {
+            line: self.line,
+            rule,
+            text: text.into(),
+        });
+    }
+
+    fn open(&mut self, start: Option<&Start>) {
+        let id = start.and_then(|start| start.message_id.clone());
+        if start.is_some() && id.is_none() {
+            self.tell(
+                Rule::M1,
+                "`start` without `messageId`: the client makes up an id that nobody else knows",
+            );
+        }
+        self.segment = Segment {
+            number: self.segment.number + 1,
+            is_open: true,
+            ..Segment::default()
+        };
+        let goes_on = self.message.id.is_some() && (id.is_none() || id == self.message.id);
+        if let Some(id) = &id {
+            self.identity(id, goes_on);
+        }
+        if goes_on && self.request.starts_empty() {
+            let calls = std::mem::take(&mut self.message.calls);
+            self.message.before = calls
+                .iter()
+                .map(|(id, call)| (id.clone(), call.state == State::Settled))
+                .collect();
+            self.message = Message {
+                id,
+                before: std::mem::take(&mut self.message.before),
+                ..Message::default()
+            };
+        } else if goes_on {
+            self.segment.continues = true;
+            // What the client has not written is not in the message that it goes on with.
+            if let Some(step) = self.message.written_step.take() {
+                self.message.step = step;
+            }
+        } else {
+            self.left_open.clear();
+            for (id, call) in self.message.calls.iter() {
+                self.older_calls.insert(id.as_str());
+                if call.state != State::Settled {
+                    self.left_open.insert(id.clone());
+                }
+            }
+            let before = match self.request {
+                Request::Regenerate { .. } => self
+                    .message
+                    .calls
+                    .iter()
+                    .map(|(id, call)| (id.clone(), call.state == State::Settled))
+                    .collect(),
+                _ => HashMap::new(),
+            };
+            if let Some(old) = &self.message.id {
+                self.older_messages.insert(old.as_str());
+            }
+            self.message = Message {
+                id,
+                before,
+                ..Message::default()
+            };
+        }
+    }
+
+    /// M2, M3 and R4: what the id of a `start` must or must not be.
+    fn identity(&mut self, id: &MessageId, goes_on: bool) {
+        let request = std::mem::take(&mut self.request);
+        match &request {
+            Request::Submit {
+                continues: Some(last),
+                ..
+            } if last != id => {
+                self.tell(
+                    Rule::M3,
+                    format!(
+                        "continues the message {last:?} under the id {id:?}: the client shows two messages"
+                    ),
+                );
+            }
+            Request::Submit {
+                continues: None,
+                history,
+                ..
+            }
+            | Request::Regenerate { history }
+                if history.contains(id) =>
+            {
+                self.tell(
+                    Rule::M2,
+                    format!("the id {id:?} is in the history already: the client overwrites that message"),
+                );
+            }
+            Request::Resume if self.history.contains(id) => {
+                self.tell(Rule::R4, format!("the message {id:?} is replayed, and was in the history too: older clients show it twice"));
+            }
+            Request::Unknown if !goes_on && self.older_messages.contains(id.as_str()) => {
+                self.tell(
+                    Rule::M2,
+                    format!("the id {id:?} is that of an earlier message: the client overwrites it"),
+                );
+            }
+            _ => {}
+        }
+        self.request = request;
+    }
+
+    fn close(&mut self) {
+        self.segment.is_open = false;
+        if !self.segment.has_end {
+            self.tell(
+                Rule::F5,
+                "the segment ends without `finish`, `error` or `abort`: a client takes that for success",
+            );
+        }
+        match self.options.profile {
+            Profile::AiSdk => self.auto_send(),
+            Profile::AdkSse | Profile::AdkLive => self.adk_close(),
+        }
+        if self.request.starts_empty() {
+            let missing: Vec<_> = self
+                .message
+                .before
+                .keys()
+                .filter(|id| self.message.calls.get(id).is_none())
+                .cloned()
+                .collect();
+            if self.request == Request::Resume && !missing.is_empty() {
+                self.tell(
+                    Rule::R3,
+                    format!(
+                        "the replay leaves out the call {:?} that the message had",
+                        missing[0]
+                    ),
+                );
+            }
+        }
+        self.message.before.clear();
+        self.request = Request::Unknown;
+    }
+
+    /// Remembers that the client has written what it has.
+    pub(super) fn wrote_if(&mut self, wrote: bool) {
+        if wrote {
+            self.message.written_step = None;
+        }
+    }
+
+    fn after_error(&mut self, chunk: &Chunk) {
+        let may_follow = matches!(
+            chunk,
+            Chunk::TextEnd(_)
+                | Chunk::ReasoningEnd(_)
+                | Chunk::FinishStep(_)
+                | Chunk::Finish(_)
+                | Chunk::Abort(_)
+        );
+        if self.segment.has_error && !may_follow && !self.segment.told_after_error {
+            self.segment.told_after_error = true;
+            self.tell(
+                Rule::A7,
+                format!("`{}` after `error`: the client has stopped reading", chunk.kind()),
+            );
+        }
+    }
+
+    /// A3, once a segment.
+    pub(super) fn new_content(&mut self, chunk: &'static str) {
+        let segment = &mut self.segment;
+        if self.options.profile == Profile::AiSdk
+            && segment.continues
+            && !segment.has_step
+            && !segment.told_no_step
+        {
+            segment.told_no_step = true;
+            self.tell(
+                Rule::A3,
+                format!(
+                    "`{chunk}` in a continuation before `start-step`: it counts to the step that was answered"
+                ),
+            );
+        }
+    }
+
+    fn body(&mut self, chunk: &Chunk) {
+        let mut wrote = true;
+        match chunk {
+            Chunk::TextDelta(c) => self.delta(true, &c.id, "text-delta"),
+            Chunk::ReasoningDelta(c) => self.delta(false, &c.id, "reasoning-delta"),
+            Chunk::TextStart(c) => {
+                self.start_block(true, &c.id, "text-start");
+                self.adk_text();
+            }
+            Chunk::ReasoningStart(c) => self.start_block(false, &c.id, "reasoning-start"),
+            Chunk::TextEnd(c) => self.end_block(true, &c.id, "text-end"),
+            Chunk::ReasoningEnd(c) => self.end_block(false, &c.id, "reasoning-end"),
+
+            Chunk::Start(_) => self.tell(Rule::M1, "a second `start` before the segment has ended"),
+            Chunk::Finish(c) => {
+                self.segment.has_end = true;
+                if !self.segment.has_error && !self.segment.has_abort {
+                    self.still_open(Rule::B1, "finish");
+                }
+                wrote = c
+                    .message_metadata
+                    .as_ref()
+                    .is_some_and(|metadata| !metadata.value().is_null());
+            }
+            Chunk::Abort(_) => {
+                (self.segment.has_end, self.segment.has_abort, wrote) = (true, true, false);
+                self.segment.blocks.clear();
+            }
+            Chunk::Error(_) => (self.segment.has_end, self.segment.has_error, wrote) = (true, true, false),
+            Chunk::StartStep(_) => {
+                self.start_step();
+                wrote = false;
+            }
+            Chunk::FinishStep(_) => {
+                if !self.segment.has_error {
+                    self.still_open(Rule::B2, "finish-step");
+                }
+                wrote = false;
+            }
+            Chunk::ResetStep(_) => self.reset_step(),
+            Chunk::SetMetadata(c) => wrote = !c.message_metadata.value().is_null(),
+
+            Chunk::ToolInputStart(_)
+            | Chunk::ToolInputDelta(_)
+            | Chunk::ToolInputAvailable(_)
+            | Chunk::ToolInputError(_)
+            | Chunk::ToolApprovalRequest(_)
+            | Chunk::ToolApprovalResponse(_)
+            | Chunk::ToolOutputAvailable(_)
+            | Chunk::ToolOutputError(_)
+            | Chunk::ToolOutputDenied(_) => self.tool(chunk),
+
+            Chunk::Data(data) if data.transient == Some(true) => wrote = false,
+            Chunk::SourceUrl(_)
+            | Chunk::SourceDocument(_)
+            | Chunk::File(_)
+            | Chunk::ReasoningFile(_)
+            | Chunk::Custom(_)
+            | Chunk::SteeringMessage(_)
+            | Chunk::Data(_) => self.new_content(chunk.kind()),
+        }
+        self.wrote_if(wrote);
+    }
+
+    fn block(&self, is_text: bool, id: &PartId) -> Option<usize> {
+        self.segment
+            .blocks
+            .iter()
+            .position(|block| block.is_text == is_text && block.id == *id)
+    }
+
+    fn delta(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
+        if self.block(is_text, id).is_none() {
+            self.tell(
+                Rule::B1,
+                format!("`{chunk}` for the block {id:?}, which is not open: the client throws"),
+            );
+        }
+    }
+
+    fn start_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
+        self.new_content(chunk);
+        if let Some(at) = self.block(is_text, id) {
+            self.tell(
+                Rule::B3,
+                format!("`{chunk}` for the block {id:?}, which is open: the first one is never ended"),
+            );
+            self.segment.blocks.swap_remove(at);
+        }
+        let place = (self.message.step.number, self.message.step.calls);
+        self.segment.blocks.push(Block {
+            id: id.clone(),
+            is_text,
+            is_late: false,
+            place,
+        });
+    }
+
+    fn end_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
+        match self.block(is_text, id) {
+            Some(at) => drop(self.segment.blocks.swap_remove(at)),
+            None => self.tell(
+                Rule::B1,
+                format!("`{chunk}` for the block {id:?}, which is not open: the client throws"),
+            ),
+        }
+    }
+
+    fn still_open(&mut self, rule: Rule, chunk: &'static str) {
+        let mut blocks = std::mem::take(&mut self.segment.blocks);
+        for block in blocks.iter_mut().filter(|block| !block.is_late) {
+            block.is_late = true;
+            let kind = if block.is_text { "text" } else { "reasoning" };
+            self.tell(
+                rule,
+                format!("the {kind} block {:?} is still open at `{chunk}`", block.id),
+            );
+        }
+        self.segment.blocks = blocks;
+    }
+}

@@ -1,0 +1,324 @@
+//! Tool chunks: T1 to T9, and the identity rules that only a call can show.
+
+use super::{
+    Rule,
+    calls::{Call, State},
+    stream::StreamChecker,
+    transcript::Request,
+};
+use crate::{chunk::Chunk, ids::ToolCallId};
+
+/// How a chunk announces a call.
+#[derive(Clone, Copy, PartialEq)]
+enum As {
+    Begun,
+    Available,
+    Unusable,
+}
+
+/// An outcome, or the preview of one.
+#[derive(Clone, Copy, PartialEq)]
+enum Outcome {
+    Complete,
+    Preliminary,
+    Denied,
+}
+
+impl StreamChecker {
+    pub(super) fn tool(&mut self, chunk: &Chunk) {
+        let kind = chunk.kind();
+        match chunk {
+            Chunk::ToolInputStart(c) => {
+                self.announce(
+                    As::Begun,
+                    &c.tool_call_id,
+                    &c.tool_name,
+                    c.dynamic,
+                    c.provider_executed,
+                    kind,
+                );
+            }
+            Chunk::ToolInputAvailable(c) => {
+                self.announce(
+                    As::Available,
+                    &c.tool_call_id,
+                    &c.tool_name,
+                    c.dynamic,
+                    c.provider_executed,
+                    kind,
+                );
+            }
+            Chunk::ToolInputError(c) => {
+                self.announce(
+                    As::Unusable,
+                    &c.tool_call_id,
+                    &c.tool_name,
+                    c.dynamic,
+                    c.provider_executed,
+                    kind,
+                );
+            }
+            Chunk::ToolInputDelta(c) => {
+                let segment = self.segment.number;
+                let begun = self
+                    .message
+                    .calls
+                    .get(&c.tool_call_id)
+                    .is_some_and(|call| call.begun_in == Some(segment));
+                if !begun {
+                    self.tell(
+                        Rule::T1,
+                        format!(
+                            "`{kind}` for the call {:?} without its `tool-input-start` in this response",
+                            c.tool_call_id
+                        ),
+                    );
+                }
+            }
+            Chunk::ToolApprovalRequest(c) => {
+                if self.message.approvals.contains(c.approval_id.as_str()) {
+                    self.tell(
+                        Rule::T6,
+                        format!(
+                            "the approval id {:?} was used before in this message",
+                            c.approval_id
+                        ),
+                    );
+                }
+                self.message.approvals.insert(c.approval_id.as_str());
+                if self.find(&c.tool_call_id, kind) {
+                    self.question(&c.tool_call_id);
+                }
+                self.adk_question();
+            }
+            Chunk::ToolApprovalResponse(c) if !self.message.approvals.contains(c.approval_id.as_str()) => {
+                self.tell(Rule::T2, format!("an answer to the approval {:?}, which this message never asked for: the client throws", c.approval_id));
+            }
+            Chunk::ToolOutputAvailable(c) => {
+                let outcome = if c.preliminary == Some(true) {
+                    Outcome::Preliminary
+                } else {
+                    Outcome::Complete
+                };
+                self.outcome(outcome, &c.tool_call_id, c.provider_executed, kind);
+            }
+            Chunk::ToolOutputError(c) => {
+                self.outcome(Outcome::Complete, &c.tool_call_id, c.provider_executed, kind)
+            }
+            Chunk::ToolOutputDenied(c) => self.outcome(Outcome::Denied, &c.tool_call_id, None, kind),
+            _ => {}
+        }
+    }
+
+    fn announce(
+        &mut self,
+        how: As,
+        id: &ToolCallId,
+        name: &str,
+        dynamic: Option<bool>,
+        provider_executed: Option<bool>,
+        kind: &'static str,
+    ) {
+        let dynamic = dynamic == Some(true);
+        let segment = self.segment.number;
+        let step = self.message.step.number;
+        let is_replay = self.request == Request::Resume && self.message.before.get(id) == Some(&true);
+        if is_replay && how == As::Available && provider_executed != Some(true) {
+            self.tell(Rule::T8, format!("the settled call {id:?} is replayed as available: `onToolCall` fires again; replay start, delta, outcome"));
+        }
+        let Some(call) = self.message.calls.get_mut(id) else {
+            return self.announce_new(how, id, name, dynamic, provider_executed == Some(true), kind);
+        };
+        if &*call.name != name {
+            let text = format!(
+                "the call {id:?} was one of {:?} and is now one of {name:?}",
+                call.name
+            );
+            return self.tell(Rule::T4, text);
+        }
+        match (call.state, how) {
+            (State::Asked, As::Available)
+                if call.asked_in < Some(segment) && call.again_in.is_none() && call.step == step =>
+            {
+                self.message.calls.announce_again(id, segment);
+                self.message.step.announced_again();
+                return;
+            }
+            (State::Settled | State::Asked, _) => {
+                self.tell(Rule::T5, format!("`{kind}` for the call {id:?} after its approval request or outcome: its state falls back"));
+                return;
+            }
+            (State::Announced { .. }, As::Begun) | (State::Announced { available: true }, As::Available) => {
+                self.tell(
+                    Rule::T4,
+                    format!("`{kind}` for the call {id:?} once more: an id is one call"),
+                );
+                return;
+            }
+            (State::Announced { .. }, As::Available | As::Unusable) => {}
+        }
+        call.state = State::Announced { available: true };
+        // A call that can't run keeps the kind of part that it has.
+        let other_kind = how == As::Available && call.dynamic != dynamic;
+        let other_step = call.step != step;
+        if other_kind || other_step {
+            let what = if other_kind {
+                "another `dynamic` flag"
+            } else {
+                "another step"
+            };
+            self.tell(Rule::T3, format!("`{kind}` for the call {id:?} with {what} than its `tool-input-start`: the client shows it twice"));
+        }
+        if how == As::Unusable {
+            self.settle(id, Outcome::Complete);
+        }
+    }
+
+    fn announce_new(
+        &mut self,
+        how: As,
+        id: &ToolCallId,
+        name: &str,
+        dynamic: bool,
+        provider_executed: bool,
+        kind: &'static str,
+    ) {
+        if self.older_calls.contains(id.as_str()) && !self.message.before.contains_key(id) {
+            self.tell(
+                Rule::T4,
+                format!("the call id {id:?} was used before in this chat: mint your own"),
+            );
+        }
+        self.new_content(kind);
+        self.adk_announce(id);
+        let call = Call {
+            name: name.into(),
+            dynamic,
+            provider_executed,
+            step: self.message.step.number,
+            state: State::Announced {
+                available: how != As::Begun,
+            },
+            begun_in: (how == As::Begun).then_some(self.segment.number),
+            asked_in: None,
+            again_in: None,
+            preliminary: false,
+        };
+        self.message.step.announced(provider_executed);
+        self.message.calls.insert(id.clone(), call);
+        if how == As::Unusable {
+            self.settle(id, Outcome::Complete);
+        }
+    }
+
+    fn question(&mut self, id: &ToolCallId) {
+        let Some(call) = self.message.calls.get(id) else {
+            return;
+        };
+        match call.state {
+            State::Settled => self.tell(
+                Rule::T5,
+                format!("an approval request for the call {id:?} after its outcome: its state falls back"),
+            ),
+            State::Asked => {}
+            State::Announced { .. } => {
+                let here = call.step == self.message.step.number;
+                self.message.calls.ask(id, self.segment.number);
+                if here {
+                    self.message.step.asked();
+                }
+            }
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        outcome: Outcome,
+        id: &ToolCallId,
+        provider_executed: Option<bool>,
+        kind: &'static str,
+    ) {
+        if !self.find(id, kind) {
+            return;
+        }
+        let step = self.message.step.number;
+        let Some(call) = self.message.calls.get_mut(id) else {
+            return;
+        };
+        if call.state == State::Settled {
+            return self.tell(
+                Rule::T9,
+                format!("`{kind}` for the call {id:?}, which has its outcome"),
+            );
+        }
+        if provider_executed == Some(true) && !call.provider_executed {
+            call.provider_executed = true;
+            if call.step == step {
+                self.message.step.is_the_providers();
+            }
+        }
+        match outcome {
+            Outcome::Preliminary => call.preliminary = true,
+            Outcome::Denied if call.asked_in.is_none() => {
+                self.tell(Rule::T7, format!("the call {id:?} is denied, and nobody was asked: send an approval request first, or an error"));
+            }
+            Outcome::Denied if call.preliminary => {
+                self.tell(Rule::T7, format!("the call {id:?} is denied after a preliminary output, which stays on the screen: send an error"));
+            }
+            Outcome::Complete | Outcome::Denied => {}
+        }
+        if outcome != Outcome::Preliminary {
+            self.settle(id, outcome);
+            self.adk_outcome();
+        }
+    }
+
+    fn settle(&mut self, id: &ToolCallId, outcome: Outcome) {
+        if let Some(call) = self.message.calls.get(id)
+            && call.step == self.message.step.number
+        {
+            let was_asked = call.state == State::Asked;
+            self.message
+                .step
+                .settled(call.provider_executed, outcome == Outcome::Denied, was_asked);
+        }
+        if let Some(forgotten) = self.message.calls.settle(id) {
+            self.older_calls.insert(forgotten.as_str());
+        }
+    }
+
+    /// Whether the message has the call; tells what it means if not.
+    fn find(&mut self, id: &ToolCallId, kind: &'static str) -> bool {
+        if self.message.calls.get(id).is_some() {
+            return true;
+        }
+        if self.message.before.contains_key(id) && self.request == Request::Resume {
+            self.tell(
+                Rule::R3,
+                format!(
+                    "`{kind}` for the call {id:?}, which the replay has not announced: the client throws"
+                ),
+            );
+        } else if self.message.before.contains_key(id) {
+            self.tell(
+                Rule::M4,
+                format!(
+                    "`{kind}` for the call {id:?} of the answer that is being regenerated: the client throws"
+                ),
+            );
+        } else if self.left_open.contains(id) {
+            let text = format!(
+                "`{kind}` for the call {id:?} of the message before: a continuation must reuse that message's id"
+            );
+            self.tell(Rule::M3, text);
+        } else {
+            self.tell(
+                Rule::T2,
+                format!(
+                    "`{kind}` for the call {id:?}, which the current message does not have: the client throws"
+                ),
+            );
+        }
+        false
+    }
+}

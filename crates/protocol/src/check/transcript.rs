@@ -1,0 +1,388 @@
+//! Transcripts: requests, statuses and frames, for the rules that need more than the chunks.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Audience, Rule, StreamChecker, input::Shown, schema};
+use crate::{
+    ids::{MessageId, RequestId, ToolCallId},
+    json,
+    message::{Part, Role, ToolState},
+    request::{ChatRequest, Trigger},
+    sse::{Decoder, Event},
+};
+
+/// What a segment answers.
+#[derive(Debug, Default, PartialEq)]
+pub(super) enum Request {
+    /// Nothing tells.
+    #[default]
+    Unknown,
+    /// A new message (`continues` is none), or answers.
+    Submit {
+        continues: Option<MessageId>,
+        history: HashSet<MessageId>,
+        answered: HashSet<ToolCallId>,
+    },
+    Regenerate {
+        history: HashSet<MessageId>,
+    },
+    Resume,
+}
+
+impl Request {
+    /// Whether the client begins with an empty message.
+    pub(super) fn starts_empty(&self) -> bool {
+        matches!(self, Request::Resume | Request::Regenerate { .. })
+    }
+
+    /// Whether the call's approval was answered, as far as one can tell.
+    pub(super) fn has_answered(&self, call: &ToolCallId) -> bool {
+        match self {
+            Request::Submit { answered, .. } => answered.contains(call),
+            _ => true,
+        }
+    }
+
+    fn of(body: ChatRequest) -> Self {
+        let history = body
+            .messages
+            .iter()
+            .filter_map(|message| message.id.clone())
+            .collect();
+        if body.trigger == Trigger::RegenerateMessage {
+            return Request::Regenerate { history };
+        }
+        let last = body
+            .messages
+            .last()
+            .filter(|message| message.role == Role::Assistant);
+        let tools = last
+            .into_iter()
+            .flat_map(|message| message.parts.iter().filter_map(Part::as_tool));
+        let answered = tools
+            .filter(|tool| tool.state == ToolState::ApprovalResponded)
+            .map(|tool| tool.tool_call_id.clone())
+            .collect();
+        Request::Submit {
+            continues: last.and_then(|message| message.id.clone()),
+            history,
+            answered,
+        }
+    }
+}
+
+/// Ended requests are kept for a while, to tell frames that come too late.
+const ENDED: usize = 1024;
+
+/// Reads a transcript line by line.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    /// The SSE body of the current answer.
+    body: Option<Decoder>,
+    /// The current answer is a history.
+    is_history: bool,
+    requests: HashMap<RequestId, Socket>,
+}
+
+/// One request on the SDK's WebSocket.
+#[derive(Debug)]
+struct Socket {
+    is_resume: bool,
+    next: u64,
+    has_started: bool,
+    is_over: bool,
+    /// What its chunks answer, until the first one comes.
+    request: Option<Request>,
+}
+
+impl Transcript {
+    /// Whether the first line of a file is a transcript's.
+    pub(super) fn is_one(line: &[u8]) -> bool {
+        let Ok(Value::Object(map)) = json::parse(line) else {
+            return false;
+        };
+        map.len() == 1
+            && ["request", "status", "frame"]
+                .iter()
+                .any(|key| map.contains_key(*key))
+    }
+
+    pub(super) fn line(&mut self, number: u64, line: &[u8], stream: &mut StreamChecker) {
+        let parsed = json::parse(line);
+        let entry = match &parsed {
+            Ok(Value::Object(map)) if map.len() == 1 => map.iter().next(),
+            _ => None,
+        };
+        match entry {
+            Some((key, Value::Object(request))) if key == "request" => self.request(number, request, stream),
+            Some((key, status)) if key == "status" => self.status(number, status, stream),
+            Some((key, frame)) if key == "frame" => self.frame(number, frame, stream),
+            _ => {
+                stream.line = number;
+                stream.tell(
+                    Rule::F3,
+                    format!(
+                        "{} is no line of a transcript: one of `request`, `status`, `frame`",
+                        Shown(line)
+                    ),
+                );
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, stream: &mut StreamChecker) {
+        self.end_body(stream);
+        let mut open: Vec<_> = self
+            .requests
+            .iter()
+            .filter(|(_, socket)| !socket.is_over)
+            .map(|(id, _)| id.clone())
+            .collect();
+        open.sort();
+        if !open.is_empty() {
+            // The missing `end` is the fault; what the segment lacks because of it is not told again.
+            stream.abandon();
+        }
+        for id in open {
+            stream.tell(
+                Rule::W4,
+                format!("the request {id:?} has no `end`: the client waits for ever"),
+            );
+        }
+    }
+
+    fn request(&mut self, number: u64, request: &Map<String, Value>, stream: &mut StreamChecker) {
+        let text = |key: &str| request.get(key).and_then(Value::as_str);
+        if let (Some(kind @ ("send" | "resume" | "abort")), Some(id)) = (text("type"), text("requestId")) {
+            stream.audience = Audience::Sdk7;
+            return self.socket_request(kind, id.into(), request);
+        }
+        if matches!(
+            text("type"),
+            Some("message" | "tool_result" | "interrupt" | "ping")
+        ) {
+            return; // On `/live` the turn goes on across frames.
+        }
+        self.end_body(stream);
+        stream.end();
+        stream.line = number;
+        let url = text("url").unwrap_or_default();
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let is_get = text("method").is_some_and(|method| method.eq_ignore_ascii_case("GET"));
+        self.is_history = is_get && path.ends_with("/messages");
+        stream.request = Request::Unknown;
+        if is_get && path.ends_with("/stream") {
+            stream.request = Request::Resume;
+            let headers = request.get("headers").and_then(Value::as_object);
+            let has_cursor = headers.is_some_and(|headers| {
+                headers
+                    .keys()
+                    .any(|key| key.eq_ignore_ascii_case("last-event-id"))
+            });
+            if !query.is_empty() || has_cursor {
+                stream.tell(
+                    Rule::R1,
+                    "a resume with a cursor: the SDK's client sends none, so a backend must not need one",
+                );
+            }
+        } else if let Some(body) = request
+            .get("body")
+            .and_then(|body| ChatRequest::deserialize(body).ok())
+        {
+            stream.request = Request::of(body);
+        }
+    }
+
+    fn status(&mut self, number: u64, status: &Value, stream: &mut StreamChecker) {
+        stream.line = number;
+        if status.as_u64().is_some_and(|status| (200..300).contains(&status)) {
+            return;
+        }
+        if stream.request == Request::Resume {
+            stream.tell(
+                Rule::R2,
+                format!("a resume is answered with {status}: 204 says that there is nothing to resume"),
+            );
+        } else {
+            stream.tell(
+                Rule::F1,
+                format!("the answer has the status {status}: the client throws the body's text"),
+            );
+        }
+    }
+
+    fn frame(&mut self, number: u64, frame: &Value, stream: &mut StreamChecker) {
+        stream.line = stream.line.max(1);
+        match frame {
+            Value::Array(messages) if self.is_history => {
+                stream.history = messages
+                    .iter()
+                    .filter_map(|message| MessageId::deserialize(message.get("id")?).ok())
+                    .collect();
+            }
+            _ if !self.requests.is_empty() => self.socket_frame(number, frame, stream),
+            Value::String(bytes) => {
+                let body = self.body.get_or_insert_with(|| Decoder::new(super::MAX_EVENT));
+                body.feed(bytes.as_bytes(), |event| match event {
+                    Event::Data { data, .. } => stream.payload(number, data),
+                    Event::Junk { text, .. } if !is_pong(text) => {
+                        stream.line = number;
+                        stream.tell(
+                            Rule::F2,
+                            format!("{} is no field of an event: a client drops the line", Shown(text)),
+                        );
+                    }
+                    _ => {}
+                });
+            }
+            Value::Object(chunk) if chunk.get("type") == Some(&Value::from("pong")) => {}
+            chunk => stream.payload(number, chunk.to_string().as_bytes()),
+        }
+    }
+
+    fn end_body(&mut self, stream: &mut StreamChecker) {
+        if let Some(body) = self.body.take() {
+            body.finish(|event| {
+                if let Event::Incomplete { .. } = event {
+                    stream.tell(Rule::F2, "the body ends before the blank line that completes its last event: a client never sees it");
+                }
+            });
+        }
+    }
+
+    fn socket_request(&mut self, kind: &str, id: RequestId, request: &Map<String, Value>) {
+        if kind == "abort" {
+            if let Some(socket) = self.requests.get_mut(&id) {
+                socket.is_over = true;
+            }
+            return;
+        }
+        if self.requests.len() >= ENDED {
+            self.requests.retain(|_, socket| !socket.is_over);
+        }
+        let is_resume = kind == "resume";
+        let last = request.get("lastSequence").and_then(Value::as_u64);
+        let answers = if is_resume {
+            Request::Resume
+        } else {
+            ChatRequest::deserialize(request)
+                .map(Request::of)
+                .unwrap_or_default()
+        };
+        let next = last
+            .filter(|_| is_resume)
+            .map_or(0, |last| last.saturating_add(1));
+        self.requests.insert(
+            id,
+            Socket {
+                is_resume,
+                next,
+                has_started: false,
+                is_over: false,
+                request: Some(answers),
+            },
+        );
+    }
+
+    fn socket_frame(&mut self, number: u64, frame: &Value, stream: &mut StreamChecker) {
+        let parsed = match frame {
+            Value::String(text) => json::parse(text.as_bytes()).unwrap_or(Value::Null),
+            other => other.clone(),
+        };
+        let kind = parsed.get("type").and_then(Value::as_str);
+        let id = parsed.get("requestId").and_then(Value::as_str);
+        let (Some(kind), Some(id)) = (kind, id) else {
+            stream.line = number;
+            return stream.tell(
+                Rule::W1,
+                "a frame without string `type` and `requestId`: the client closes the socket",
+            );
+        };
+        let Some(socket) = self.requests.get_mut(id) else {
+            return;
+        };
+        if socket.is_over {
+            stream.line = number;
+            return stream.tell(Rule::W4, format!("a frame for the request {id:?} after its end"));
+        }
+        match kind {
+            "start" => socket.has_started = true,
+            "chunk" => socket.chunk(number, id, &parsed, stream),
+            "end" | "no-active" => {
+                socket.is_over = true;
+                stream.end();
+            }
+            "error" => {
+                socket.is_over = true;
+                if parsed.get("errorText").is_some_and(|text| !text.is_string()) {
+                    stream.line = number;
+                    stream.tell(
+                        Rule::W3,
+                        "`errorText` is not a string: the client closes the socket",
+                    );
+                }
+                stream.abandon();
+            }
+            _ => {
+                stream.line = number;
+                stream.tell(
+                    Rule::W3,
+                    format!("unknown frame type {kind:?}: the client closes the socket"),
+                );
+            }
+        }
+    }
+}
+
+impl Socket {
+    fn chunk(&mut self, number: u64, id: &str, frame: &Value, stream: &mut StreamChecker) {
+        if let Some(request) = self.request.take() {
+            stream.end();
+            stream.request = request;
+        }
+        if self.is_resume && !std::mem::replace(&mut self.has_started, true) {
+            stream.line = number;
+            stream.tell(
+                Rule::W4,
+                format!("the resume {id:?} is answered by a chunk before `start`"),
+            );
+        }
+        match frame.get("sequence").and_then(Value::as_u64) {
+            Some(sequence) if sequence == self.next => self.next += 1,
+            sequence => {
+                stream.line = number;
+                stream.tell(
+                    Rule::W2,
+                    format!(
+                        "`sequence` should be {}: the client closes the socket at a gap",
+                        self.next
+                    ),
+                );
+                self.next = sequence.unwrap_or(self.next).saturating_add(1);
+            }
+        }
+        let chunk = frame.get("chunk").unwrap_or(&Value::Null).to_string();
+        let mut faults = Vec::new();
+        match schema::read(chunk.as_bytes(), stream.audience, |rule, text| {
+            faults.push((rule, text))
+        }) {
+            Some(chunk) => stream.chunk(number, &chunk),
+            None => faults.push((
+                Rule::W3,
+                "an invalid chunk: the client closes the socket, and all its streams fail".to_owned(),
+            )),
+        }
+        stream.line = number;
+        for (rule, text) in faults {
+            stream.tell(rule, text);
+        }
+    }
+}
+
+/// A pong of `/live`, which is no SSE record.
+fn is_pong(text: &[u8]) -> bool {
+    json::parse(text).is_ok_and(|value| value.get("type") == Some(&Value::from("pong")))
+}

@@ -1,0 +1,207 @@
+//! JSON values with the limits that the SDK's client sets to them.
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value};
+
+/// Any JSON value that goes to a client: a tool's input or output, the data of a data part.
+///
+/// Made from a [`Value`], it is cleaned of the keys at which the client's parser throws (RULES F4). Read from the
+/// wire, it is kept as it came, so that the checker sees what the client would see.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
+#[serde(transparent)]
+pub struct Payload(Value);
+
+impl Payload {
+    /// The value.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    /// The value, given away.
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(mut value: Value) -> Self {
+        remove_forbidden_keys(&mut value);
+        Self(value)
+    }
+}
+
+/// Metadata of a message: an object when it is ours, whatever the peer sent when it is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
+#[serde(transparent)]
+pub struct MessageMetadata(Value);
+
+impl MessageMetadata {
+    /// The metadata; `null` counts as none at the client.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl From<Map<String, Value>> for MessageMetadata {
+    fn from(map: Map<String, Value>) -> Self {
+        Self(Payload::from(Value::Object(map)).into_value())
+    }
+}
+
+/// What a provider adds to a part: an object of objects.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(
+    feature = "typescript",
+    derive(ts_rs::TS),
+    ts(type = "Record<string, Record<string, unknown>>")
+)]
+#[serde(transparent)]
+pub struct ProviderMetadata(Map<String, Value>);
+
+impl ProviderMetadata {
+    /// Adds what one provider says, cleaned as a [`Payload`] is.
+    pub fn insert(&mut self, provider: impl Into<String>, fields: Map<String, Value>) {
+        self.0
+            .insert(provider.into(), Payload::from(Value::Object(fields)).into_value());
+    }
+
+    /// The metadata as JSON.
+    pub fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ProviderMetadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = Map::deserialize(deserializer)?;
+        if map.values().all(Value::is_object) {
+            Ok(Self(map))
+        } else {
+            Err(D::Error::custom("expected an object of objects"))
+        }
+    }
+}
+
+/// Parses JSON as a JavaScript client does: half a surrogate pair in an escape is no error. Rust strings can't hold
+/// one, so it is read as U+FFFD. (A number beyond the range of `f64` stays an error; JavaScript reads infinity.)
+pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| match mend(bytes) {
+        Some(mended) => serde_json::from_slice(&mended),
+        None => Err(error),
+    })
+}
+
+/// The same JSON in UTF-8 and without lone surrogate escapes, where it was not so already.
+pub(crate) fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(bytes);
+    let lone = lone_surrogates(text.as_bytes());
+    if lone.is_empty() && matches!(text, std::borrow::Cow::Borrowed(_)) {
+        return None;
+    }
+    let mut mended = text.into_owned().into_bytes();
+    for at in lone {
+        mended[at..at + 4].copy_from_slice(b"fffd");
+    }
+    Some(mended)
+}
+
+/// Where the four digits of each `\uD8xx` or `\uDCxx` stand that has no other half.
+fn lone_surrogates(bytes: &[u8]) -> Vec<usize> {
+    let unit = |at: usize| -> Option<u32> {
+        let digits = bytes.get(at..at + 4)?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut lone = Vec::new();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += found;
+        if bytes.get(at + 1) != Some(&b'u') {
+            at = (at + 2).min(bytes.len());
+            continue;
+        }
+        match unit(at + 2) {
+            Some(0xD800..0xDC00)
+                if bytes.get(at + 6..at + 8) == Some(b"\\u")
+                    && matches!(unit(at + 8), Some(0xDC00..0xE000)) =>
+            {
+                at += 12;
+            }
+            Some(0xD800..0xE000) => {
+                lone.push(at + 2);
+                at += 6;
+            }
+            _ => at += 2,
+        }
+        at = at.min(bytes.len());
+    }
+    lone
+}
+
+/// Whether the client's JSON parser throws at a key in here (RULES F4).
+pub fn has_forbidden_key(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_forbidden_key),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| is_forbidden(key, value) || has_forbidden_key(value)),
+        _ => false,
+    }
+}
+
+fn is_forbidden(key: &str, value: &Value) -> bool {
+    key == "__proto__" || (key == "constructor" && value.get("prototype").is_some())
+}
+
+fn remove_forbidden_keys(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(remove_forbidden_keys),
+        Value::Object(map) => {
+            map.retain(|key, value| !is_forbidden(key, value));
+            map.values_mut().for_each(remove_forbidden_keys);
+        }
+        _ => {}
+    }
+}
+
+/// A cheap look at the bytes: `false` means that no forbidden key can be in them, in any spelling.
+pub(crate) fn may_have_forbidden_key(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"__proto__").is_some()
+        || memchr::memmem::find(bytes, b"constructor").is_some()
+        || memchr::memmem::find(bytes, b"\\u00").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_we_make_has_no_key_that_the_client_throws_at() {
+        let dirty: Value = serde_json::from_str(
+            r#"{"a":[{"__proto__":1,"b":2}],"constructor":{"prototype":{}},"c":{"constructor":"x"}}"#,
+        )
+        .expect("json");
+        assert!(has_forbidden_key(&dirty));
+        let clean = Payload::from(dirty);
+        assert_eq!(
+            clean.value(),
+            &json!({"a": [{"b": 2}], "c": {"constructor": "x"}})
+        );
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_no_error() {
+        assert!(
+            serde_json::from_slice::<Value>(br#""\ud83d""#).is_err(),
+            "or the mending is not needed any more"
+        );
+        assert_eq!(parse(br#""a\ud83db""#).ok(), Some(json!("a\u{fffd}b")));
+        assert_eq!(parse(br#""\ude00\ud83d\ude00""#).ok(), Some(json!("\u{fffd}😀")));
+        assert_eq!(parse(br#""\\ud83d""#).ok(), Some(json!("\\ud83d")));
+        assert_eq!(parse(b"\"\xff\"").ok(), Some(json!("\u{fffd}")));
+        assert!(parse(br#""\ud83d"#).is_err());
+    }
+}

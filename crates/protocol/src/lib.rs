@@ -1,0 +1,18 @@
+//! What Holdpoint says and hears on the wire, and nothing else: no clock, no I/O, no async.
+//!
+//! - [`chunk`]: the chunks of the AI SDK's UI message stream; [`message`]: the messages that a client builds from them.
+//! - [`sse`]: both ways between chunks and bytes.
+//! - [`reduce`]: chunks to messages, part for part what the SDK's own client builds.
+//! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
+
+pub mod auto_send;
+pub mod check;
+pub mod chunk;
+pub mod ids;
+pub mod json;
+pub mod live;
+pub mod message;
+pub mod reduce;
+pub mod request;
+pub mod sse;
+pub mod websocket;

@@ -1,0 +1,129 @@
+//! Messages as the AI SDK's client keeps them.
+
+mod part;
+mod tool;
+
+pub use part::{
+    CustomPart, DataPart, FilePart, Part, ReasoningPart, SourceDocumentPart, SourceUrlPart, StreamState,
+    TextPart,
+};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+pub use tool::{Approval, ToolPart, ToolState};
+
+use crate::ids::MessageId;
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+}
+
+/// A message: what a client builds from chunks, sends back with each request, and reads as history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct UiMessage {
+    /// Its id.
+    pub id: MessageId,
+    /// Who wrote it.
+    pub role: Role,
+    /// What `messageMetadata` has left on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub metadata: Option<Value>,
+    /// Its parts, in order.
+    pub parts: Vec<Part>,
+}
+
+/// A message as a client sends it: the id may be missing, and the older shape has its text in `content`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientMessage {
+    /// Its id, if the client gave one.
+    pub id: Option<MessageId>,
+    /// Who wrote it.
+    pub role: Role,
+    /// The client's metadata.
+    pub metadata: Option<Value>,
+    /// Its parts; `content` as a plain string counts as one text part.
+    pub parts: Vec<Part>,
+}
+
+impl<'de> Deserialize<'de> for ClientMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire {
+            id: Option<MessageId>,
+            role: Role,
+            metadata: Option<Value>,
+            parts: Option<Vec<Part>>,
+            content: Option<Value>,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        let mut parts = wire.parts.unwrap_or_default();
+        match wire.content {
+            Some(Value::String(text)) if parts.is_empty() && !text.is_empty() => {
+                parts.push(Part::Text(TextPart::done(text)))
+            }
+            Some(Value::Array(items)) if parts.is_empty() => {
+                parts = items
+                    .into_iter()
+                    .filter_map(|item| serde_json::from_value(item).ok())
+                    .collect();
+            }
+            _ => {}
+        }
+        Ok(Self {
+            id: wire.id,
+            role: wire.role,
+            metadata: wire.metadata,
+            parts,
+        })
+    }
+}
+
+impl From<UiMessage> for ClientMessage {
+    fn from(message: UiMessage) -> Self {
+        Self {
+            id: Some(message.id),
+            role: message.role,
+            metadata: message.metadata,
+            parts: message.parts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_older_shape_is_read() {
+        let message: ClientMessage =
+            serde_json::from_value(json!({"role": "user", "content": "hello"})).expect("readable");
+        assert_eq!(message.id, None);
+        assert_eq!(message.parts, [Part::Text(TextPart::done("hello"))]);
+    }
+
+    #[test]
+    fn parts_that_nobody_knows_come_back_as_they_were() {
+        let wire = json!({"id": "m", "role": "assistant", "parts": [
+            {"type": "hologram", "depth": 3},
+            {"type": "text"},
+            {"type": "tool-pay", "toolCallId": "c", "state": "input-available", "input": null, "error": "x"},
+            {"type": "data-note", "data": [1]},
+        ]});
+        let message: UiMessage = serde_json::from_value(wire.clone()).expect("readable");
+        assert!(
+            matches!(&message.parts[1], Part::Other(_)),
+            "a text part without text is nobody's text part"
+        );
+        assert_eq!(serde_json::to_value(&message).expect("json"), wire);
+    }
+}

@@ -1,0 +1,277 @@
+//! The parts of a message.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use super::ToolPart;
+use crate::{
+    chunk::{Citation, SteeringPart},
+    ids::PartId,
+    json::ProviderMetadata,
+};
+
+/// One part of a message. What is of no known shape is kept as it came.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each variant's type says what it is")]
+pub enum Part {
+    Text(TextPart),
+    Reasoning(ReasoningPart),
+    Tool(ToolPart),
+    File(FilePart),
+    ReasoningFile(FilePart),
+    SourceUrl(SourceUrlPart),
+    SourceDocument(SourceDocumentPart),
+    Data(DataPart),
+    Custom(CustomPart),
+    /// A user message that was added while the turn ran (`ai` 7).
+    SteeringMessage {
+        id: PartId,
+        parts: Vec<SteeringPart>,
+    },
+    /// A new step begins here.
+    StepStart,
+    /// A part of a type that we do not know, or that lacks what its type needs.
+    Other(Map<String, Value>),
+}
+
+/// Whether a text or reasoning part is still being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum StreamState {
+    Streaming,
+    Done,
+}
+
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[serde(rename_all = "camelCase")]
+        #[allow(missing_docs, reason = "the fields are the SDK's own")]
+        pub struct $name { $($(#[$attr])* pub $field: $type),* }
+    )*};
+}
+
+parts! {
+    /// Text.
+    TextPart {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        state: Option<StreamState>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        citations: Option<Vec<Citation>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+    }
+    /// What the model thought.
+    ReasoningPart {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        id: Option<PartId>,
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        state: Option<StreamState>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+    }
+    /// A file, by address or as a data URL.
+    FilePart {
+        media_type: String,
+        url: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        filename: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+        #[serde(flatten)]
+        #[cfg_attr(feature = "typescript", ts(skip))]
+        extra: Map<String, Value>,
+    }
+    /// A web source.
+    SourceUrlPart {
+        source_id: PartId,
+        url: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+    }
+    /// A document as a source.
+    SourceDocumentPart {
+        source_id: PartId,
+        media_type: String,
+        title: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        filename: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+    }
+    /// Something of a provider's own (`ai` 7).
+    CustomPart {
+        kind: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "typescript", ts(optional))]
+        provider_metadata: Option<ProviderMetadata>,
+    }
+}
+
+/// Data of the application's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataPart {
+    /// What stands behind `data-` in the type.
+    pub name: String,
+    /// Its id, if it has one.
+    pub id: Option<PartId>,
+    /// The data.
+    pub data: Value,
+    /// The other keys of the chunk that made it: the SDK's client keeps the chunk itself as the part.
+    pub extra: Map<String, Value>,
+}
+
+impl TextPart {
+    /// A text that is complete and has nothing else to it.
+    pub fn done(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            state: None,
+            citations: None,
+            provider_metadata: None,
+        }
+    }
+}
+
+impl Part {
+    /// The tool part, if it is one.
+    pub fn as_tool(&self) -> Option<&ToolPart> {
+        match self {
+            Part::Tool(tool) => Some(tool),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Tagged<'a, T> {
+            r#type: &'static str,
+            #[serde(flatten)]
+            part: &'a T,
+        }
+        match self {
+            Part::Text(part) => Tagged { r#type: "text", part }.serialize(serializer),
+            Part::Reasoning(part) => Tagged {
+                r#type: "reasoning",
+                part,
+            }
+            .serialize(serializer),
+            Part::Tool(part) => part.serialize(serializer),
+            Part::File(part) => Tagged { r#type: "file", part }.serialize(serializer),
+            Part::ReasoningFile(part) => Tagged {
+                r#type: "reasoning-file",
+                part,
+            }
+            .serialize(serializer),
+            Part::SourceUrl(part) => Tagged {
+                r#type: "source-url",
+                part,
+            }
+            .serialize(serializer),
+            Part::SourceDocument(part) => Tagged {
+                r#type: "source-document",
+                part,
+            }
+            .serialize(serializer),
+            Part::Custom(part) => Tagged {
+                r#type: "custom",
+                part,
+            }
+            .serialize(serializer),
+            Part::Other(map) => map.serialize(serializer),
+            Part::StepStart => {
+                let mut out = serializer.serialize_map(Some(1))?;
+                out.serialize_entry("type", "step-start")?;
+                out.end()
+            }
+            Part::SteeringMessage { id, parts } => {
+                let mut out = serializer.serialize_map(Some(3))?;
+                out.serialize_entry("type", "steering-message")?;
+                out.serialize_entry("id", id)?;
+                out.serialize_entry("parts", parts)?;
+                out.end()
+            }
+            Part::Data(part) => {
+                let mut out = serializer.serialize_map(None)?;
+                out.serialize_entry("type", &format_args!("data-{}", part.name))?;
+                if let Some(id) = &part.id {
+                    out.serialize_entry("id", id)?;
+                }
+                out.serialize_entry("data", &part.data)?;
+                for (key, value) in &part.extra {
+                    out.serialize_entry(key, value)?;
+                }
+                out.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = Map::<String, Value>::deserialize(deserializer)
+            .map_err(|_| D::Error::custom("a message part must be an object with a `type`"))?;
+        Ok(known(&map).unwrap_or(Part::Other(map)))
+    }
+}
+
+/// The part, if it is of a known type and has what that type needs.
+fn known(map: &Map<String, Value>) -> Option<Part> {
+    fn read<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>) -> Option<T> {
+        let mut map = map.clone();
+        map.shift_remove("type");
+        T::deserialize(Value::Object(map)).ok()
+    }
+    let kind = map.get("type")?.as_str()?;
+    Some(match kind {
+        "text" => Part::Text(read(map)?),
+        "reasoning" => Part::Reasoning(read(map)?),
+        "file" => Part::File(read(map)?),
+        "reasoning-file" => Part::ReasoningFile(read(map)?),
+        "source-url" => Part::SourceUrl(read(map)?),
+        "source-document" => Part::SourceDocument(read(map)?),
+        "custom" => Part::Custom(read(map)?),
+        "step-start" => Part::StepStart,
+        "steering-message" => Part::SteeringMessage {
+            id: PartId::deserialize(map.get("id")?).ok()?,
+            parts: Vec::deserialize(map.get("parts")?).ok()?,
+        },
+        "dynamic-tool" => Part::Tool(ToolPart::deserialize(map).ok()?),
+        _ if kind.starts_with("tool-") => Part::Tool(ToolPart::deserialize(map).ok()?),
+        _ => {
+            let mut extra = map.clone();
+            extra.shift_remove("type");
+            Part::Data(DataPart {
+                name: kind.strip_prefix("data-")?.to_owned(),
+                data: extra.shift_remove("data")?,
+                id: match extra.shift_remove("id") {
+                    None => None,
+                    Some(id) => Some(PartId::deserialize(id).ok()?),
+                },
+                extra,
+            })
+        }
+    })
+}

@@ -1,0 +1,297 @@
+//! What a client sends over HTTP: the chat request, the ack, the inbox's decision.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::{
+    ids::{ApprovalId, ChatId, MessageId, ToolCallId},
+    message::{ClientMessage, Part, Role, ToolState},
+};
+
+/// What the client wants of the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// A new message, an edit, or answers.
+    #[default]
+    SubmitMessage,
+    /// The last answer once more.
+    RegenerateMessage,
+}
+
+/// The body of a chat request, as `useChat` sends it. Keys that we do not know are ignored: applications add their own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatRequest {
+    /// The chat; may be missing on the adk endpoints.
+    #[serde(default)]
+    pub id: Option<ChatId>,
+    /// The client's copy of the history.
+    pub messages: Vec<ClientMessage>,
+    /// What it wants.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub trigger: Trigger,
+    /// The message that is edited, regenerated or continued.
+    #[serde(default)]
+    pub message_id: Option<MessageId>,
+}
+
+/// One thing that a client's message answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A person's decision.
+    Approval {
+        /// What was asked.
+        approval_id: ApprovalId,
+        /// The decision.
+        approved: bool,
+        /// The reason that was given.
+        reason: Option<String>,
+    },
+    /// A browser's result.
+    Result {
+        /// The call.
+        tool_call_id: ToolCallId,
+        /// What came of it.
+        result: ClientResult,
+    },
+}
+
+/// What a client says came of a call.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ClientResult {
+    Output(Value),
+    Error(String),
+}
+
+impl ClientMessage {
+    /// All answers in this message, in both shapes, in order.
+    pub fn answers(&self) -> Vec<Answer> {
+        if self.role == Role::System {
+            Vec::new()
+        } else {
+            self.parts.iter().flat_map(Part::answers).collect()
+        }
+    }
+}
+
+impl Part {
+    /// The answers in one part: an approval, a result, or (a result that still carries its approval) both.
+    pub fn answers(&self) -> Vec<Answer> {
+        match self {
+            Part::Tool(tool) => {
+                let approval = tool.fields.approval.as_ref().and_then(|approval| {
+                    Some(Answer::Approval {
+                        approval_id: approval.id.clone(),
+                        approved: approval.approved?,
+                        reason: approval.reason.clone(),
+                    })
+                });
+                let result = match tool.state {
+                    ToolState::OutputAvailable if tool.fields.preliminary != Some(true) => Some(
+                        ClientResult::Output(tool.fields.output.clone().unwrap_or(Value::Null)),
+                    ),
+                    ToolState::OutputError => Some(ClientResult::Error(
+                        tool.fields.error_text.clone().unwrap_or_default(),
+                    )),
+                    _ => None,
+                };
+                let result = result.map(|result| Answer::Result {
+                    tool_call_id: tool.tool_call_id.clone(),
+                    result,
+                });
+                approval.into_iter().chain(result).collect()
+            }
+            Part::Other(map) => older_answers(map),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The older shape: a part whose `approval` names the question whatever its type, and `tool-result`.
+fn older_answers(map: &serde_json::Map<String, Value>) -> Vec<Answer> {
+    #[derive(Deserialize)]
+    struct OlderApproval {
+        id: ApprovalId,
+        approved: bool,
+        reason: Option<String>,
+    }
+    let approval = map
+        .get("approval")
+        .and_then(|approval| OlderApproval::deserialize(approval).ok());
+    let approval = approval.map(|OlderApproval { id, approved, reason }| Answer::Approval {
+        approval_id: id,
+        approved,
+        reason,
+    });
+    let is_result = map.get("type").and_then(Value::as_str) == Some("tool-result");
+    let result = map
+        .get("toolCallId")
+        .filter(|_| is_result)
+        .and_then(|id| ToolCallId::deserialize(id).ok())
+        .map(|tool_call_id| Answer::Result {
+            tool_call_id,
+            result: older_result(map),
+        });
+    approval.into_iter().chain(result).collect()
+}
+
+fn older_result(map: &serde_json::Map<String, Value>) -> ClientResult {
+    match map.get("errorText") {
+        Some(Value::String(text)) => ClientResult::Error(text.clone()),
+        _ => ClientResult::Output(map.get("result").cloned().unwrap_or(Value::Null)),
+    }
+}
+
+/// How a frontend's run of a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum AckStatus {
+    Success,
+    Failed,
+    Timeout,
+}
+
+/// The body of `POST /api/tools/ack`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct AckRequest {
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// How it ended.
+    pub status: AckStatus,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub output: Option<Value>,
+    /// What went wrong; null is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "string | null"))]
+    pub error_text: Option<String>,
+    /// When the frontend began, ISO 8601. Required, and not compared with anything.
+    pub requested_at: String,
+}
+
+/// The answer of the ack endpoint and of the inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct AckResponse {
+    /// Whether it was taken.
+    pub ok: bool,
+    /// Taken before, with the same result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub ignored: Option<bool>,
+    /// Why it was not taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub reason: Option<String>,
+}
+
+/// The body of `POST /api/approvals/{approvalId}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct DecisionRequest {
+    /// The decision.
+    pub approved: bool,
+    /// The person's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub reason: Option<String>,
+}
+
+/// One entry of `GET /api/approvals`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PendingApproval {
+    /// The question.
+    pub approval_id: ApprovalId,
+    /// The call that it is about.
+    pub tool_call_id: ToolCallId,
+    /// Its chat.
+    pub chat_id: ChatId,
+    /// The tool.
+    pub tool_name: String,
+    /// The input that the call will run with.
+    #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
+    pub input: Value,
+    /// Why it is asked.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// ISO 8601.
+    pub requested_at: String,
+    /// ISO 8601; null where it never expires.
+    #[serde(default)]
+    pub expires_at: Option<String>,
+}
+
+fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers(part: Value) -> Vec<Answer> {
+        let message = json!({"role": "assistant", "parts": [part]});
+        serde_json::from_value::<ClientMessage>(message)
+            .expect("readable")
+            .answers()
+    }
+
+    #[test]
+    fn answers_are_read_in_both_shapes() {
+        let approval = |reason: Option<&str>| Answer::Approval {
+            approval_id: "a".into(),
+            approved: true,
+            reason: reason.map(str::to_owned),
+        };
+        let result = |result| Answer::Result {
+            tool_call_id: "c".into(),
+            result,
+        };
+        let sdk = json!({"type": "tool-pay", "toolCallId": "c", "state": "approval-responded", "input": {}, "approval": {"id": "a", "approved": true, "reason": "ok"}});
+        assert_eq!(answers(sdk), [approval(Some("ok"))]);
+        let both = json!({"type": "dynamic-tool", "toolName": "t", "toolCallId": "c", "state": "output-available", "input": {}, "output": 5, "approval": {"id": "a", "approved": true}});
+        assert_eq!(
+            answers(both),
+            [approval(None), result(ClientResult::Output(json!(5)))]
+        );
+        let failed = json!({"type": "tool-pay", "toolCallId": "c", "state": "output-error", "input": {}, "errorText": "no"});
+        assert_eq!(answers(failed), [result(ClientResult::Error("no".into()))]);
+        let older =
+            json!({"type": "tool-adk_request_confirmation", "approval": {"id": "a", "approved": true}});
+        assert_eq!(answers(older), [approval(None)]);
+        assert_eq!(
+            answers(json!({"type": "tool-result", "toolCallId": "c", "result": {"x": 1}})),
+            [result(ClientResult::Output(json!({"x": 1})))]
+        );
+        let open = json!({"type": "tool-pay", "toolCallId": "c", "state": "approval-requested", "input": {}, "approval": {"id": "a"}});
+        assert_eq!(answers(open), []);
+        assert_eq!(answers(json!({"type": "text", "text": "hi"})), []);
+    }
+
+    #[test]
+    fn a_body_of_use_chat_is_read() {
+        let body = json!({"id": "c", "messages": [{"id": "m", "role": "user", "parts": [{"type": "text", "text": "hi"}]}],
+            "trigger": "submit-message", "messageId": null, "temperature": 1});
+        let request: ChatRequest = serde_json::from_value(body).expect("readable");
+        assert_eq!(request.trigger, Trigger::SubmitMessage);
+        assert_eq!(request.message_id, None);
+        assert!(
+            serde_json::from_value::<ChatRequest>(json!({"id": "c"}))
+                .is_err_and(|e| e.to_string().contains("messages"))
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! Writing chunks into a caller's buffer, without an allocation of our own.
+
+use serde::Serialize;
+
+use super::DONE;
+use crate::chunk::Chunk;
+
+/// Appends one chunk as an SSE event.
+pub fn encode(chunk: &Chunk, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"data: ");
+    encode_json(chunk, out);
+    out.extend_from_slice(b"\n\n");
+}
+
+/// Appends the JSON of one chunk, as the WebSocket frames have it.
+pub fn encode_json(value: &impl Serialize, out: &mut Vec<u8>) {
+    let before = out.len();
+    // Writing to a Vec can't fail and a chunk's keys are strings. Should that ever change, nothing is written rather than half of it.
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(before);
+    }
+}
+
+/// Appends `[DONE]`.
+pub fn encode_done(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(DONE.as_bytes());
+    out.extend_from_slice(b"\n\n");
+}
+
+/// Appends a comment, the only keep-alive that a client ignores. A line end in it would end the comment: it becomes a space.
+pub fn encode_comment(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b": ");
+    out.extend(text.bytes().map(|byte| {
+        if byte == b'\n' || byte == b'\r' {
+            b' '
+        } else {
+            byte
+        }
+    }));
+    out.extend_from_slice(b"\n\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::{StartStep, TextDelta};
+
+    #[test]
+    fn an_event_is_data_and_a_blank_line() {
+        let mut out = Vec::new();
+        encode(
+            &TextDelta {
+                id: "0".into(),
+                delta: "a\nb \"c\"".into(),
+                provider_metadata: None,
+            }
+            .into(),
+            &mut out,
+        );
+        encode(&StartStep {}.into(), &mut out);
+        encode_comment("ping\n", &mut out);
+        encode_done(&mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "data: {\"type\":\"text-delta\",\"id\":\"0\",\"delta\":\"a\\nb \\\"c\\\"\"}\n\ndata: {\"type\":\"start-step\"}\n\n: ping \n\ndata: [DONE]\n\n"
+        );
+    }
+}
