@@ -1,4 +1,4 @@
-//! Auto-send for the adk profile: should the client send again, now that this is its last message? (CONTRACT 10)
+//! Auto-send for the adk profile: should the client send again, now that this is its last message?
 //!
 //! A pure function, in the order of its checks. The TypeScript client has the same one, and both are tested on the same table,
 //! `fixtures/auto-send.json`.
@@ -84,79 +84,41 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
     let Some(message) = messages.last().filter(|message| message.role == Role::Assistant) else {
         return Decision::Wait(No::NotAssistant);
     };
-    let after_tools = message
-        .parts
-        .iter()
-        .rposition(|part| part.as_tool().is_some())
-        .map_or(0, |at| at + 1);
-    if message.parts[after_tools..]
-        .iter()
-        .any(|part| matches!(part, Part::Text(_)))
-    {
+    let after_tools = message.parts.iter().rposition(|part| part.as_tool().is_some()).map_or(0, |at| at + 1);
+    if message.parts[after_tools..].iter().any(|part| matches!(part, Part::Text(_))) {
         return Decision::Wait(No::AnsweredInText);
     }
     let tools: Vec<&ToolPart> = message.parts.iter().filter_map(Part::as_tool).collect();
     let is_answered = |tool: &&ToolPart| tool.state == ToolState::ApprovalResponded;
     let is_result = |tool: &&ToolPart| {
         let settled = matches!(tool.state, ToolState::OutputAvailable | ToolState::OutputError);
-        let ours = context
-            .frontend_tools
-            .as_ref()
-            .is_none_or(|tools| tools.contains(&tool.name));
+        let ours = context.frontend_tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
         settled
             && ours
             && tool.fields.preliminary != Some(true)
             && !context.server_outcomes.contains(&tool.tool_call_id)
     };
-    let answers: Vec<AnswerKey> = tools
-        .iter()
-        .copied()
-        .filter(|tool| is_answered(tool) || is_result(tool))
-        .map(key)
-        .collect();
+    let answers: Vec<AnswerKey> =
+        tools.iter().copied().filter(|tool| is_answered(tool) || is_result(tool)).map(key).collect();
     if answers.iter().all(|answer| context.sent.contains(answer)) {
         return Decision::Wait(No::NothingToSend);
     }
-    if tools
-        .iter()
-        .any(|tool| tool.state == ToolState::ApprovalRequested)
-    {
+    if tools.iter().any(|tool| tool.state == ToolState::ApprovalRequested) {
         return Decision::Wait(No::StillAsking);
     }
-    let confirmed = tools
-        .iter()
-        .any(|tool| is_answered(tool) && tool.name == CONFIRMATION);
+    let confirmed = tools.iter().any(|tool| is_answered(tool) && tool.name == CONFIRMATION);
     if confirmed && tools.iter().any(|tool| tool.state == ToolState::OutputError)
-        || tools
-            .iter()
-            .any(|tool| is_answered(tool) && tool.fields.extra.contains_key("error"))
+        || tools.iter().any(|tool| is_answered(tool) && tool.fields.extra.contains_key("error"))
     {
         return Decision::Wait(No::AnsweredWithError);
     }
-    let approved = |tool: &&ToolPart| {
-        tool.fields
-            .approval
-            .as_ref()
-            .and_then(|approval| approval.approved)
-            == Some(true)
-    };
-    let frontend = |tool: &&ToolPart| {
-        context
-            .frontend_tools
-            .as_ref()
-            .is_some_and(|tools| tools.contains(&tool.name))
-    };
-    if tools
-        .iter()
-        .any(|tool| is_answered(tool) && approved(tool) && frontend(tool))
-    {
+    let approved =
+        |tool: &&ToolPart| tool.fields.approval.as_ref().and_then(|approval| approval.approved) == Some(true);
+    let frontend = |tool: &&ToolPart| context.frontend_tools.as_ref().is_some_and(|tools| tools.contains(&tool.name));
+    if tools.iter().any(|tool| is_answered(tool) && approved(tool) && frontend(tool)) {
         return Decision::Wait(No::WaitingForResult);
     }
-    let because = if tools.iter().any(is_result) {
-        Yes::Result
-    } else {
-        Yes::Answered
-    };
+    let because = if tools.iter().any(is_result) { Yes::Result } else { Yes::Answered };
     Decision::Send { because, answers }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Any JSON value that goes to a client: a tool's input or output, the data of a data part.
 ///
-/// Made from a [`Value`], it is cleaned of the keys at which the client's parser throws (RULES F4). Read from the
+/// Made from a [`Value`], it is cleaned of the keys at which the client's parser throws (rule F4). Read from the
 /// wire, it is kept as it came, so that the checker sees what the client would see.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
@@ -52,19 +52,14 @@ impl From<Map<String, Value>> for MessageMetadata {
 
 /// What a provider adds to a part: an object of objects.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[cfg_attr(
-    feature = "typescript",
-    derive(ts_rs::TS),
-    ts(type = "Record<string, Record<string, unknown>>")
-)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, Record<string, unknown>>"))]
 #[serde(transparent)]
-pub struct ProviderMetadata(Map<String, Value>);
+pub struct ProviderMetadata(Box<Map<String, Value>>);
 
 impl ProviderMetadata {
     /// Adds what one provider says, cleaned as a [`Payload`] is.
     pub fn insert(&mut self, provider: impl Into<String>, fields: Map<String, Value>) {
-        self.0
-            .insert(provider.into(), Payload::from(Value::Object(fields)).into_value());
+        self.0.insert(provider.into(), Payload::from(Value::Object(fields)).into_value());
     }
 
     /// The metadata as JSON.
@@ -77,7 +72,7 @@ impl<'de> Deserialize<'de> for ProviderMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = Map::deserialize(deserializer)?;
         if map.values().all(Value::is_object) {
-            Ok(Self(map))
+            Ok(Self(Box::new(map)))
         } else {
             Err(D::Error::custom("expected an object of objects"))
         }
@@ -123,8 +118,7 @@ fn lone_surrogates(bytes: &[u8]) -> Vec<usize> {
         }
         match unit(at + 2) {
             Some(0xD800..0xDC00)
-                if bytes.get(at + 6..at + 8) == Some(b"\\u")
-                    && matches!(unit(at + 8), Some(0xDC00..0xE000)) =>
+                if bytes.get(at + 6..at + 8) == Some(b"\\u") && matches!(unit(at + 8), Some(0xDC00..0xE000)) =>
             {
                 at += 12;
             }
@@ -139,13 +133,11 @@ fn lone_surrogates(bytes: &[u8]) -> Vec<usize> {
     lone
 }
 
-/// Whether the client's JSON parser throws at a key in here (RULES F4).
+/// Whether the client's JSON parser throws at a key in here (rule F4).
 pub fn has_forbidden_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_forbidden_key),
-        Value::Object(map) => map
-            .iter()
-            .any(|(key, value)| is_forbidden(key, value) || has_forbidden_key(value)),
+        Value::Object(map) => map.iter().any(|(key, value)| is_forbidden(key, value) || has_forbidden_key(value)),
         _ => false,
     }
 }
@@ -186,18 +178,12 @@ mod tests {
         .expect("json");
         assert!(has_forbidden_key(&dirty));
         let clean = Payload::from(dirty);
-        assert_eq!(
-            clean.value(),
-            &json!({"a": [{"b": 2}], "c": {"constructor": "x"}})
-        );
+        assert_eq!(clean.value(), &json!({"a": [{"b": 2}], "c": {"constructor": "x"}}));
     }
 
     #[test]
     fn half_a_surrogate_pair_is_no_error() {
-        assert!(
-            serde_json::from_slice::<Value>(br#""\ud83d""#).is_err(),
-            "or the mending is not needed any more"
-        );
+        assert!(serde_json::from_slice::<Value>(br#""\ud83d""#).is_err(), "or the mending is not needed any more");
         assert_eq!(parse(br#""a\ud83db""#).ok(), Some(json!("a\u{fffd}b")));
         assert_eq!(parse(br#""\ude00\ud83d\ude00""#).ok(), Some(json!("\u{fffd}😀")));
         assert_eq!(parse(br#""\\ud83d""#).ok(), Some(json!("\\ud83d")));

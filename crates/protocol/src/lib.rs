@@ -4,6 +4,7 @@
 //! - [`sse`]: both ways between chunks and bytes.
 //! - [`reduce`]: chunks to messages, part for part what the SDK's own client builds.
 //! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
+//! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
 pub mod check;
@@ -15,4 +16,11 @@ pub mod message;
 pub mod reduce;
 pub mod request;
 pub mod sse;
+#[cfg(feature = "typescript")]
+pub mod typescript;
 pub mod websocket;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

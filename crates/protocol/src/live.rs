@@ -63,20 +63,10 @@ mod tests {
         let result = json!({"type": "tool_result", "toolCallId": "c", "result": {"ok": true}});
         assert!(matches!(
             read(result),
-            Ok(LiveFrame::ToolResult(ToolResult {
-                result: Some(_),
-                error_text: None,
-                ..
-            }))
+            Ok(LiveFrame::ToolResult(ToolResult { result: Some(_), error_text: None, .. }))
         ));
-        assert!(matches!(
-            read(json!({"type": "interrupt"})),
-            Ok(LiveFrame::Interrupt { reason: None })
-        ));
-        assert!(matches!(
-            read(json!({"type": "ping", "timestamp": 5})),
-            Ok(LiveFrame::Ping { .. })
-        ));
+        assert!(matches!(read(json!({"type": "interrupt"})), Ok(LiveFrame::Interrupt { reason: None })));
+        assert!(matches!(read(json!({"type": "ping", "timestamp": 5})), Ok(LiveFrame::Ping { .. })));
         assert!(read(json!({"type": "dance"})).is_err_and(|error| error.to_string().contains("dance")));
         assert_eq!(
             serde_json::to_value(Pong { timestamp: json!(5) }).ok(),

@@ -69,11 +69,7 @@ pub enum ClientResult {
 impl ClientMessage {
     /// All answers in this message, in both shapes, in order.
     pub fn answers(&self) -> Vec<Answer> {
-        if self.role == Role::System {
-            Vec::new()
-        } else {
-            self.parts.iter().flat_map(Part::answers).collect()
-        }
+        if self.role == Role::System { Vec::new() } else { self.parts.iter().flat_map(Part::answers).collect() }
     }
 }
 
@@ -90,18 +86,15 @@ impl Part {
                     })
                 });
                 let result = match tool.state {
-                    ToolState::OutputAvailable if tool.fields.preliminary != Some(true) => Some(
-                        ClientResult::Output(tool.fields.output.clone().unwrap_or(Value::Null)),
-                    ),
-                    ToolState::OutputError => Some(ClientResult::Error(
-                        tool.fields.error_text.clone().unwrap_or_default(),
-                    )),
+                    ToolState::OutputAvailable if tool.fields.preliminary != Some(true) => {
+                        Some(ClientResult::Output(tool.fields.output.clone().unwrap_or(Value::Null)))
+                    }
+                    ToolState::OutputError => {
+                        Some(ClientResult::Error(tool.fields.error_text.clone().unwrap_or_default()))
+                    }
                     _ => None,
                 };
-                let result = result.map(|result| Answer::Result {
-                    tool_call_id: tool.tool_call_id.clone(),
-                    result,
-                });
+                let result = result.map(|result| Answer::Result { tool_call_id: tool.tool_call_id.clone(), result });
                 approval.into_iter().chain(result).collect()
             }
             Part::Other(map) => older_answers(map),
@@ -118,23 +111,15 @@ fn older_answers(map: &serde_json::Map<String, Value>) -> Vec<Answer> {
         approved: bool,
         reason: Option<String>,
     }
-    let approval = map
-        .get("approval")
-        .and_then(|approval| OlderApproval::deserialize(approval).ok());
-    let approval = approval.map(|OlderApproval { id, approved, reason }| Answer::Approval {
-        approval_id: id,
-        approved,
-        reason,
-    });
+    let approval = map.get("approval").and_then(|approval| OlderApproval::deserialize(approval).ok());
+    let approval =
+        approval.map(|OlderApproval { id, approved, reason }| Answer::Approval { approval_id: id, approved, reason });
     let is_result = map.get("type").and_then(Value::as_str) == Some("tool-result");
     let result = map
         .get("toolCallId")
         .filter(|_| is_result)
         .and_then(|id| ToolCallId::deserialize(id).ok())
-        .map(|tool_call_id| Answer::Result {
-            tool_call_id,
-            result: older_result(map),
-        });
+        .map(|tool_call_id| Answer::Result { tool_call_id, result: older_result(map) });
     approval.into_iter().chain(result).collect()
 }
 
@@ -231,9 +216,7 @@ pub struct PendingApproval {
     pub expires_at: Option<String>,
 }
 
-fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
+fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
@@ -245,9 +228,7 @@ mod tests {
 
     fn answers(part: Value) -> Vec<Answer> {
         let message = json!({"role": "assistant", "parts": [part]});
-        serde_json::from_value::<ClientMessage>(message)
-            .expect("readable")
-            .answers()
+        serde_json::from_value::<ClientMessage>(message).expect("readable").answers()
     }
 
     #[test]
@@ -257,21 +238,15 @@ mod tests {
             approved: true,
             reason: reason.map(str::to_owned),
         };
-        let result = |result| Answer::Result {
-            tool_call_id: "c".into(),
-            result,
-        };
+        let result = |result| Answer::Result { tool_call_id: "c".into(), result };
         let sdk = json!({"type": "tool-pay", "toolCallId": "c", "state": "approval-responded", "input": {}, "approval": {"id": "a", "approved": true, "reason": "ok"}});
         assert_eq!(answers(sdk), [approval(Some("ok"))]);
         let both = json!({"type": "dynamic-tool", "toolName": "t", "toolCallId": "c", "state": "output-available", "input": {}, "output": 5, "approval": {"id": "a", "approved": true}});
-        assert_eq!(
-            answers(both),
-            [approval(None), result(ClientResult::Output(json!(5)))]
-        );
-        let failed = json!({"type": "tool-pay", "toolCallId": "c", "state": "output-error", "input": {}, "errorText": "no"});
+        assert_eq!(answers(both), [approval(None), result(ClientResult::Output(json!(5)))]);
+        let failed =
+            json!({"type": "tool-pay", "toolCallId": "c", "state": "output-error", "input": {}, "errorText": "no"});
         assert_eq!(answers(failed), [result(ClientResult::Error("no".into()))]);
-        let older =
-            json!({"type": "tool-adk_request_confirmation", "approval": {"id": "a", "approved": true}});
+        let older = json!({"type": "tool-adk_request_confirmation", "approval": {"id": "a", "approved": true}});
         assert_eq!(answers(older), [approval(None)]);
         assert_eq!(
             answers(json!({"type": "tool-result", "toolCallId": "c", "result": {"x": 1}})),

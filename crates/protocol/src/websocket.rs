@@ -56,15 +56,12 @@ pub struct WsResume {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the fields are the SDK's own")]
+#[allow(clippy::large_enum_variant, reason = "written and dropped; chunks are nearly all of them")]
 pub enum WsResponse {
     /// The answer begins.
     Start { request_id: RequestId },
     /// One chunk.
-    Chunk {
-        request_id: RequestId,
-        sequence: u64,
-        chunk: Chunk,
-    },
+    Chunk { request_id: RequestId, sequence: u64, chunk: Chunk },
     /// The answer is complete.
     End { request_id: RequestId },
     /// The request failed.
@@ -89,45 +86,22 @@ mod tests {
         let send = json!({"type": "send", "requestId": "r", "id": "c", "trigger": "submit-message", "messages": [], "headers": {}, "body": {}});
         let read: WsRequest = serde_json::from_value(send).expect("readable");
         assert!(matches!(read, WsRequest::Send(send) if send.request.id == Some("c".into())));
-        let resume: WsRequest = serde_json::from_value(
-            json!({"type": "resume", "requestId": "r", "id": "c", "headers": {}, "body": {}}),
-        )
-        .expect("readable");
-        assert_eq!(
-            resume,
-            WsRequest::Resume(WsResume {
-                request_id: "r".into(),
-                id: "c".into(),
-                last_sequence: None
-            })
-        );
-        let abort: WsRequest =
-            serde_json::from_value(json!({"type": "abort", "requestId": "r"})).expect("readable");
-        assert_eq!(
-            abort,
-            WsRequest::Abort {
-                request_id: "r".into()
-            }
-        );
+        let resume: WsRequest =
+            serde_json::from_value(json!({"type": "resume", "requestId": "r", "id": "c", "headers": {}, "body": {}}))
+                .expect("readable");
+        assert_eq!(resume, WsRequest::Resume(WsResume { request_id: "r".into(), id: "c".into(), last_sequence: None }));
+        let abort: WsRequest = serde_json::from_value(json!({"type": "abort", "requestId": "r"})).expect("readable");
+        assert_eq!(abort, WsRequest::Abort { request_id: "r".into() });
     }
 
     #[test]
     fn what_we_send_is_what_the_transport_expects() {
-        let frame = WsResponse::Chunk {
-            request_id: "r".into(),
-            sequence: 3,
-            chunk: FinishStep {}.into(),
-        };
+        let frame = WsResponse::Chunk { request_id: "r".into(), sequence: 3, chunk: FinishStep {}.into() };
         assert_eq!(
             serde_json::to_value(frame).ok(),
             Some(json!({"type": "chunk", "requestId": "r", "sequence": 3, "chunk": {"type": "finish-step"}}))
         );
-        let frame = WsResponse::NoActive {
-            request_id: "r".into(),
-        };
-        assert_eq!(
-            serde_json::to_value(frame).ok(),
-            Some(json!({"type": "no-active", "requestId": "r"}))
-        );
+        let frame = WsResponse::NoActive { request_id: "r".into() };
+        assert_eq!(serde_json::to_value(frame).ok(), Some(json!({"type": "no-active", "requestId": "r"})));
     }
 }

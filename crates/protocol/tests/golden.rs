@@ -35,10 +35,7 @@ fn check(entry: &Entry, bytes: &[u8], piece: usize) -> Vec<Violation> {
         "adk-live" => Profile::AdkLive,
         other => panic!("{}: unknown profile {other}", entry.file),
     };
-    let mut checker = Checker::new(Options {
-        profile,
-        progressive_text: entry.text.as_deref() == Some("progressive"),
-    });
+    let mut checker = Checker::new(Options { profile, progressive_text: entry.text.as_deref() == Some("progressive") });
     for piece in bytes.chunks(piece) {
         checker.feed(piece);
     }
@@ -54,13 +51,7 @@ fn every_capture_gets_its_verdict() {
         let bytes = fs::read(folder().join(&entry.file)).expect("a capture that the manifest names");
         for piece in [bytes.len().max(1), 1, 7] {
             let found = check(&entry, &bytes, piece);
-            let mut told: Vec<_> = found
-                .iter()
-                .map(|v| Expected {
-                    line: v.line,
-                    rule: v.rule.to_string(),
-                })
-                .collect();
+            let mut told: Vec<_> = found.iter().map(|v| Expected { line: v.line, rule: v.rule.to_string() }).collect();
             told.sort();
             if told != entry.violations {
                 wrong.push(format!(
@@ -71,12 +62,7 @@ fn every_capture_gets_its_verdict() {
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} captures:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} captures:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -85,10 +71,7 @@ fn every_rule_has_a_good_and_a_bad_capture() {
     for rule in Rule::ALL {
         for verdict in ["good", "bad"] {
             let prefix = format!("{rule}.{verdict}.");
-            assert!(
-                files.iter().any(|file| file.starts_with(&prefix)),
-                "no {prefix}* in fixtures/rules"
-            );
+            assert!(files.iter().any(|file| file.starts_with(&prefix)), "no {prefix}* in fixtures/rules");
         }
     }
 }

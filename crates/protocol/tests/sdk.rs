@@ -25,10 +25,7 @@ fn root() -> PathBuf {
 /// Runs the cases in Node and gives the results back, in order.
 fn play(cases: &[Value]) -> Vec<Value> {
     let folder = root().join("tests/sdk");
-    assert!(
-        folder.join("node_modules/ai7").is_dir(),
-        "the SDK is not installed: run `cargo xtask setup`"
-    );
+    assert!(folder.join("node_modules/ai7").is_dir(), "the SDK is not installed: run `cargo xtask setup`");
     let mut node = Command::new("node")
         .arg("run.mjs")
         .current_dir(&folder)
@@ -40,10 +37,7 @@ fn play(cases: &[Value]) -> Vec<Value> {
     let mut stdin = node.stdin.take().expect("stdin is piped");
     let writer = std::thread::spawn(move || stdin.write_all(document.as_bytes()));
     let output = node.wait_with_output().expect("node ends");
-    writer
-        .join()
-        .expect("the writer does not panic")
-        .expect("node reads its input");
+    writer.join().expect("the writer does not panic").expect("node reads its input");
     assert!(output.status.success(), "run.mjs failed");
     let mut results: Value = serde_json::from_slice(&output.stdout).expect("run.mjs prints JSON");
     match results["results"].take() {
@@ -86,9 +80,7 @@ fn reduce(case: &Value, sdk: Sdk) -> (Option<Value>, Option<usize>) {
             if thrown || data == b"[DONE]" {
                 return;
             }
-            let applied = sdk
-                .read(data)
-                .is_ok_and(|chunk| reducer.apply_read(&chunk).is_ok());
+            let applied = sdk.read(data).is_ok_and(|chunk| reducer.apply_read(&chunk).is_ok());
             thrown = !applied;
         });
         shown = reducer.written();
@@ -105,11 +97,7 @@ fn act(message: &mut UiMessage, action: &Value, sdk: Sdk) {
         let Part::Tool(tool) = part else { continue };
         if let Some(id) = action["approve"].as_str()
             && tool.state == ToolState::ApprovalRequested
-            && let Some(approval) = tool
-                .fields
-                .approval
-                .as_mut()
-                .filter(|approval| approval.id.as_str() == id)
+            && let Some(approval) = tool.fields.approval.as_mut().filter(|approval| approval.id.as_str() == id)
         {
             tool.state = ToolState::ApprovalResponded;
             approval.approved = action["approved"].as_bool();
@@ -117,18 +105,10 @@ fn act(message: &mut UiMessage, action: &Value, sdk: Sdk) {
         }
         if action["toolCallId"].as_str() == Some(tool.tool_call_id.as_str()) {
             let error = action["errorText"].as_str();
-            tool.state = if error.is_some() {
-                ToolState::OutputError
-            } else {
-                ToolState::OutputAvailable
-            };
+            tool.state = if error.is_some() { ToolState::OutputError } else { ToolState::OutputAvailable };
             tool.fields.output = action.get("output").cloned();
             tool.fields.error_text = error.map(str::to_owned);
-            let granted = tool
-                .fields
-                .approval
-                .as_ref()
-                .is_some_and(|approval| approval.approved == Some(true));
+            let granted = tool.fields.approval.as_ref().is_some_and(|approval| approval.approved == Some(true));
             if sdk == Sdk::V7 && !granted {
                 tool.fields.approval = None;
             }
@@ -148,29 +128,18 @@ fn check(case: &Value) -> Vec<Violation> {
 /// Whether our model of a client covers the case: plain HTTP, one assistant message, nothing that needs a request to be known.
 fn is_plain(case: &Value) -> bool {
     let segments = case["segments"].as_array().expect("segments");
-    let special = |segment: &Value| {
-        ["ws", "status", "resume", "regenerate"]
-            .iter()
-            .any(|key| segment.get(*key).is_some())
-    };
+    let special =
+        |segment: &Value| ["ws", "status", "resume", "regenerate"].iter().any(|key| segment.get(*key).is_some());
     let new_message = |segment: &Value| {
-        segment["before"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|action| action.get("user").is_some()))
+        segment["before"].as_array().is_some_and(|all| all.iter().any(|action| action.get("user").is_some()))
     };
-    case.get("history").is_none()
-        && !segments.iter().any(special)
-        && !segments.iter().skip(1).any(new_message)
+    case.get("history").is_none() && !segments.iter().any(special) && !segments.iter().skip(1).any(new_message)
 }
 
 /// The last assistant message, ids that the client made up aside.
 fn assistant(result: &Value) -> Option<Value> {
     let messages = result["messages"].as_array().expect("messages");
-    messages
-        .iter()
-        .rev()
-        .find(|message| message["role"] == "assistant")
-        .cloned()
+    messages.iter().rev().find(|message| message["role"] == "assistant").cloned()
 }
 
 fn cases() -> Vec<Value> {
@@ -205,29 +174,15 @@ fn the_reducer_and_the_checker_agree_with_the_sdk() {
             // Where no `start` brings an id the client makes one up.
             let (mut ours, mut shown) = (message, assistant(&result[key]));
             if ours.as_ref().is_some_and(|message| message["id"] == "id") {
-                ours.iter_mut()
-                    .chain(&mut shown)
-                    .for_each(|message| message["id"] = Value::Null);
+                ours.iter_mut().chain(&mut shown).for_each(|message| message["id"] = Value::Null);
             }
-            if !same(
-                &ours.clone().unwrap_or_default(),
-                &shown.clone().unwrap_or_default(),
-            ) {
-                wrong.push(format!(
-                    "{name} ({key}):\n  ours   {}\n  theirs {}",
-                    text(&ours),
-                    text(&shown)
-                ));
+            if !same(&ours.clone().unwrap_or_default(), &shown.clone().unwrap_or_default()) {
+                wrong.push(format!("{name} ({key}):\n  ours   {}\n  theirs {}", text(&ours), text(&shown)));
             }
         }
         wrong.extend(disagreements(name, case, result));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} disagreements:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Equal to JavaScript, which has one kind of number.
@@ -236,9 +191,7 @@ fn same(a: &Value, b: &Value) -> bool {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
         }
         _ => a == b,
     }
@@ -257,27 +210,17 @@ fn disagreements(name: &str, case: &Value, result: &Value) -> Vec<String> {
         // An `error` chunk makes the client fail as it should.
         let told = case.to_string().contains("\"error\"") || case.to_string().contains("\\\"error\\\"");
         if !result["error"].is_null() && violations.is_empty() && !told {
-            wrong.push(format!(
-                "{name} ({key}): throws {}, and the checker finds nothing",
-                result["error"]
-            ));
+            wrong.push(format!("{name} ({key}): throws {}, and the checker finds nothing", result["error"]));
         }
         let loops = result["autoSend"]["toolCalls"] == true || result["autoSend"]["approvals"] == true;
         let auto_send = |v: &Violation| matches!(v.rule, Rule::A1 | Rule::A2 | Rule::A4 | Rule::A6);
         if result["error"].is_null() && loops && violations.is_empty() {
-            wrong.push(format!(
-                "{name} ({key}): sends for ever, and the checker finds nothing"
-            ));
+            wrong.push(format!("{name} ({key}): sends for ever, and the checker finds nothing"));
         }
         let tool_calls = |v: &Violation| matches!(v.rule, Rule::A1 | Rule::A2 | Rule::A6);
-        if result["error"].is_null()
-            && !loops
-            && violations.iter().all(auto_send)
-            && violations.iter().any(tool_calls)
+        if result["error"].is_null() && !loops && violations.iter().all(auto_send) && violations.iter().any(tool_calls)
         {
-            wrong.push(format!(
-                "{name} ({key}): does not send, and the checker says {violations:?}"
-            ));
+            wrong.push(format!("{name} ({key}): does not send, and the checker says {violations:?}"));
         }
     }
     wrong

@@ -1,1 +1,9 @@
-fn main() {}
+//! The `holdpoint` command.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

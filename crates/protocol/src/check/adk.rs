@@ -21,10 +21,7 @@ impl StreamChecker {
             Profile::AiSdk => {}
             Profile::AdkSse => {
                 if matches!(chunk, Chunk::StartStep(_) | Chunk::FinishStep(_)) {
-                    self.tell(
-                        Rule::K1,
-                        format!("`{}` in the adk profile over SSE", chunk.kind()),
-                    );
+                    self.tell(Rule::K1, format!("`{}` in the adk profile over SSE", chunk.kind()));
                 }
             }
             Profile::AdkLive => {
@@ -41,10 +38,7 @@ impl StreamChecker {
     /// K7: one call at a time.
     pub(super) fn adk_announce(&mut self, id: &ToolCallId) {
         if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 {
-            self.tell(
-                Rule::K7,
-                format!("the call {id:?} is announced before the one before it has its outcome"),
-            );
+            self.tell(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
     }
 
@@ -57,22 +51,13 @@ impl StreamChecker {
         }
         match self.options.profile {
             Profile::AdkSse if self.segment.has_question && self.segment.continues => {
-                self.tell(
-                    Rule::K4,
-                    "text in an intermediate segment: hold it back until the last one",
-                );
+                self.tell(Rule::K4, "text in an intermediate segment: hold it back until the last one");
             }
             Profile::AdkSse if self.segment.has_question => {
-                self.tell(
-                    Rule::K3,
-                    "text while an approval is open: hold it back until the last one is answered",
-                );
+                self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             Profile::AdkLive if self.message.calls.asked > 0 => {
-                self.tell(
-                    Rule::K3,
-                    "text while an approval is open: hold it back until the last one is answered",
-                );
+                self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             _ => {}
         }
@@ -95,15 +80,9 @@ impl StreamChecker {
             return;
         }
         if is_intermediate && self.segment.has_text {
-            self.tell(
-                Rule::K4,
-                "text in a segment that asks for another approval: hold it back until the last one",
-            );
+            self.tell(Rule::K4, "text in a segment that asks for another approval: hold it back until the last one");
         } else {
-            self.tell(
-                Rule::K3,
-                "text before an approval request: the seeds' auto-send then never sends the answer",
-            );
+            self.tell(Rule::K3, "text before an approval request: the seeds' auto-send then never sends the answer");
         }
     }
 
@@ -125,14 +104,8 @@ impl StreamChecker {
         }
         if !self.segment.is_open && self.segment.has_done {
             self.tell(Rule::K5, "`[DONE]` once more");
-        } else if self.options.profile == Profile::AdkLive
-            && self.message.calls.asked > 0
-            && !self.segment.has_error
-        {
-            self.tell(
-                Rule::K5,
-                "`[DONE]` while an approval is open: on live it ends the turn, once",
-            );
+        } else if self.options.profile == Profile::AdkLive && self.message.calls.asked > 0 && !self.segment.has_error {
+            self.tell(Rule::K5, "`[DONE]` while an approval is open: on live it ends the turn, once");
         }
     }
 
@@ -147,13 +120,12 @@ impl StreamChecker {
             && self.segment.continues
             && !self.segment.has_question
             && !self.segment.has_error
-            && self
-                .message
-                .calls
-                .iter()
-                .any(|(_, call)| waits(call.state, call.asked_in))
+            && self.message.calls.iter().any(|(_, call)| waits(call.state, call.asked_in))
         {
-            self.tell(Rule::K6, "the response to an approval ends without the call's outcome: it must stay open until the result comes");
+            self.tell(
+                Rule::K6,
+                "the response to an approval ends without the call's outcome: it must stay open until the result comes",
+            );
         }
     }
 }
@@ -161,32 +133,26 @@ impl StreamChecker {
 fn next(step: LiveStep, chunk: &Chunk) -> (LiveStep, Option<&'static str>) {
     match (step, chunk) {
         (LiveStep::Available(id), Chunk::StartStep(_)) => (LiveStep::Started(Some(id)), None),
-        (_, Chunk::StartStep(_)) => (
-            LiveStep::Started(None),
-            Some("`start-step` that does not follow a call's `tool-input-available`"),
-        ),
-        (LiveStep::Started(Some(id)), Chunk::ToolApprovalRequest(c)) if id != c.tool_call_id => (
-            LiveStep::Asked,
-            Some("an approval request for another call than the one announced just before"),
-        ),
+        (_, Chunk::StartStep(_)) => {
+            (LiveStep::Started(None), Some("`start-step` that does not follow a call's `tool-input-available`"))
+        }
+        (LiveStep::Started(Some(id)), Chunk::ToolApprovalRequest(c)) if id != c.tool_call_id => {
+            (LiveStep::Asked, Some("an approval request for another call than the one announced just before"))
+        }
         (LiveStep::Started(_), Chunk::ToolApprovalRequest(_)) => (LiveStep::Asked, None),
-        (_, Chunk::ToolApprovalRequest(_)) => (
-            LiveStep::Elsewhere,
-            Some("an approval request without `start-step` before it"),
-        ),
+        (_, Chunk::ToolApprovalRequest(_)) => {
+            (LiveStep::Elsewhere, Some("an approval request without `start-step` before it"))
+        }
         (LiveStep::Asked, Chunk::FinishStep(_)) => (LiveStep::Elsewhere, None),
-        (_, Chunk::FinishStep(_)) => (
-            LiveStep::Elsewhere,
-            Some("`finish-step` that does not follow an approval request"),
-        ),
-        (LiveStep::Started(_), _) => (
-            LiveStep::Elsewhere,
-            Some("something else than the approval request after `start-step`"),
-        ),
-        (LiveStep::Asked, _) => (
-            LiveStep::Elsewhere,
-            Some("something else than `finish-step` after an approval request"),
-        ),
+        (_, Chunk::FinishStep(_)) => {
+            (LiveStep::Elsewhere, Some("`finish-step` that does not follow an approval request"))
+        }
+        (LiveStep::Started(_), _) => {
+            (LiveStep::Elsewhere, Some("something else than the approval request after `start-step`"))
+        }
+        (LiveStep::Asked, _) => {
+            (LiveStep::Elsewhere, Some("something else than `finish-step` after an approval request"))
+        }
         (_, Chunk::ToolInputAvailable(c)) => (LiveStep::Available(c.tool_call_id.clone()), None),
         _ => (LiveStep::Elsewhere, None),
     }

@@ -45,13 +45,7 @@ impl StreamChecker {
     pub(super) fn start_step(&mut self) {
         self.segment.has_step = true;
         let number = self.message.step.number + 1;
-        let old = std::mem::replace(
-            &mut self.message.step,
-            Step {
-                number,
-                ..Step::default()
-            },
-        );
+        let old = std::mem::replace(&mut self.message.step, Step { number, ..Step::default() });
         self.message.written_step.get_or_insert(old);
     }
 
@@ -60,10 +54,7 @@ impl StreamChecker {
         self.segment.blocks.clear();
         let number = self.message.step.number;
         self.message.calls.forget_step(number);
-        self.message.step = Step {
-            number,
-            ..Step::default()
-        };
+        self.message.step = Step { number, ..Step::default() };
     }
 
     pub(super) fn auto_send(&mut self) {
@@ -75,16 +66,17 @@ impl StreamChecker {
             None => (&self.message.step, false),
         };
         let place = (step.number, step.calls);
-        let writing = self
-            .segment
-            .blocks
-            .iter()
-            .any(|block| block.is_text && block.place == place);
+        let writing = self.segment.blocks.iter().any(|block| block.is_text && block.place == place);
         if step.is_complete() && !writing {
             let why = "its last step has tool calls and all are settled, so the SDK's `lastAssistantMessageIsCompleteWithToolCalls` sends again, for ever";
             match (self.segment.has_abort, is_unwritten) {
                 (true, _) => self.tell(Rule::A6, format!("the aborted segment is asked too: {why}")),
-                (false, true) => self.tell(Rule::A2, format!("the empty step at the end is not written (give `finish` metadata, or the step a part): {why}")),
+                (false, true) => self.tell(
+                    Rule::A2,
+                    format!(
+                        "the empty step at the end is not written (give `finish` metadata, or the step a part): {why}"
+                    ),
+                ),
                 (false, false) => self.tell(Rule::A1, format!("{why}: end with a step of its own")),
             }
         } else if step.denied > 0 && step.asked > 0 {

@@ -64,11 +64,7 @@ impl Calls {
     }
 
     pub(super) fn ask(&mut self, id: &ToolCallId, segment: u32) {
-        if let Some(call) = self
-            .calls
-            .get_mut(id)
-            .filter(|call| matches!(call.state, State::Announced { .. }))
-        {
+        if let Some(call) = self.calls.get_mut(id).filter(|call| matches!(call.state, State::Announced { .. })) {
             call.state = State::Asked;
             call.asked_in = Some(segment);
             self.asked += 1;
@@ -77,10 +73,7 @@ impl Calls {
 
     /// Settles an open call; gives back the id of a call that is forgotten for it.
     pub(super) fn settle(&mut self, id: &ToolCallId) -> Option<ToolCallId> {
-        let call = self
-            .calls
-            .get_mut(id)
-            .filter(|call| call.state != State::Settled)?;
+        let call = self.calls.get_mut(id).filter(|call| call.state != State::Settled)?;
         self.asked -= usize::from(call.state == State::Asked);
         call.state = State::Settled;
         self.open -= 1;
@@ -106,16 +99,8 @@ impl Calls {
     pub(super) fn forget_step(&mut self, step: u32) {
         self.calls.retain(|_, call| call.step != step);
         self.settled.retain(|id| self.calls.contains_key(id));
-        self.open = self
-            .calls
-            .values()
-            .filter(|call| call.state != State::Settled)
-            .count();
-        self.asked = self
-            .calls
-            .values()
-            .filter(|call| call.state == State::Asked)
-            .count();
+        self.open = self.calls.values().filter(|call| call.state != State::Settled).count();
+        self.asked = self.calls.values().filter(|call| call.state == State::Asked).count();
     }
 
     /// How many have no outcome.

@@ -93,7 +93,10 @@ impl Checker {
                 if let Event::Incomplete { line, .. } = event {
                     *has_payload = true;
                     stream.line = line;
-                    stream.tell(Rule::F2, "the capture ends before the blank line that completes this event: a client never sees it");
+                    stream.tell(
+                        Rule::F2,
+                        "the capture ends before the blank line that completes this event: a client never sees it",
+                    );
                 }
             }),
             Form::Lines(mut lines) => {
@@ -120,8 +123,7 @@ impl Checker {
     }
 
     fn read(&mut self, bytes: &[u8]) {
-        let (stream, unreadable, has_payload) =
-            (&mut self.stream, &mut self.unreadable, &mut self.has_payload);
+        let (stream, unreadable, has_payload) = (&mut self.stream, &mut self.unreadable, &mut self.has_payload);
         match &mut self.form {
             Form::Unknown(_) => {}
             Form::Sse(decoder) => decoder.feed(bytes, |event| match event {
@@ -131,10 +133,7 @@ impl Checker {
                 }
                 Event::Junk { line, text } => {
                     stream.line = line;
-                    stream.tell(
-                        Rule::F2,
-                        format!("{} is no field of an event: a client drops the line", Shown(text)),
-                    );
+                    stream.tell(Rule::F2, format!("{} is no field of an event: a client drops the line", Shown(text)));
                 }
                 Event::TooLarge { line } => drop(unreadable.get_or_insert(Unreadable::TooLarge { line })),
                 Event::Comment { .. } | Event::Incomplete { .. } => {}
@@ -184,9 +183,7 @@ impl Lines {
             return;
         }
         if self.partial.len() + bytes.len() > MAX_EVENT {
-            unreadable.get_or_insert(Unreadable::TooLarge {
-                line: self.number + 1,
-            });
+            unreadable.get_or_insert(Unreadable::TooLarge { line: self.number + 1 });
             (self.partial, self.is_dropping) = (Vec::new(), true);
         } else {
             self.partial.extend_from_slice(bytes);
@@ -196,11 +193,7 @@ impl Lines {
     /// Returns whether there was anything on the line.
     fn line(&mut self, line: &[u8], stream: &mut StreamChecker) -> bool {
         self.number += 1;
-        let line = if self.number == 1 {
-            line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
-        } else {
-            line
-        };
+        let line = if self.number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
         let line = line.trim_ascii();
         if line.is_empty() {
             return false;
@@ -221,10 +214,6 @@ impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy(&self.0[..self.0.len().min(240)]);
         let short: String = text.chars().take(60).collect();
-        write!(
-            f,
-            "{short:?}{}",
-            if short.len() < self.0.len() { "…" } else { "" }
-        )
+        write!(f, "{short:?}{}", if short.len() < self.0.len() { "…" } else { "" })
     }
 }

@@ -5,6 +5,7 @@
 
 mod adk;
 mod auto_send;
+mod blocks;
 mod calls;
 mod input;
 mod rule;
@@ -15,7 +16,7 @@ mod transcript;
 
 use serde::Serialize;
 
-pub use input::{Checker, MAX_EVENT};
+pub use input::{Checker, MAX_EVENT, Unreadable};
 pub use rule::Rule;
 pub use stream::StreamChecker;
 
@@ -49,6 +50,9 @@ pub struct Violation {
     pub rule: Rule,
     /// What is wrong, and what to do.
     pub text: String,
+    /// The beginning of the payload at which it was found, for people to look at.
+    #[serde(skip)]
+    pub payload: String,
 }
 
 /// Which client reads: over HTTP any version, on the SDK's WebSocket 7.

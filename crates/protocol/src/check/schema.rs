@@ -29,29 +29,17 @@ pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule
     }
     match read {
         ReadChunk::Unknown { kind, .. } => {
-            tell(
-                Rule::S1,
-                format!("unknown chunk type {kind:?}: a client throws at it"),
-            );
+            tell(Rule::S1, format!("unknown chunk type {kind:?}: a client throws at it"));
             None
         }
         ReadChunk::Known { chunk, extra } => {
             if audience == Audience::Any && chunk.is_sdk7_only() {
-                tell(
-                    Rule::S1,
-                    format!(
-                        "`{}` is known to `ai` 7 only; over HTTP the client may be 6",
-                        chunk.kind()
-                    ),
-                );
+                tell(Rule::S1, format!("`{}` is known to `ai` 7 only; over HTTP the client may be 6", chunk.kind()));
             }
             if let Some(key) = extra.keys().next() {
                 tell(
                     Rule::S5,
-                    format!(
-                        "`{}` has no key {key:?}: put it into `messageMetadata` or a `data-*` chunk",
-                        chunk.kind()
-                    ),
+                    format!("`{}` has no key {key:?}: put it into `messageMetadata` or a `data-*` chunk", chunk.kind()),
                 );
             }
             if audience == Audience::Any
@@ -59,10 +47,7 @@ pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule
             {
                 tell(
                     Rule::S5,
-                    format!(
-                        "`{key}` of `{}` is known to `ai` 7 only; over HTTP the client may be 6",
-                        chunk.kind()
-                    ),
+                    format!("`{key}` of `{}` is known to `ai` 7 only; over HTTP the client may be 6", chunk.kind()),
                 );
             }
             values(&chunk, audience, tell);
@@ -72,8 +57,7 @@ pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule
 }
 
 fn may_throw(payload: &[u8]) -> bool {
-    json::may_have_forbidden_key(payload)
-        && json::parse(payload).is_ok_and(|value| json::has_forbidden_key(&value))
+    json::may_have_forbidden_key(payload) && json::parse(payload).is_ok_and(|value| json::has_forbidden_key(&value))
 }
 
 /// The chunk without the optional key that made it invalid, so that one fault is not told again as what it leads to.
@@ -89,21 +73,14 @@ fn without_key(payload: &[u8], fault: &Fault) -> Option<Chunk> {
     }
 }
 
-const FORBIDDEN: &str =
-    "a key `__proto__`, or `constructor` with `prototype` in it: the client's JSON parser throws";
+const FORBIDDEN: &str = "a key `__proto__`, or `constructor` with `prototype` in it: the client's JSON parser throws";
 
 fn rule_of(fault: &Fault) -> Rule {
     match fault {
         Fault::NotJson(_) | Fault::NotAnObject(_) | Fault::NoType => Rule::F3,
-        Fault::Null { key: "finishReason" }
-        | Fault::WrongType {
-            key: "finishReason", ..
-        } => Rule::S4,
+        Fault::Null { key: "finishReason" } | Fault::WrongType { key: "finishReason", .. } => Rule::S4,
         Fault::Null { .. } => Rule::S2,
-        Fault::WrongType {
-            key: "providerMetadata",
-            ..
-        } => Rule::S6,
+        Fault::WrongType { key: "providerMetadata", .. } => Rule::S6,
         Fault::Missing { .. } | Fault::WrongType { .. } => Rule::S3,
     }
 }
@@ -114,22 +91,15 @@ fn values(chunk: &Chunk, audience: Audience, mut tell: impl FnMut(Rule, String))
         Chunk::Start(c) => c.message_metadata.as_ref(),
         Chunk::Finish(c) => {
             if c.finish_reason == Some(FinishReason::Interrupted) && audience == Audience::Any {
-                tell(
-                    Rule::S4,
-                    "`interrupted` is known to `ai` 7 only; over HTTP the client may be 6".to_owned(),
-                );
+                tell(Rule::S4, "`interrupted` is known to `ai` 7 only; over HTTP the client may be 6".to_owned());
             }
             c.message_metadata.as_ref()
         }
         Chunk::SetMetadata(c) => Some(&c.message_metadata),
         Chunk::ToolApprovalRequest(c) => {
-            let values = [
-                ("approvalDescriptor", &c.approval_descriptor),
-                ("inputSchemaInput", &c.input_schema_input),
-            ];
-            for (key, _) in values
-                .into_iter()
-                .filter(|(_, value)| value.as_ref().is_some_and(|value| value.value().is_null()))
+            let values = [("approvalDescriptor", &c.approval_descriptor), ("inputSchemaInput", &c.input_schema_input)];
+            for (key, _) in
+                values.into_iter().filter(|(_, value)| value.as_ref().is_some_and(|value| value.value().is_null()))
             {
                 tell(Rule::S2, format!("`{key}` is null: leave an optional key out"));
             }
@@ -137,13 +107,7 @@ fn values(chunk: &Chunk, audience: Audience, mut tell: impl FnMut(Rule, String))
         }
         _ => None,
     };
-    if metadata
-        .map(MessageMetadata::value)
-        .is_some_and(|value| !matches!(value, Value::Object(_) | Value::Null))
-    {
-        tell(
-            Rule::S6,
-            "`messageMetadata` is not an object: the next one that is can't be merged with it".to_owned(),
-        );
+    if metadata.map(MessageMetadata::value).is_some_and(|value| !matches!(value, Value::Object(_) | Value::Null)) {
+        tell(Rule::S6, "`messageMetadata` is not an object: the next one that is can't be merged with it".to_owned());
     }
 }

@@ -6,15 +6,19 @@ use super::{
     Audience, Options, Profile, Rule, Violation,
     adk::LiveStep,
     auto_send::Step,
+    blocks::Block,
     calls::{Calls, Remembered, State},
     schema,
     transcript::Request,
 };
 use crate::{
     chunk::{Chunk, Start},
-    ids::{MessageId, PartId, ToolCallId},
+    ids::{MessageId, ToolCallId},
     sse::DONE,
 };
+
+/// How much of a payload is shown with a violation.
+const SHOWN: usize = 200;
 
 /// Checks the chunks of one chat, in the order in which a client gets them.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub struct StreamChecker {
     pub(super) options: Options,
     pub(super) audience: Audience,
     violations: Vec<Violation>,
+    /// The beginning of the payload that is being looked at, or was last.
+    shown: Vec<u8>,
     /// The line of the chunk that is being looked at, or was last.
     pub(super) line: u64,
     pub(super) message: Message,
@@ -71,16 +77,6 @@ pub(super) struct Segment {
     pub(super) blocks: Vec<Block>,
 }
 
-#[derive(Debug)]
-pub(super) struct Block {
-    id: PartId,
-    pub(super) is_text: bool,
-    /// It was told that it should be closed by now.
-    is_late: bool,
-    /// The step, and how many calls it had, when the block was started.
-    pub(super) place: (u32, usize),
-}
-
 impl StreamChecker {
     /// A checker for chunks that come over HTTP or `/live`.
     pub fn new(options: Options) -> Self {
@@ -88,6 +84,7 @@ impl StreamChecker {
             options,
             audience: Audience::Any,
             violations: Vec::new(),
+            shown: Vec::with_capacity(SHOWN),
             line: 0,
             message: Message::default(),
             segment: Segment::default(),
@@ -101,12 +98,17 @@ impl StreamChecker {
 
     /// Takes one payload: the JSON of a chunk, or `[DONE]`.
     pub fn payload(&mut self, line: u64, payload: &[u8]) {
+        self.show(payload);
         if payload == DONE.as_bytes() {
             return self.done(line);
         }
-        let violations = &mut self.violations;
-        let tell = |rule, text| violations.push(Violation { line, rule, text });
-        if let Some(chunk) = schema::read(payload, self.audience, tell) {
+        let mut faults = Vec::new();
+        let chunk = schema::read(payload, self.audience, |rule, text| faults.push((rule, text)));
+        if !faults.is_empty() {
+            self.line = line;
+            faults.into_iter().for_each(|(rule, text)| self.tell(rule, text));
+        }
+        if let Some(chunk) = chunk {
             self.chunk(line, &chunk);
         }
     }
@@ -128,10 +130,7 @@ impl StreamChecker {
         if !self.segment.is_open {
             self.tell(
                 Rule::M1,
-                format!(
-                    "`{}` before `start`: a client can't tell which message it belongs to",
-                    chunk.kind()
-                ),
+                format!("`{}` before `start`: a client can't tell which message it belongs to", chunk.kind()),
             );
             self.open(None);
         }
@@ -169,41 +168,30 @@ impl StreamChecker {
     }
 
     pub(super) fn tell(&mut self, rule: Rule, text: impl Into<String>) {
-        self.violations.push(Violation {
-            line: self.line,
-            rule,
-            text: text.into(),
-        });
+        let payload = String::from_utf8_lossy(&self.shown).into_owned();
+        self.violations.push(Violation { line: self.line, rule, text: text.into(), payload });
+    }
+
+    /// Keeps the beginning of what is being looked at.
+    pub(super) fn show(&mut self, payload: &[u8]) {
+        self.shown.clear();
+        self.shown.extend_from_slice(&payload[..payload.len().min(SHOWN)]);
     }
 
     fn open(&mut self, start: Option<&Start>) {
         let id = start.and_then(|start| start.message_id.clone());
         if start.is_some() && id.is_none() {
-            self.tell(
-                Rule::M1,
-                "`start` without `messageId`: the client makes up an id that nobody else knows",
-            );
+            self.tell(Rule::M1, "`start` without `messageId`: the client makes up an id that nobody else knows");
         }
-        self.segment = Segment {
-            number: self.segment.number + 1,
-            is_open: true,
-            ..Segment::default()
-        };
+        self.segment = Segment { number: self.segment.number + 1, is_open: true, ..Segment::default() };
         let goes_on = self.message.id.is_some() && (id.is_none() || id == self.message.id);
         if let Some(id) = &id {
             self.identity(id, goes_on);
         }
         if goes_on && self.request.starts_empty() {
             let calls = std::mem::take(&mut self.message.calls);
-            self.message.before = calls
-                .iter()
-                .map(|(id, call)| (id.clone(), call.state == State::Settled))
-                .collect();
-            self.message = Message {
-                id,
-                before: std::mem::take(&mut self.message.before),
-                ..Message::default()
-            };
+            self.message.before = calls.iter().map(|(id, call)| (id.clone(), call.state == State::Settled)).collect();
+            self.message = Message { id, before: std::mem::take(&mut self.message.before), ..Message::default() };
         } else if goes_on {
             self.segment.continues = true;
             // What the client has not written is not in the message that it goes on with.
@@ -219,22 +207,15 @@ impl StreamChecker {
                 }
             }
             let before = match self.request {
-                Request::Regenerate { .. } => self
-                    .message
-                    .calls
-                    .iter()
-                    .map(|(id, call)| (id.clone(), call.state == State::Settled))
-                    .collect(),
+                Request::Regenerate { .. } => {
+                    self.message.calls.iter().map(|(id, call)| (id.clone(), call.state == State::Settled)).collect()
+                }
                 _ => HashMap::new(),
             };
             if let Some(old) = &self.message.id {
                 self.older_messages.insert(old.as_str());
             }
-            self.message = Message {
-                id,
-                before,
-                ..Message::default()
-            };
+            self.message = Message { id, before, ..Message::default() };
         }
     }
 
@@ -242,23 +223,13 @@ impl StreamChecker {
     fn identity(&mut self, id: &MessageId, goes_on: bool) {
         let request = std::mem::take(&mut self.request);
         match &request {
-            Request::Submit {
-                continues: Some(last),
-                ..
-            } if last != id => {
+            Request::Submit { continues: Some(last), .. } if last != id => {
                 self.tell(
                     Rule::M3,
-                    format!(
-                        "continues the message {last:?} under the id {id:?}: the client shows two messages"
-                    ),
+                    format!("continues the message {last:?} under the id {id:?}: the client shows two messages"),
                 );
             }
-            Request::Submit {
-                continues: None,
-                history,
-                ..
-            }
-            | Request::Regenerate { history }
+            Request::Submit { continues: None, history, .. } | Request::Regenerate { history }
                 if history.contains(id) =>
             {
                 self.tell(
@@ -267,13 +238,13 @@ impl StreamChecker {
                 );
             }
             Request::Resume if self.history.contains(id) => {
-                self.tell(Rule::R4, format!("the message {id:?} is replayed, and was in the history too: older clients show it twice"));
+                self.tell(
+                    Rule::R4,
+                    format!("the message {id:?} is replayed, and was in the history too: older clients show it twice"),
+                );
             }
             Request::Unknown if !goes_on && self.older_messages.contains(id.as_str()) => {
-                self.tell(
-                    Rule::M2,
-                    format!("the id {id:?} is that of an earlier message: the client overwrites it"),
-                );
+                self.tell(Rule::M2, format!("the id {id:?} is that of an earlier message: the client overwrites it"));
             }
             _ => {}
         }
@@ -293,21 +264,10 @@ impl StreamChecker {
             Profile::AdkSse | Profile::AdkLive => self.adk_close(),
         }
         if self.request.starts_empty() {
-            let missing: Vec<_> = self
-                .message
-                .before
-                .keys()
-                .filter(|id| self.message.calls.get(id).is_none())
-                .cloned()
-                .collect();
+            let missing: Vec<_> =
+                self.message.before.keys().filter(|id| self.message.calls.get(id).is_none()).cloned().collect();
             if self.request == Request::Resume && !missing.is_empty() {
-                self.tell(
-                    Rule::R3,
-                    format!(
-                        "the replay leaves out the call {:?} that the message had",
-                        missing[0]
-                    ),
-                );
+                self.tell(Rule::R3, format!("the replay leaves out the call {:?} that the message had", missing[0]));
             }
         }
         self.message.before.clear();
@@ -324,35 +284,22 @@ impl StreamChecker {
     fn after_error(&mut self, chunk: &Chunk) {
         let may_follow = matches!(
             chunk,
-            Chunk::TextEnd(_)
-                | Chunk::ReasoningEnd(_)
-                | Chunk::FinishStep(_)
-                | Chunk::Finish(_)
-                | Chunk::Abort(_)
+            Chunk::TextEnd(_) | Chunk::ReasoningEnd(_) | Chunk::FinishStep(_) | Chunk::Finish(_) | Chunk::Abort(_)
         );
         if self.segment.has_error && !may_follow && !self.segment.told_after_error {
             self.segment.told_after_error = true;
-            self.tell(
-                Rule::A7,
-                format!("`{}` after `error`: the client has stopped reading", chunk.kind()),
-            );
+            self.tell(Rule::A7, format!("`{}` after `error`: the client has stopped reading", chunk.kind()));
         }
     }
 
     /// A3, once a segment.
     pub(super) fn new_content(&mut self, chunk: &'static str) {
         let segment = &mut self.segment;
-        if self.options.profile == Profile::AiSdk
-            && segment.continues
-            && !segment.has_step
-            && !segment.told_no_step
-        {
+        if self.options.profile == Profile::AiSdk && segment.continues && !segment.has_step && !segment.told_no_step {
             segment.told_no_step = true;
             self.tell(
                 Rule::A3,
-                format!(
-                    "`{chunk}` in a continuation before `start-step`: it counts to the step that was answered"
-                ),
+                format!("`{chunk}` in a continuation before `start-step`: it counts to the step that was answered"),
             );
         }
     }
@@ -376,10 +323,7 @@ impl StreamChecker {
                 if !self.segment.has_error && !self.segment.has_abort {
                     self.still_open(Rule::B1, "finish");
                 }
-                wrote = c
-                    .message_metadata
-                    .as_ref()
-                    .is_some_and(|metadata| !metadata.value().is_null());
+                wrote = c.message_metadata.as_ref().is_some_and(|metadata| !metadata.value().is_null());
             }
             Chunk::Abort(_) => {
                 (self.segment.has_end, self.segment.has_abort, wrote) = (true, true, false);
@@ -419,62 +363,5 @@ impl StreamChecker {
             | Chunk::Data(_) => self.new_content(chunk.kind()),
         }
         self.wrote_if(wrote);
-    }
-
-    fn block(&self, is_text: bool, id: &PartId) -> Option<usize> {
-        self.segment
-            .blocks
-            .iter()
-            .position(|block| block.is_text == is_text && block.id == *id)
-    }
-
-    fn delta(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
-        if self.block(is_text, id).is_none() {
-            self.tell(
-                Rule::B1,
-                format!("`{chunk}` for the block {id:?}, which is not open: the client throws"),
-            );
-        }
-    }
-
-    fn start_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
-        self.new_content(chunk);
-        if let Some(at) = self.block(is_text, id) {
-            self.tell(
-                Rule::B3,
-                format!("`{chunk}` for the block {id:?}, which is open: the first one is never ended"),
-            );
-            self.segment.blocks.swap_remove(at);
-        }
-        let place = (self.message.step.number, self.message.step.calls);
-        self.segment.blocks.push(Block {
-            id: id.clone(),
-            is_text,
-            is_late: false,
-            place,
-        });
-    }
-
-    fn end_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
-        match self.block(is_text, id) {
-            Some(at) => drop(self.segment.blocks.swap_remove(at)),
-            None => self.tell(
-                Rule::B1,
-                format!("`{chunk}` for the block {id:?}, which is not open: the client throws"),
-            ),
-        }
-    }
-
-    fn still_open(&mut self, rule: Rule, chunk: &'static str) {
-        let mut blocks = std::mem::take(&mut self.segment.blocks);
-        for block in blocks.iter_mut().filter(|block| !block.is_late) {
-            block.is_late = true;
-            let kind = if block.is_text { "text" } else { "reasoning" };
-            self.tell(
-                rule,
-                format!("the {kind} block {:?} is still open at `{chunk}`", block.id),
-            );
-        }
-        self.segment.blocks = blocks;
     }
 }

@@ -29,42 +29,17 @@ impl StreamChecker {
         let kind = chunk.kind();
         match chunk {
             Chunk::ToolInputStart(c) => {
-                self.announce(
-                    As::Begun,
-                    &c.tool_call_id,
-                    &c.tool_name,
-                    c.dynamic,
-                    c.provider_executed,
-                    kind,
-                );
+                self.announce(As::Begun, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
             }
             Chunk::ToolInputAvailable(c) => {
-                self.announce(
-                    As::Available,
-                    &c.tool_call_id,
-                    &c.tool_name,
-                    c.dynamic,
-                    c.provider_executed,
-                    kind,
-                );
+                self.announce(As::Available, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
             }
             Chunk::ToolInputError(c) => {
-                self.announce(
-                    As::Unusable,
-                    &c.tool_call_id,
-                    &c.tool_name,
-                    c.dynamic,
-                    c.provider_executed,
-                    kind,
-                );
+                self.announce(As::Unusable, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
             }
             Chunk::ToolInputDelta(c) => {
                 let segment = self.segment.number;
-                let begun = self
-                    .message
-                    .calls
-                    .get(&c.tool_call_id)
-                    .is_some_and(|call| call.begun_in == Some(segment));
+                let begun = self.message.calls.get(&c.tool_call_id).is_some_and(|call| call.begun_in == Some(segment));
                 if !begun {
                     self.tell(
                         Rule::T1,
@@ -77,13 +52,7 @@ impl StreamChecker {
             }
             Chunk::ToolApprovalRequest(c) => {
                 if self.message.approvals.contains(c.approval_id.as_str()) {
-                    self.tell(
-                        Rule::T6,
-                        format!(
-                            "the approval id {:?} was used before in this message",
-                            c.approval_id
-                        ),
-                    );
+                    self.tell(Rule::T6, format!("the approval id {:?} was used before in this message", c.approval_id));
                 }
                 self.message.approvals.insert(c.approval_id.as_str());
                 if self.find(&c.tool_call_id, kind) {
@@ -92,19 +61,19 @@ impl StreamChecker {
                 self.adk_question();
             }
             Chunk::ToolApprovalResponse(c) if !self.message.approvals.contains(c.approval_id.as_str()) => {
-                self.tell(Rule::T2, format!("an answer to the approval {:?}, which this message never asked for: the client throws", c.approval_id));
+                self.tell(
+                    Rule::T2,
+                    format!(
+                        "an answer to the approval {:?}, which this message never asked for: the client throws",
+                        c.approval_id
+                    ),
+                );
             }
             Chunk::ToolOutputAvailable(c) => {
-                let outcome = if c.preliminary == Some(true) {
-                    Outcome::Preliminary
-                } else {
-                    Outcome::Complete
-                };
+                let outcome = if c.preliminary == Some(true) { Outcome::Preliminary } else { Outcome::Complete };
                 self.outcome(outcome, &c.tool_call_id, c.provider_executed, kind);
             }
-            Chunk::ToolOutputError(c) => {
-                self.outcome(Outcome::Complete, &c.tool_call_id, c.provider_executed, kind)
-            }
+            Chunk::ToolOutputError(c) => self.outcome(Outcome::Complete, &c.tool_call_id, c.provider_executed, kind),
             Chunk::ToolOutputDenied(c) => self.outcome(Outcome::Denied, &c.tool_call_id, None, kind),
             _ => {}
         }
@@ -130,10 +99,7 @@ impl StreamChecker {
             return self.announce_new(how, id, name, dynamic, provider_executed == Some(true), kind);
         };
         if &*call.name != name {
-            let text = format!(
-                "the call {id:?} was one of {:?} and is now one of {name:?}",
-                call.name
-            );
+            let text = format!("the call {id:?} was one of {:?} and is now one of {name:?}", call.name);
             return self.tell(Rule::T4, text);
         }
         match (call.state, how) {
@@ -145,14 +111,14 @@ impl StreamChecker {
                 return;
             }
             (State::Settled | State::Asked, _) => {
-                self.tell(Rule::T5, format!("`{kind}` for the call {id:?} after its approval request or outcome: its state falls back"));
+                self.tell(
+                    Rule::T5,
+                    format!("`{kind}` for the call {id:?} after its approval request or outcome: its state falls back"),
+                );
                 return;
             }
             (State::Announced { .. }, As::Begun) | (State::Announced { available: true }, As::Available) => {
-                self.tell(
-                    Rule::T4,
-                    format!("`{kind}` for the call {id:?} once more: an id is one call"),
-                );
+                self.tell(Rule::T4, format!("`{kind}` for the call {id:?} once more: an id is one call"));
                 return;
             }
             (State::Announced { .. }, As::Available | As::Unusable) => {}
@@ -162,12 +128,13 @@ impl StreamChecker {
         let other_kind = how == As::Available && call.dynamic != dynamic;
         let other_step = call.step != step;
         if other_kind || other_step {
-            let what = if other_kind {
-                "another `dynamic` flag"
-            } else {
-                "another step"
-            };
-            self.tell(Rule::T3, format!("`{kind}` for the call {id:?} with {what} than its `tool-input-start`: the client shows it twice"));
+            let what = if other_kind { "another `dynamic` flag" } else { "another step" };
+            self.tell(
+                Rule::T3,
+                format!(
+                    "`{kind}` for the call {id:?} with {what} than its `tool-input-start`: the client shows it twice"
+                ),
+            );
         }
         if how == As::Unusable {
             self.settle(id, Outcome::Complete);
@@ -184,10 +151,7 @@ impl StreamChecker {
         kind: &'static str,
     ) {
         if self.older_calls.contains(id.as_str()) && !self.message.before.contains_key(id) {
-            self.tell(
-                Rule::T4,
-                format!("the call id {id:?} was used before in this chat: mint your own"),
-            );
+            self.tell(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
         }
         self.new_content(kind);
         self.adk_announce(id);
@@ -196,9 +160,7 @@ impl StreamChecker {
             dynamic,
             provider_executed,
             step: self.message.step.number,
-            state: State::Announced {
-                available: how != As::Begun,
-            },
+            state: State::Announced { available: how != As::Begun },
             begun_in: (how == As::Begun).then_some(self.segment.number),
             asked_in: None,
             again_in: None,
@@ -231,13 +193,7 @@ impl StreamChecker {
         }
     }
 
-    fn outcome(
-        &mut self,
-        outcome: Outcome,
-        id: &ToolCallId,
-        provider_executed: Option<bool>,
-        kind: &'static str,
-    ) {
+    fn outcome(&mut self, outcome: Outcome, id: &ToolCallId, provider_executed: Option<bool>, kind: &'static str) {
         if !self.find(id, kind) {
             return;
         }
@@ -246,10 +202,7 @@ impl StreamChecker {
             return;
         };
         if call.state == State::Settled {
-            return self.tell(
-                Rule::T9,
-                format!("`{kind}` for the call {id:?}, which has its outcome"),
-            );
+            return self.tell(Rule::T9, format!("`{kind}` for the call {id:?}, which has its outcome"));
         }
         if provider_executed == Some(true) && !call.provider_executed {
             call.provider_executed = true;
@@ -260,10 +213,20 @@ impl StreamChecker {
         match outcome {
             Outcome::Preliminary => call.preliminary = true,
             Outcome::Denied if call.asked_in.is_none() => {
-                self.tell(Rule::T7, format!("the call {id:?} is denied, and nobody was asked: send an approval request first, or an error"));
+                self.tell(
+                    Rule::T7,
+                    format!(
+                        "the call {id:?} is denied, and nobody was asked: send an approval request first, or an error"
+                    ),
+                );
             }
             Outcome::Denied if call.preliminary => {
-                self.tell(Rule::T7, format!("the call {id:?} is denied after a preliminary output, which stays on the screen: send an error"));
+                self.tell(
+                    Rule::T7,
+                    format!(
+                        "the call {id:?} is denied after a preliminary output, which stays on the screen: send an error"
+                    ),
+                );
             }
             Outcome::Complete | Outcome::Denied => {}
         }
@@ -278,9 +241,7 @@ impl StreamChecker {
             && call.step == self.message.step.number
         {
             let was_asked = call.state == State::Asked;
-            self.message
-                .step
-                .settled(call.provider_executed, outcome == Outcome::Denied, was_asked);
+            self.message.step.settled(call.provider_executed, outcome == Outcome::Denied, was_asked);
         }
         if let Some(forgotten) = self.message.calls.settle(id) {
             self.older_calls.insert(forgotten.as_str());
@@ -295,16 +256,12 @@ impl StreamChecker {
         if self.message.before.contains_key(id) && self.request == Request::Resume {
             self.tell(
                 Rule::R3,
-                format!(
-                    "`{kind}` for the call {id:?}, which the replay has not announced: the client throws"
-                ),
+                format!("`{kind}` for the call {id:?}, which the replay has not announced: the client throws"),
             );
         } else if self.message.before.contains_key(id) {
             self.tell(
                 Rule::M4,
-                format!(
-                    "`{kind}` for the call {id:?} of the answer that is being regenerated: the client throws"
-                ),
+                format!("`{kind}` for the call {id:?} of the answer that is being regenerated: the client throws"),
             );
         } else if self.left_open.contains(id) {
             let text = format!(
@@ -314,9 +271,7 @@ impl StreamChecker {
         } else {
             self.tell(
                 Rule::T2,
-                format!(
-                    "`{kind}` for the call {id:?}, which the current message does not have: the client throws"
-                ),
+                format!("`{kind}` for the call {id:?}, which the current message does not have: the client throws"),
             );
         }
         false

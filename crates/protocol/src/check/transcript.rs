@@ -47,30 +47,17 @@ impl Request {
     }
 
     fn of(body: ChatRequest) -> Self {
-        let history = body
-            .messages
-            .iter()
-            .filter_map(|message| message.id.clone())
-            .collect();
+        let history = body.messages.iter().filter_map(|message| message.id.clone()).collect();
         if body.trigger == Trigger::RegenerateMessage {
             return Request::Regenerate { history };
         }
-        let last = body
-            .messages
-            .last()
-            .filter(|message| message.role == Role::Assistant);
-        let tools = last
-            .into_iter()
-            .flat_map(|message| message.parts.iter().filter_map(Part::as_tool));
+        let last = body.messages.last().filter(|message| message.role == Role::Assistant);
+        let tools = last.into_iter().flat_map(|message| message.parts.iter().filter_map(Part::as_tool));
         let answered = tools
             .filter(|tool| tool.state == ToolState::ApprovalResponded)
             .map(|tool| tool.tool_call_id.clone())
             .collect();
-        Request::Submit {
-            continues: last.and_then(|message| message.id.clone()),
-            history,
-            answered,
-        }
+        Request::Submit { continues: last.and_then(|message| message.id.clone()), history, answered }
     }
 }
 
@@ -104,13 +91,11 @@ impl Transcript {
         let Ok(Value::Object(map)) = json::parse(line) else {
             return false;
         };
-        map.len() == 1
-            && ["request", "status", "frame"]
-                .iter()
-                .any(|key| map.contains_key(*key))
+        map.len() == 1 && ["request", "status", "frame"].iter().any(|key| map.contains_key(*key))
     }
 
     pub(super) fn line(&mut self, number: u64, line: &[u8], stream: &mut StreamChecker) {
+        stream.show(line);
         let parsed = json::parse(line);
         let entry = match &parsed {
             Ok(Value::Object(map)) if map.len() == 1 => map.iter().next(),
@@ -124,10 +109,7 @@ impl Transcript {
                 stream.line = number;
                 stream.tell(
                     Rule::F3,
-                    format!(
-                        "{} is no line of a transcript: one of `request`, `status`, `frame`",
-                        Shown(line)
-                    ),
+                    format!("{} is no line of a transcript: one of `request`, `status`, `frame`", Shown(line)),
                 );
             }
         }
@@ -135,22 +117,15 @@ impl Transcript {
 
     pub(super) fn finish(&mut self, stream: &mut StreamChecker) {
         self.end_body(stream);
-        let mut open: Vec<_> = self
-            .requests
-            .iter()
-            .filter(|(_, socket)| !socket.is_over)
-            .map(|(id, _)| id.clone())
-            .collect();
+        let mut open: Vec<_> =
+            self.requests.iter().filter(|(_, socket)| !socket.is_over).map(|(id, _)| id.clone()).collect();
         open.sort();
         if !open.is_empty() {
             // The missing `end` is the fault; what the segment lacks because of it is not told again.
             stream.abandon();
         }
         for id in open {
-            stream.tell(
-                Rule::W4,
-                format!("the request {id:?} has no `end`: the client waits for ever"),
-            );
+            stream.tell(Rule::W4, format!("the request {id:?} has no `end`: the client waits for ever"));
         }
     }
 
@@ -160,10 +135,7 @@ impl Transcript {
             stream.audience = Audience::Sdk7;
             return self.socket_request(kind, id.into(), request);
         }
-        if matches!(
-            text("type"),
-            Some("message" | "tool_result" | "interrupt" | "ping")
-        ) {
+        if matches!(text("type"), Some("message" | "tool_result" | "interrupt" | "ping")) {
             return; // On `/live` the turn goes on across frames.
         }
         self.end_body(stream);
@@ -177,21 +149,15 @@ impl Transcript {
         if is_get && path.ends_with("/stream") {
             stream.request = Request::Resume;
             let headers = request.get("headers").and_then(Value::as_object);
-            let has_cursor = headers.is_some_and(|headers| {
-                headers
-                    .keys()
-                    .any(|key| key.eq_ignore_ascii_case("last-event-id"))
-            });
+            let has_cursor =
+                headers.is_some_and(|headers| headers.keys().any(|key| key.eq_ignore_ascii_case("last-event-id")));
             if !query.is_empty() || has_cursor {
                 stream.tell(
                     Rule::R1,
                     "a resume with a cursor: the SDK's client sends none, so a backend must not need one",
                 );
             }
-        } else if let Some(body) = request
-            .get("body")
-            .and_then(|body| ChatRequest::deserialize(body).ok())
-        {
+        } else if let Some(body) = request.get("body").and_then(|body| ChatRequest::deserialize(body).ok()) {
             stream.request = Request::of(body);
         }
     }
@@ -207,21 +173,15 @@ impl Transcript {
                 format!("a resume is answered with {status}: 204 says that there is nothing to resume"),
             );
         } else {
-            stream.tell(
-                Rule::F1,
-                format!("the answer has the status {status}: the client throws the body's text"),
-            );
+            stream.tell(Rule::F1, format!("the answer has the status {status}: the client throws the body's text"));
         }
     }
 
     fn frame(&mut self, number: u64, frame: &Value, stream: &mut StreamChecker) {
-        stream.line = stream.line.max(1);
         match frame {
             Value::Array(messages) if self.is_history => {
-                stream.history = messages
-                    .iter()
-                    .filter_map(|message| MessageId::deserialize(message.get("id")?).ok())
-                    .collect();
+                stream.history =
+                    messages.iter().filter_map(|message| MessageId::deserialize(message.get("id")?).ok()).collect();
             }
             _ if !self.requests.is_empty() => self.socket_frame(number, frame, stream),
             Value::String(bytes) => {
@@ -247,7 +207,10 @@ impl Transcript {
         if let Some(body) = self.body.take() {
             body.finish(|event| {
                 if let Event::Incomplete { .. } = event {
-                    stream.tell(Rule::F2, "the body ends before the blank line that completes its last event: a client never sees it");
+                    stream.tell(
+                        Rule::F2,
+                        "the body ends before the blank line that completes its last event: a client never sees it",
+                    );
                 }
             });
         }
@@ -268,23 +231,11 @@ impl Transcript {
         let answers = if is_resume {
             Request::Resume
         } else {
-            ChatRequest::deserialize(request)
-                .map(Request::of)
-                .unwrap_or_default()
+            ChatRequest::deserialize(request).map(Request::of).unwrap_or_default()
         };
-        let next = last
-            .filter(|_| is_resume)
-            .map_or(0, |last| last.saturating_add(1));
-        self.requests.insert(
-            id,
-            Socket {
-                is_resume,
-                next,
-                has_started: false,
-                is_over: false,
-                request: Some(answers),
-            },
-        );
+        let next = last.filter(|_| is_resume).map_or(0, |last| last.saturating_add(1));
+        self.requests
+            .insert(id, Socket { is_resume, next, has_started: false, is_over: false, request: Some(answers) });
     }
 
     fn socket_frame(&mut self, number: u64, frame: &Value, stream: &mut StreamChecker) {
@@ -296,10 +247,8 @@ impl Transcript {
         let id = parsed.get("requestId").and_then(Value::as_str);
         let (Some(kind), Some(id)) = (kind, id) else {
             stream.line = number;
-            return stream.tell(
-                Rule::W1,
-                "a frame without string `type` and `requestId`: the client closes the socket",
-            );
+            return stream
+                .tell(Rule::W1, "a frame without string `type` and `requestId`: the client closes the socket");
         };
         let Some(socket) = self.requests.get_mut(id) else {
             return;
@@ -319,19 +268,13 @@ impl Transcript {
                 socket.is_over = true;
                 if parsed.get("errorText").is_some_and(|text| !text.is_string()) {
                     stream.line = number;
-                    stream.tell(
-                        Rule::W3,
-                        "`errorText` is not a string: the client closes the socket",
-                    );
+                    stream.tell(Rule::W3, "`errorText` is not a string: the client closes the socket");
                 }
                 stream.abandon();
             }
             _ => {
                 stream.line = number;
-                stream.tell(
-                    Rule::W3,
-                    format!("unknown frame type {kind:?}: the client closes the socket"),
-                );
+                stream.tell(Rule::W3, format!("unknown frame type {kind:?}: the client closes the socket"));
             }
         }
     }
@@ -345,10 +288,7 @@ impl Socket {
         }
         if self.is_resume && !std::mem::replace(&mut self.has_started, true) {
             stream.line = number;
-            stream.tell(
-                Rule::W4,
-                format!("the resume {id:?} is answered by a chunk before `start`"),
-            );
+            stream.tell(Rule::W4, format!("the resume {id:?} is answered by a chunk before `start`"));
         }
         match frame.get("sequence").and_then(Value::as_u64) {
             Some(sequence) if sequence == self.next => self.next += 1,
@@ -356,19 +296,14 @@ impl Socket {
                 stream.line = number;
                 stream.tell(
                     Rule::W2,
-                    format!(
-                        "`sequence` should be {}: the client closes the socket at a gap",
-                        self.next
-                    ),
+                    format!("`sequence` should be {}: the client closes the socket at a gap", self.next),
                 );
                 self.next = sequence.unwrap_or(self.next).saturating_add(1);
             }
         }
         let chunk = frame.get("chunk").unwrap_or(&Value::Null).to_string();
         let mut faults = Vec::new();
-        match schema::read(chunk.as_bytes(), stream.audience, |rule, text| {
-            faults.push((rule, text))
-        }) {
+        match schema::read(chunk.as_bytes(), stream.audience, |rule, text| faults.push((rule, text))) {
             Some(chunk) => stream.chunk(number, &chunk),
             None => faults.push((
                 Rule::W3,

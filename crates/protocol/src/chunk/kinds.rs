@@ -56,7 +56,7 @@ chunks! {
             input_encoding "inputEncoding": InputEncoding,
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Map<String, Value>,
+            tool_metadata "toolMetadata": Box<Map<String, Value>>,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -68,7 +68,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Map<String, Value>,
+            tool_metadata "toolMetadata": Box<Map<String, Value>>,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -78,7 +78,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Map<String, Value>,
+            tool_metadata "toolMetadata": Box<Map<String, Value>>,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -102,7 +102,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Map<String, Value>,
+            tool_metadata "toolMetadata": Box<Map<String, Value>>,
             dynamic "dynamic": bool,
             preliminary "preliminary": bool,
         }
@@ -112,7 +112,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Map<String, Value>,
+            tool_metadata "toolMetadata": Box<Map<String, Value>>,
             dynamic "dynamic": bool,
         }
     /// A call was refused by a person. An outcome.
@@ -168,15 +168,7 @@ impl Data {
             }
         }
         let data = data.ok_or_else(|| A::Error::missing_field("data"))?;
-        Ok((
-            Self {
-                name: name.to_owned(),
-                id,
-                data,
-                transient,
-            },
-            extra,
-        ))
+        Ok((Self { name: name.to_owned(), id, data, transient }, extra))
     }
 
     fn diagnose(fields: &Map<String, Value>) -> Option<Fault> {

@@ -13,7 +13,7 @@ pub use read::{Fault, ReadChunk};
 pub use values::{Citation, CitedSource, FinishReason, InputEncoding, SteeringPart};
 
 impl Chunk {
-    /// Whether only `ai` 7 knows this type of chunk (RULES S1).
+    /// Whether only `ai` 7 knows this type of chunk (rule S1).
     pub fn is_sdk7_only(&self) -> bool {
         matches!(
             self,
@@ -37,18 +37,8 @@ impl Chunk {
 
     /// Whether JSON of somebody else's making is in here, in which a forbidden key can hide.
     pub(crate) fn carries_json(&self) -> bool {
-        !matches!(
-            self,
-            Chunk::TextDelta(TextDelta {
-                provider_metadata: None,
-                ..
-            })
-        ) && !matches!(
-            self,
-            Chunk::ReasoningDelta(ReasoningDelta {
-                provider_metadata: None,
-                ..
-            })
-        ) && !matches!(self, Chunk::ToolInputDelta(_))
+        !matches!(self, Chunk::TextDelta(TextDelta { provider_metadata: None, .. }))
+            && !matches!(self, Chunk::ReasoningDelta(ReasoningDelta { provider_metadata: None, .. }))
+            && !matches!(self, Chunk::ToolInputDelta(_))
     }
 }

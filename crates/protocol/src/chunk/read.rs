@@ -13,6 +13,7 @@ use crate::json;
 
 /// A chunk as a peer sent it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every chunk is known: a box for each would cost more")]
 pub enum ReadChunk {
     /// A chunk of a known type, and the keys that the type does not have.
     Known {
@@ -55,10 +56,7 @@ impl Fault {
     ) -> Option<Self> {
         match fields.get(key) {
             None => Some(Fault::Missing { key }),
-            Some(value) => T::deserialize(value).err().map(|why| Fault::WrongType {
-                key,
-                why: why.to_string(),
-            }),
+            Some(value) => T::deserialize(value).err().map(|why| Fault::WrongType { key, why: why.to_string() }),
         }
     }
 
@@ -69,10 +67,7 @@ impl Fault {
         let value = fields.get(key)?;
         T::deserialize(value).err().map(|why| match value {
             Value::Null => Fault::Null { key },
-            _ => Fault::WrongType {
-                key,
-                why: why.to_string(),
-            },
+            _ => Fault::WrongType { key, why: why.to_string() },
         })
     }
 }
@@ -173,10 +168,7 @@ impl<'de> Deserialize<'de> for ReadChunk {
                         while let Some((key, value)) = map.next_entry::<String, Value>()? {
                             fields.insert(key, value);
                         }
-                        Ok(ReadChunk::Unknown {
-                            kind: kind.into_owned(),
-                            fields,
-                        })
+                        Ok(ReadChunk::Unknown { kind: kind.into_owned(), fields })
                     }
                 }
             }
@@ -224,27 +216,13 @@ mod tests {
     #[test]
     fn extra_keys_and_unknown_types_are_kept() {
         let read = parse(r#"{"type":"text-delta","id":"0","delta":"a","traceId":7}"#).expect("readable");
-        let chunk = TextDelta {
-            id: "0".into(),
-            delta: "a".into(),
-            provider_metadata: None,
-        }
-        .into();
-        assert_eq!(
-            read,
-            ReadChunk::Known {
-                chunk,
-                extra: Map::from_iter([("traceId".into(), json!(7))])
-            }
-        );
+        let chunk = TextDelta { id: "0".into(), delta: "a".into(), provider_metadata: None }.into();
+        assert_eq!(read, ReadChunk::Known { chunk, extra: Map::from_iter([("traceId".into(), json!(7))]) });
 
         let read = parse(r#"{"type":"hologram","depth":3}"#).expect("readable");
         assert_eq!(
             read,
-            ReadChunk::Unknown {
-                kind: "hologram".into(),
-                fields: Map::from_iter([("depth".into(), json!(3))])
-            }
+            ReadChunk::Unknown { kind: "hologram".into(), fields: Map::from_iter([("depth".into(), json!(3))]) }
         );
     }
 
@@ -254,14 +232,8 @@ mod tests {
             parse(r#"{"delta":"a","id":"0","type":"text-delta"}"#),
             parse(r#"{"type":"text-delta","id":"0","delta":"a"}"#)
         );
-        assert_eq!(
-            parse(r#"{"x":1,"type":"hologram"}"#),
-            parse(r#"{"type":"hologram","x":1}"#)
-        );
-        assert_eq!(
-            parse(r#"{"type":"abort","type":"start-step"}"#),
-            parse(r#"{"type":"start-step"}"#)
-        );
+        assert_eq!(parse(r#"{"x":1,"type":"hologram"}"#), parse(r#"{"type":"hologram","x":1}"#));
+        assert_eq!(parse(r#"{"type":"abort","type":"start-step"}"#), parse(r#"{"type":"start-step"}"#));
     }
 
     #[test]
@@ -270,22 +242,10 @@ mod tests {
         assert_eq!(parse("[]"), Err(Fault::NotAnObject("an array")));
         assert_eq!(parse("{}"), Err(Fault::NoType));
         assert_eq!(parse(r#"{"type":5}"#), Err(Fault::NoType));
-        assert_eq!(
-            parse(r#"{"type":"text-start"}"#),
-            Err(Fault::Missing { key: "id" })
-        );
-        assert_eq!(
-            parse(r#"{"type":"start","messageId":null}"#),
-            Err(Fault::Null { key: "messageId" })
-        );
-        assert!(matches!(
-            parse(r#"{"type":"text-start","id":1}"#),
-            Err(Fault::WrongType { key: "id", .. })
-        ));
-        assert!(matches!(
-            parse(r#"{"type":"data-x"}"#),
-            Err(Fault::Missing { key: "data" })
-        ));
+        assert_eq!(parse(r#"{"type":"text-start"}"#), Err(Fault::Missing { key: "id" }));
+        assert_eq!(parse(r#"{"type":"start","messageId":null}"#), Err(Fault::Null { key: "messageId" }));
+        assert!(matches!(parse(r#"{"type":"text-start","id":1}"#), Err(Fault::WrongType { key: "id", .. })));
+        assert!(matches!(parse(r#"{"type":"data-x"}"#), Err(Fault::Missing { key: "data" })));
         assert!(parse(r#"{"type":"tool-output-available","toolCallId":"c","output":null}"#).is_ok());
     }
 }

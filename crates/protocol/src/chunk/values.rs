@@ -44,36 +44,20 @@ pub enum InputEncoding {
 #[allow(missing_docs, reason = "the fields are the SDK's own")]
 pub struct Citation {
     pub source: CitedSource,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "number"))]
     pub start_index: Option<u64>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "number"))]
     pub end_index: Option<u64>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub cited_text: Option<String>,
 }
 
 /// What a [`Citation`] points to: the SDK's source object, checked and otherwise as it came.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(
-    feature = "typescript",
-    derive(ts_rs::TS),
-    ts(type = "Record<string, unknown>")
-)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
 #[serde(transparent)]
 pub struct CitedSource(Map<String, Value>);
 
@@ -88,10 +72,7 @@ impl<'de> Deserialize<'de> for CitedSource {
         if map.get("type").and_then(Value::as_str) != Some("source") {
             return Err(D::Error::custom("a citation's source has the type \"source\""));
         }
-        if let Some(key) = keys
-            .iter()
-            .find(|key| !map.get(**key).is_some_and(Value::is_string))
-        {
+        if let Some(key) = keys.iter().find(|key| !map.get(**key).is_some_and(Value::is_string)) {
             return Err(D::Error::custom(format_args!("{key} must be a string")));
         }
         for key in ["title", "filename"] {
@@ -99,15 +80,11 @@ impl<'de> Deserialize<'de> for CitedSource {
                 return Err(D::Error::custom(format_args!("{key} must be a string")));
             }
         }
-        if map
-            .get("providerMetadata")
-            .is_some_and(|value| ProviderMetadata::deserialize(value).is_err())
-        {
+        if map.get("providerMetadata").is_some_and(|value| ProviderMetadata::deserialize(value).is_err()) {
             return Err(D::Error::custom("providerMetadata must be an object of objects"));
         }
         map.retain(|key, _| {
-            keys.contains(&&**key)
-                || ["type", "sourceType", "title", "filename", "providerMetadata"].contains(&&**key)
+            keys.contains(&&**key) || ["type", "sourceType", "title", "filename", "providerMetadata"].contains(&&**key)
         });
         Ok(Self(map))
     }
@@ -115,11 +92,7 @@ impl<'de> Deserialize<'de> for CitedSource {
 
 /// A part of a steering message (`ai` 7): a text or a file part, extra keys kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(
-    feature = "typescript",
-    derive(ts_rs::TS),
-    ts(type = "Record<string, unknown>")
-)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
 #[serde(transparent)]
 pub struct SteeringPart(Map<String, Value>);
 
@@ -127,10 +100,7 @@ impl SteeringPart {
     /// A text part.
     pub fn text(text: impl Into<String>) -> Self {
         let text: String = text.into();
-        Self(Map::from_iter([
-            ("type".to_owned(), "text".into()),
-            ("text".to_owned(), text.into()),
-        ]))
+        Self(Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text.into())]))
     }
 
     /// The part as JSON.
@@ -147,26 +117,19 @@ impl<'de> Deserialize<'de> for SteeringPart {
             Some("file") => &["mediaType", "url"],
             _ => return Err(D::Error::custom("a steering part is a text or a file")),
         };
-        if let Some(key) = keys
-            .iter()
-            .find(|key| !map.get(**key).is_some_and(Value::is_string))
-        {
+        if let Some(key) = keys.iter().find(|key| !map.get(**key).is_some_and(Value::is_string)) {
             return Err(D::Error::custom(format_args!("{key} must be a string")));
         }
         if map.get("filename").is_some_and(|value| !value.is_string()) {
             return Err(D::Error::custom("filename must be a string"));
         }
-        if map.get("providerReference").is_some_and(|value| {
-            !value
-                .as_object()
-                .is_some_and(|reference| reference.values().all(Value::is_string))
-        }) {
+        if map
+            .get("providerReference")
+            .is_some_and(|value| !value.as_object().is_some_and(|reference| reference.values().all(Value::is_string)))
+        {
             return Err(D::Error::custom("providerReference must be an object of strings"));
         }
-        if map
-            .get("providerMetadata")
-            .is_some_and(|value| ProviderMetadata::deserialize(value).is_err())
-        {
+        if map.get("providerMetadata").is_some_and(|value| ProviderMetadata::deserialize(value).is_err()) {
             return Err(D::Error::custom("providerMetadata must be an object of objects"));
         }
         Ok(Self(map))

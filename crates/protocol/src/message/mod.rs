@@ -4,12 +4,11 @@ mod part;
 mod tool;
 
 pub use part::{
-    CustomPart, DataPart, FilePart, Part, ReasoningPart, SourceDocumentPart, SourceUrlPart, StreamState,
-    TextPart,
+    CustomPart, DataPart, FilePart, Part, ReasoningPart, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-pub use tool::{Approval, ToolPart, ToolState};
+pub use tool::{Approval, ToolFields, ToolPart, ToolState};
 
 use crate::ids::MessageId;
 
@@ -26,7 +25,6 @@ pub enum Role {
 
 /// A message: what a client builds from chunks, sends back with each request, and reads as history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct UiMessage {
     /// Its id.
     pub id: MessageId,
@@ -34,7 +32,6 @@ pub struct UiMessage {
     pub role: Role,
     /// What `messageMetadata` has left on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub metadata: Option<Value>,
     /// Its parts, in order.
     pub parts: Vec<Part>,
@@ -70,30 +67,17 @@ impl<'de> Deserialize<'de> for ClientMessage {
                 parts.push(Part::Text(TextPart::done(text)))
             }
             Some(Value::Array(items)) if parts.is_empty() => {
-                parts = items
-                    .into_iter()
-                    .filter_map(|item| serde_json::from_value(item).ok())
-                    .collect();
+                parts = items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect();
             }
             _ => {}
         }
-        Ok(Self {
-            id: wire.id,
-            role: wire.role,
-            metadata: wire.metadata,
-            parts,
-        })
+        Ok(Self { id: wire.id, role: wire.role, metadata: wire.metadata, parts })
     }
 }
 
 impl From<UiMessage> for ClientMessage {
     fn from(message: UiMessage) -> Self {
-        Self {
-            id: Some(message.id),
-            role: message.role,
-            metadata: message.metadata,
-            parts: message.parts,
-        }
+        Self { id: Some(message.id), role: message.role, metadata: message.metadata, parts: message.parts }
     }
 }
 
@@ -120,10 +104,7 @@ mod tests {
             {"type": "data-note", "data": [1]},
         ]});
         let message: UiMessage = serde_json::from_value(wire.clone()).expect("readable");
-        assert!(
-            matches!(&message.parts[1], Part::Other(_)),
-            "a text part without text is nobody's text part"
-        );
+        assert!(matches!(&message.parts[1], Part::Other(_)), "a text part without text is nobody's text part");
         assert_eq!(serde_json::to_value(&message).expect("json"), wire);
     }
 }

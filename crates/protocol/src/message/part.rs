@@ -16,7 +16,7 @@ use crate::{
 pub enum Part {
     Text(TextPart),
     Reasoning(ReasoningPart),
-    Tool(ToolPart),
+    Tool(Box<ToolPart>),
     File(FilePart),
     ReasoningFile(FilePart),
     SourceUrl(SourceUrlPart),
@@ -144,12 +144,7 @@ pub struct DataPart {
 impl TextPart {
     /// A text that is complete and has nothing else to it.
     pub fn done(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            state: None,
-            citations: None,
-            provider_metadata: None,
-        }
+        Self { text: text.into(), state: None, citations: None, provider_metadata: None }
     }
 }
 
@@ -173,33 +168,13 @@ impl Serialize for Part {
         }
         match self {
             Part::Text(part) => Tagged { r#type: "text", part }.serialize(serializer),
-            Part::Reasoning(part) => Tagged {
-                r#type: "reasoning",
-                part,
-            }
-            .serialize(serializer),
+            Part::Reasoning(part) => Tagged { r#type: "reasoning", part }.serialize(serializer),
             Part::Tool(part) => part.serialize(serializer),
             Part::File(part) => Tagged { r#type: "file", part }.serialize(serializer),
-            Part::ReasoningFile(part) => Tagged {
-                r#type: "reasoning-file",
-                part,
-            }
-            .serialize(serializer),
-            Part::SourceUrl(part) => Tagged {
-                r#type: "source-url",
-                part,
-            }
-            .serialize(serializer),
-            Part::SourceDocument(part) => Tagged {
-                r#type: "source-document",
-                part,
-            }
-            .serialize(serializer),
-            Part::Custom(part) => Tagged {
-                r#type: "custom",
-                part,
-            }
-            .serialize(serializer),
+            Part::ReasoningFile(part) => Tagged { r#type: "reasoning-file", part }.serialize(serializer),
+            Part::SourceUrl(part) => Tagged { r#type: "source-url", part }.serialize(serializer),
+            Part::SourceDocument(part) => Tagged { r#type: "source-document", part }.serialize(serializer),
+            Part::Custom(part) => Tagged { r#type: "custom", part }.serialize(serializer),
             Part::Other(map) => map.serialize(serializer),
             Part::StepStart => {
                 let mut out = serializer.serialize_map(Some(1))?;
@@ -258,8 +233,8 @@ fn known(map: &Map<String, Value>) -> Option<Part> {
             id: PartId::deserialize(map.get("id")?).ok()?,
             parts: Vec::deserialize(map.get("parts")?).ok()?,
         },
-        "dynamic-tool" => Part::Tool(ToolPart::deserialize(map).ok()?),
-        _ if kind.starts_with("tool-") => Part::Tool(ToolPart::deserialize(map).ok()?),
+        "dynamic-tool" => Part::Tool(Box::deserialize(map).ok()?),
+        _ if kind.starts_with("tool-") => Part::Tool(Box::deserialize(map).ok()?),
         _ => {
             let mut extra = map.clone();
             extra.shift_remove("type");

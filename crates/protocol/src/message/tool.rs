@@ -99,7 +99,7 @@ pub struct ToolFields {
     pub provider_executed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "Record<string, unknown>"))]
-    pub tool_metadata: Option<Map<String, Value>>,
+    pub tool_metadata: Option<Box<Map<String, Value>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub call_provider_metadata: Option<ProviderMetadata>,
@@ -149,18 +149,10 @@ impl<'de> Deserialize<'de> for ToolPart {
             (Some(name), _) => (false, name.to_owned()),
             (None, Some(name)) if wire.r#type == "dynamic-tool" => (true, name),
             _ => {
-                return Err(D::Error::custom(
-                    "a tool part is `tool-NAME`, or `dynamic-tool` with `toolName`",
-                ));
+                return Err(D::Error::custom("a tool part is `tool-NAME`, or `dynamic-tool` with `toolName`"));
             }
         };
-        Ok(Self {
-            name,
-            dynamic,
-            tool_call_id: wire.tool_call_id,
-            state: wire.state,
-            fields: wire.fields,
-        })
+        Ok(Self { name, dynamic, tool_call_id: wire.tool_call_id, state: wire.state, fields: wire.fields })
     }
 }
 

@@ -26,16 +26,10 @@ pub(super) fn merge(base: &Value, over: &Value) -> Option<Value> {
 fn entries(value: &Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map.clone(),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(at, item)| (at.to_string(), item.clone()))
-            .collect(),
-        Value::String(text) => text
-            .chars()
-            .enumerate()
-            .map(|(at, char)| (at.to_string(), Value::String(char.to_string())))
-            .collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, item)| (at.to_string(), item.clone())).collect(),
+        Value::String(text) => {
+            text.chars().enumerate().map(|(at, char)| (at.to_string(), Value::String(char.to_string()))).collect()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => Map::new(),
     }
 }

@@ -13,8 +13,8 @@ use crate::{
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     json::{self, MessageMetadata},
     message::{
-        CustomPart, DataPart, FilePart, Part, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart,
-        StreamState, TextPart, UiMessage,
+        CustomPart, DataPart, FilePart, Part, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState,
+        TextPart, UiMessage,
     },
 };
 
@@ -51,11 +51,8 @@ impl Sdk {
 }
 
 /// Keys that `ai` 6 does not know of chunks that it knows.
-const SDK7_KEYS: [(&str, &str); 3] = [
-    ("text-end", "citations"),
-    ("tool-approval-request", "reason"),
-    ("tool-approval-request", "isAutomatic"),
-];
+const SDK7_KEYS: [(&str, &str); 3] =
+    [("text-end", "citations"), ("tool-approval-request", "reason"), ("tool-approval-request", "isAutomatic")];
 
 /// What makes the client throw.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,34 +91,15 @@ pub struct Reducer {
 impl Reducer {
     /// A new assistant message. The id stands until `start` brings one.
     pub fn new(sdk: Sdk, id: MessageId) -> Self {
-        let message = UiMessage {
-            id,
-            role: Role::Assistant,
-            metadata: None,
-            parts: Vec::new(),
-        };
-        Self {
-            sdk,
-            message,
-            texts: HashMap::new(),
-            reasonings: HashMap::new(),
-            inputs: HashMap::new(),
-            written: None,
-        }
+        let message = UiMessage { id, role: Role::Assistant, metadata: None, parts: Vec::new() };
+        Self { sdk, message, texts: HashMap::new(), reasonings: HashMap::new(), inputs: HashMap::new(), written: None }
     }
 
     /// Goes on with a message, in a new response: blocks of text that were open are not open any more.
     pub fn go_on(sdk: Sdk, message: UiMessage) -> Self {
         let inputs = tools::begun_inputs(&message);
         let written = Some(message.parts.len());
-        Self {
-            sdk,
-            message,
-            texts: HashMap::new(),
-            reasonings: HashMap::new(),
-            inputs,
-            written,
-        }
+        Self { sdk, message, texts: HashMap::new(), reasonings: HashMap::new(), inputs, written }
     }
 
     /// The message so far.
@@ -133,10 +111,7 @@ impl Reducer {
     /// client has shown nothing yet.
     pub fn written(&self) -> Option<UiMessage> {
         let parts = self.message.parts[..self.written?].to_vec();
-        Some(UiMessage {
-            parts,
-            ..self.message.clone()
-        })
+        Some(UiMessage { parts, ..self.message.clone() })
     }
 
     /// Gives the message away.
@@ -173,10 +148,7 @@ impl Reducer {
     /// Returns whether the client writes.
     fn apply_known(&mut self, chunk: &Chunk) -> Result<bool, ReduceError> {
         match chunk {
-            Chunk::Start(Start {
-                message_id,
-                message_metadata,
-            }) => {
+            Chunk::Start(Start { message_id, message_metadata }) => {
                 if let Some(id) = message_id {
                     self.message.id = id.clone();
                 }
@@ -269,11 +241,9 @@ impl Reducer {
             Chunk::ToolOutputDenied(c) => self.output_denied(c)?,
 
             Chunk::File(c) => self.push(Part::File(file(&c.url, &c.media_type, &c.provider_metadata))),
-            Chunk::ReasoningFile(c) => self.push(Part::ReasoningFile(file(
-                &c.url,
-                &c.media_type,
-                &c.provider_metadata,
-            ))),
+            Chunk::ReasoningFile(c) => {
+                self.push(Part::ReasoningFile(file(&c.url, &c.media_type, &c.provider_metadata)))
+            }
             Chunk::SourceUrl(c) => self.push(Part::SourceUrl(SourceUrlPart {
                 source_id: c.source_id.clone(),
                 url: c.url.clone(),
@@ -293,10 +263,7 @@ impl Reducer {
                     provider_metadata: c.provider_metadata.clone(),
                 }));
             }
-            Chunk::SteeringMessage(c) => self.push(Part::SteeringMessage {
-                id: c.id.clone(),
-                parts: c.parts.clone(),
-            }),
+            Chunk::SteeringMessage(c) => self.push(Part::SteeringMessage { id: c.id.clone(), parts: c.parts.clone() }),
             Chunk::Data(data) => return Ok(self.data(data)),
         }
         Ok(true)
@@ -308,34 +275,20 @@ impl Reducer {
 
     /// Where the current step's parts begin.
     fn step(&self) -> usize {
-        self.message
-            .parts
-            .iter()
-            .rposition(|part| *part == Part::StepStart)
-            .map_or(0, |at| at + 1)
+        self.message.parts.iter().rposition(|part| *part == Part::StepStart).map_or(0, |at| at + 1)
     }
 
     fn text(&mut self, chunk: &'static str, id: &PartId) -> Result<&mut TextPart, ReduceError> {
         match self.texts.get(id).and_then(|at| self.message.parts.get_mut(*at)) {
             Some(Part::Text(part)) => Ok(part),
-            _ => Err(ReduceError::NoSuchBlock {
-                chunk,
-                id: id.clone(),
-            }),
+            _ => Err(ReduceError::NoSuchBlock { chunk, id: id.clone() }),
         }
     }
 
     fn reasoning(&mut self, chunk: &'static str, id: &PartId) -> Result<&mut ReasoningPart, ReduceError> {
-        match self
-            .reasonings
-            .get(id)
-            .and_then(|at| self.message.parts.get_mut(*at))
-        {
+        match self.reasonings.get(id).and_then(|at| self.message.parts.get_mut(*at)) {
             Some(Part::Reasoning(part)) => Ok(part),
-            _ => Err(ReduceError::NoSuchBlock {
-                chunk,
-                id: id.clone(),
-            }),
+            _ => Err(ReduceError::NoSuchBlock { chunk, id: id.clone() }),
         }
     }
 
@@ -353,9 +306,7 @@ impl Reducer {
             Some(part) => part.data = data.data.value().clone(),
             None => {
                 // The client keeps the chunk itself as the part.
-                let extra = data
-                    .transient
-                    .map(|transient| ("transient".to_owned(), Value::Bool(transient)));
+                let extra = data.transient.map(|transient| ("transient".to_owned(), Value::Bool(transient)));
                 self.push(Part::Data(DataPart {
                     name: data.name.clone(),
                     id: data.id.clone(),

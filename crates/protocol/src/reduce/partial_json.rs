@@ -12,9 +12,7 @@ pub(super) fn read(text: &str, sdk: Sdk) -> Option<Value> {
 
 /// The client's parser refuses forbidden keys, so nothing is shown of such an input.
 fn parse(text: &str) -> Option<Value> {
-    json::parse(text.as_bytes())
-        .ok()
-        .filter(|value| !json::has_forbidden_key(value))
+    json::parse(text.as_bytes()).ok().filter(|value| !json::has_forbidden_key(value))
 }
 
 /// What is open at some point of a JSON text, innermost last.
@@ -89,9 +87,7 @@ fn complete(text: &str, sdk: Sdk) -> String {
                 }
             }
             Open::Unicode(3) if byte.is_ascii_hexdigit() => close(&mut open, &mut good, at),
-            Open::Unicode(digits) if byte.is_ascii_hexdigit() => {
-                replace(&mut open, Open::Unicode(digits + 1))
-            }
+            Open::Unicode(digits) if byte.is_ascii_hexdigit() => replace(&mut open, Open::Unicode(digits + 1)),
             Open::Unicode(_) => {}
             Open::Number => match byte {
                 b'0'..=b'9' => good = at + 1,
@@ -115,12 +111,9 @@ fn complete(text: &str, sdk: Sdk) -> String {
     for state in open.iter().rev() {
         match state {
             Open::Text => completed.push('"'),
-            Open::Object
-            | Open::NextKey
-            | Open::Key
-            | Open::Colon
-            | Open::MemberValue
-            | Open::AfterMember => completed.push('}'),
+            Open::Object | Open::NextKey | Open::Key | Open::Colon | Open::MemberValue | Open::AfterMember => {
+                completed.push('}')
+            }
             Open::Array | Open::NextItem | Open::AfterItem => completed.push(']'),
             Open::Word(from) => completed.push_str(word(&text[*from..]).unwrap_or_default()),
             Open::Root | Open::Escape | Open::Unicode(_) | Open::Number => {}
@@ -175,9 +168,7 @@ fn after(byte: u8, at: usize, open: &mut Vec<Open>, good: &mut usize) {
 
 /// What is missing of the word that begins so, if one does.
 fn word(begun: &str) -> Option<&'static str> {
-    ["true", "false", "null"]
-        .into_iter()
-        .find_map(|word| word.strip_prefix(begun))
+    ["true", "false", "null"].into_iter().find_map(|word| word.strip_prefix(begun))
 }
 
 #[cfg(test)]
@@ -202,10 +193,7 @@ mod tests {
             (r#"{"a":1,"b"#, Some(json!({"a": 1}))),
             (r#"{"a":1,}"#, Some(json!({"a": 1}))),
             (r#"[1}"#, Some(json!([1]))),
-            (
-                r#"{"a":null,"d":{"e":f"#,
-                Some(json!({"a": null, "d": {"e": false}})),
-            ),
+            (r#"{"a":null,"d":{"e":f"#, Some(json!({"a": null, "d": {"e": false}}))),
             (r#"{"__proto__":{"a":1"#, None),
         ] {
             assert_eq!(read(text, Sdk::V7), shown, "{text}");

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::{ReduceError, Reducer, Sdk, partial_json, replace_some};
 use crate::{
     chunk::{
-        InputEncoding, ToolApprovalRequest, ToolApprovalResponse, ToolInputAvailable, ToolInputDelta,
-        ToolInputError, ToolInputStart, ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
+        InputEncoding, ToolApprovalRequest, ToolApprovalResponse, ToolInputAvailable, ToolInputDelta, ToolInputError,
+        ToolInputStart, ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
     },
     ids::ToolCallId,
     json::ProviderMetadata,
@@ -23,29 +23,17 @@ pub(super) struct Input {
     name: String,
     dynamic: bool,
     title: Option<String>,
-    tool_metadata: Option<Map<String, Value>>,
+    tool_metadata: Option<Box<Map<String, Value>>>,
 }
 
 /// Inputs that were being written when the response before ended: their deltas may go on.
 pub(super) fn begun_inputs(message: &UiMessage) -> HashMap<ToolCallId, Input> {
-    let step = message
-        .parts
-        .iter()
-        .rposition(|part| *part == Part::StepStart)
-        .map_or(0, |at| at + 1);
-    let begun = message.parts[step..]
-        .iter()
-        .filter_map(Part::as_tool)
-        .filter(|tool| tool.state == ToolState::InputStreaming);
+    let step = message.parts.iter().rposition(|part| *part == Part::StepStart).map_or(0, |at| at + 1);
+    let begun =
+        message.parts[step..].iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::InputStreaming);
     begun
         .map(|tool| {
-            let text = tool
-                .fields
-                .raw_input
-                .as_ref()
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let text = tool.fields.raw_input.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
             let input = Input {
                 text,
                 encoding: tool.fields.input_encoding,
@@ -96,7 +84,7 @@ impl Reducer {
                 state: Some(ToolState::InputStreaming),
                 input_encoding: c.input_encoding,
                 title: c.title.as_ref(),
-                tool_metadata: c.tool_metadata.as_ref(),
+                tool_metadata: c.tool_metadata.as_deref(),
                 provider_executed: c.provider_executed,
                 provider_metadata: c.provider_metadata.as_ref(),
                 ..Update::default()
@@ -107,10 +95,7 @@ impl Reducer {
     pub(super) fn more_input(&mut self, c: &ToolInputDelta) -> Result<(), ReduceError> {
         let sdk = self.sdk;
         let Some(input) = self.inputs.get_mut(&c.tool_call_id) else {
-            return Err(ReduceError::NoSuchInput {
-                chunk: "tool-input-delta",
-                id: c.tool_call_id.clone(),
-            });
+            return Err(ReduceError::NoSuchInput { chunk: "tool-input-delta", id: c.tool_call_id.clone() });
         };
         input.text.push_str(&c.input_text_delta);
         let input = input.clone();
@@ -128,7 +113,7 @@ impl Reducer {
                 raw_input: Some(Value::String(input.text)),
                 input_encoding: input.encoding,
                 title: input.title.as_ref(),
-                tool_metadata: input.tool_metadata.as_ref(),
+                tool_metadata: input.tool_metadata.as_deref(),
                 ..Update::default()
             },
         );
@@ -144,7 +129,7 @@ impl Reducer {
                 state: Some(ToolState::InputAvailable),
                 input: Some(c.input.value().clone()),
                 title: c.title.as_ref(),
-                tool_metadata: c.tool_metadata.as_ref(),
+                tool_metadata: c.tool_metadata.as_deref(),
                 provider_executed: c.provider_executed,
                 provider_metadata: c.provider_metadata.as_ref(),
                 ..Update::default()
@@ -161,11 +146,7 @@ impl Reducer {
             .unwrap_or(c.dynamic == Some(true));
         let input = Some(c.input.value().clone());
         // `ai` 6 keeps an input that does not fit apart from those that do.
-        let (input, raw_input) = if self.sdk == Sdk::V6 && !dynamic {
-            (None, input)
-        } else {
-            (input, None)
-        };
+        let (input, raw_input) = if self.sdk == Sdk::V6 && !dynamic { (None, input) } else { (input, None) };
         self.announce(
             &c.tool_call_id,
             dynamic,
@@ -175,7 +156,7 @@ impl Reducer {
                 input,
                 raw_input,
                 error_text: Some(c.error_text.clone()),
-                tool_metadata: c.tool_metadata.as_ref(),
+                tool_metadata: c.tool_metadata.as_deref(),
                 provider_executed: c.provider_executed,
                 provider_metadata: c.provider_metadata.as_ref(),
                 ..Update::default()
@@ -187,11 +168,7 @@ impl Reducer {
         let sdk = self.sdk;
         let part = self.call("tool-approval-request", &c.tool_call_id)?;
         let mut extra = Map::new();
-        if let Some(descriptor) = c
-            .approval_descriptor
-            .as_ref()
-            .filter(|descriptor| !descriptor.value().is_null())
-        {
+        if let Some(descriptor) = c.approval_descriptor.as_ref().filter(|descriptor| !descriptor.value().is_null()) {
             extra.insert("descriptor".to_owned(), descriptor.value().clone());
         }
         if let Some(input) = &c.input_schema_input {
@@ -216,18 +193,12 @@ impl Reducer {
 
     pub(super) fn approval_response(&mut self, c: &ToolApprovalResponse) -> Result<(), ReduceError> {
         let asked = self.message.parts.iter_mut().find_map(|part| match part {
-            Part::Tool(tool)
-                if tool
-                    .fields
-                    .approval
-                    .as_ref()
-                    .is_some_and(|approval| approval.id == c.approval_id) =>
-            {
+            Part::Tool(tool) if tool.fields.approval.as_ref().is_some_and(|approval| approval.id == c.approval_id) => {
                 Some(tool)
             }
             _ => None,
         });
-        let Some(ToolPart { state, fields, .. }) = asked else {
+        let Some(ToolPart { state, fields, .. }) = asked.map(|tool| &mut **tool) else {
             return Err(ReduceError::NoSuchApproval(c.approval_id.clone()));
         };
         *state = ToolState::ApprovalResponded;
@@ -251,7 +222,7 @@ impl Reducer {
                 input,
                 output: Some(c.output.value().clone()),
                 preliminary: c.preliminary,
-                tool_metadata: c.tool_metadata.as_ref(),
+                tool_metadata: c.tool_metadata.as_deref(),
                 provider_executed: c.provider_executed,
                 provider_metadata: c.provider_metadata.as_ref(),
                 ..Update::default()
@@ -272,7 +243,7 @@ impl Reducer {
                 input,
                 raw_input,
                 error_text: Some(c.error_text.clone()),
-                tool_metadata: c.tool_metadata.as_ref(),
+                tool_metadata: c.tool_metadata.as_deref(),
                 provider_executed: c.provider_executed,
                 provider_metadata: c.provider_metadata.as_ref(),
                 ..Update::default()
@@ -297,10 +268,7 @@ impl Reducer {
             .or_else(|| self.message.parts.iter().rposition(is_it));
         match at.and_then(|at| self.message.parts.get_mut(at)) {
             Some(Part::Tool(tool)) => Ok(tool),
-            _ => Err(ReduceError::NoSuchCall {
-                chunk,
-                id: id.clone(),
-            }),
+            _ => Err(ReduceError::NoSuchCall { chunk, id: id.clone() }),
         }
     }
 
@@ -326,7 +294,7 @@ impl Reducer {
                     // The client forgets the raw text when it makes a dynamic part out of a delta.
                     part.fields.raw_input = None;
                 }
-                self.push(Part::Tool(part));
+                self.push(Part::Tool(Box::new(part)));
             }
         }
     }
@@ -342,7 +310,7 @@ fn apply(part: &mut ToolPart, update: Update<'_>) {
     fields.error_text = update.error_text;
     fields.preliminary = update.preliminary;
     replace_some(&mut fields.title, &update.title.cloned());
-    replace_some(&mut fields.tool_metadata, &update.tool_metadata.cloned());
+    replace_some(&mut fields.tool_metadata, &update.tool_metadata.cloned().map(Box::new));
     replace_some(&mut fields.provider_executed, &update.provider_executed);
     if let Some(state) = update.state {
         part.state = state;

@@ -104,11 +104,7 @@ impl Decoder {
                 self.held_cr = true;
                 return self.keep(line, &mut each);
             }
-            bytes = if cr {
-                rest.strip_prefix(b"\n").unwrap_or(rest)
-            } else {
-                rest
-            };
+            bytes = if cr { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
             if self.partial.is_empty() {
                 // The usual event, `data: …` and a blank line, is given without a copy.
                 if !cr
@@ -118,10 +114,7 @@ impl Decoder {
                     && line.len() <= self.limit
                     && let Some(data) = data_of(line)
                 {
-                    each(Event::Data {
-                        line: self.line,
-                        data,
-                    });
+                    each(Event::Data { line: self.line, data });
                     self.line += 2;
                     bytes = &bytes[1..];
                     continue;
@@ -144,16 +137,10 @@ impl Decoder {
             self.partial.extend_from_slice(&BOM[..seen]);
         }
         if let Some(line) = self.data_line {
-            each(Event::Incomplete {
-                line,
-                data: &self.data,
-            });
+            each(Event::Incomplete { line, data: &self.data });
         } else if !self.partial.is_empty() && !self.partial.starts_with(b":") {
             let data = data_of(&self.partial).unwrap_or(&self.partial);
-            each(Event::Incomplete {
-                line: self.line,
-                data,
-            });
+            each(Event::Incomplete { line: self.line, data });
         }
     }
 
@@ -180,10 +167,7 @@ impl Decoder {
             self.drop_event(each);
         } else if line.is_empty() {
             if let Some(line) = self.data_line.take() {
-                each(Event::Data {
-                    line,
-                    data: &self.data,
-                });
+                each(Event::Data { line, data: &self.data });
                 self.data.clear();
             }
         } else if let Some(data) = data_of(line) {
@@ -199,10 +183,7 @@ impl Decoder {
         } else if line[0] == b':' {
             each(Event::Comment { line: number });
         } else if !is_known_field(line) {
-            each(Event::Junk {
-                line: number,
-                text: line,
-            });
+            each(Event::Junk { line: number, text: line });
         }
         self.line += 1;
     }
@@ -261,40 +242,21 @@ mod tests {
         let input = b"data: a\r\n\r\n: ping\r\rdata: b\ndata:c\ndata\n\nevent: x\nid: 1\nretry: 5\ndata: d\n\nfoo: bar\n{\"type\":1}\n";
         assert_eq!(
             decode(100, &[input]),
-            [
-                "1 a",
-                "3 comment",
-                "5 b\nc\n",
-                "12 d",
-                "14 junk foo: bar",
-                "15 junk {\"type\":1}"
-            ]
+            ["1 a", "3 comment", "5 b\nc\n", "12 d", "14 junk foo: bar", "15 junk {\"type\":1}"]
         );
     }
 
     #[test]
     fn a_byte_order_mark_counts_only_at_the_start() {
         assert_eq!(decode(100, &[b"\xEF", b"\xBB\xBFdata: a\n\n"]), ["1 a"]);
-        assert_eq!(
-            decode(100, &[b"\xEF\xBB", b"data: a\n\n"]),
-            ["1 junk \u{fffd}data: a"]
-        );
-        assert_eq!(
-            decode(100, &[b"data: a\n\n\xEF\xBB\xBFdata: b\n\n"])[1],
-            "3 junk \u{feff}data: b"
-        );
+        assert_eq!(decode(100, &[b"\xEF\xBB", b"data: a\n\n"]), ["1 junk \u{fffd}data: a"]);
+        assert_eq!(decode(100, &[b"data: a\n\n\xEF\xBB\xBFdata: b\n\n"])[1], "3 junk \u{feff}data: b");
     }
 
     #[test]
     fn a_cr_at_the_very_end_completes_nothing() {
-        assert_eq!(
-            decode(100, &[b"data: a\r\rdata: b\r\r"]),
-            ["1 a", "3 incomplete b"]
-        );
-        assert_eq!(
-            decode(100, &[b"data: a\r", b"\n\r", b"\ndata: b\n\n"]),
-            ["1 a", "3 b"]
-        );
+        assert_eq!(decode(100, &[b"data: a\r\rdata: b\r\r"]), ["1 a", "3 incomplete b"]);
+        assert_eq!(decode(100, &[b"data: a\r", b"\n\r", b"\ndata: b\n\n"]), ["1 a", "3 b"]);
     }
 
     #[test]
@@ -307,14 +269,8 @@ mod tests {
     #[test]
     fn too_large_is_dropped_and_the_rest_is_read() {
         let big = [b'x'; 50];
-        assert_eq!(
-            decode(20, &[b"data: ", &big, b"\nmore\n\ndata: ok\n\n"]),
-            ["1 too large", "4 ok"]
-        );
-        assert_eq!(
-            decode(20, &[b"data: 1234567890\ndata: 1234567890\n\ndata: ok\n\n"]),
-            ["2 too large", "4 ok"]
-        );
+        assert_eq!(decode(20, &[b"data: ", &big, b"\nmore\n\ndata: ok\n\n"]), ["1 too large", "4 ok"]);
+        assert_eq!(decode(20, &[b"data: 1234567890\ndata: 1234567890\n\ndata: ok\n\n"]), ["2 too large", "4 ok"]);
         assert_eq!(decode(20, &[&big]), ["1 too large"]);
     }
 }

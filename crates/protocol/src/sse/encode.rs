@@ -31,13 +31,7 @@ pub fn encode_done(out: &mut Vec<u8>) {
 /// Appends a comment, the only keep-alive that a client ignores. A line end in it would end the comment: it becomes a space.
 pub fn encode_comment(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
-    out.extend(text.bytes().map(|byte| {
-        if byte == b'\n' || byte == b'\r' {
-            b' '
-        } else {
-            byte
-        }
-    }));
+    out.extend(text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
     out.extend_from_slice(b"\n\n");
 }
 
@@ -49,15 +43,7 @@ mod tests {
     #[test]
     fn an_event_is_data_and_a_blank_line() {
         let mut out = Vec::new();
-        encode(
-            &TextDelta {
-                id: "0".into(),
-                delta: "a\nb \"c\"".into(),
-                provider_metadata: None,
-            }
-            .into(),
-            &mut out,
-        );
+        encode(&TextDelta { id: "0".into(), delta: "a\nb \"c\"".into(), provider_metadata: None }.into(), &mut out);
         encode(&StartStep {}.into(), &mut out);
         encode_comment("ping\n", &mut out);
         encode_done(&mut out);

@@ -32,26 +32,13 @@ struct Turn {
     before: Vec<Value>,
 }
 
-const TEXTS: [&str; 6] = [
-    "Hello",
-    " wörld",
-    "\n\n```rust\nfn main() {}\n```",
-    "東京は晴れです。",
-    "\"quoted\" \\ back",
-    "😀",
-];
+const TEXTS: [&str; 6] =
+    ["Hello", " wörld", "\n\n```rust\nfn main() {}\n```", "東京は晴れです。", "\"quoted\" \\ back", "😀"];
 
 impl Turn {
     fn new(seed: u64) -> Self {
         let dice = Dice(0x9E37_79B9_7F4A_7C15 ^ (seed + 1).wrapping_mul(0xD134_2543_DE82_EF95));
-        Self {
-            seed,
-            dice,
-            calls: 0,
-            segments: Vec::new(),
-            chunks: Vec::new(),
-            before: Vec::new(),
-        }
+        Self { seed, dice, calls: 0, segments: Vec::new(), chunks: Vec::new(), before: Vec::new() }
     }
 
     fn play(mut self) -> Value {
@@ -101,10 +88,7 @@ impl Turn {
             }
             chunk
         };
-        self.push(with(
-            json!({"type": format!("{kind}-start"), "id": id}),
-            &metadata,
-        ));
+        self.push(with(json!({"type": format!("{kind}-start"), "id": id}), &metadata));
         for _ in 0..self.dice.roll(5) {
             let delta = *self.dice.pick(&TEXTS);
             self.push(json!({"type": format!("{kind}-delta"), "id": id, "delta": delta}));
@@ -144,18 +128,16 @@ impl Turn {
             let id = format!("call-{}", self.calls);
             let dynamic = self.dice.roll(4) == 0;
             if self.announce(&id, dynamic) {
-                if self.dice.roll(3) == 0 {
-                    asked.push(id)
-                } else {
-                    open.push(id)
-                }
+                if self.dice.roll(3) == 0 { asked.push(id) } else { open.push(id) }
             }
         }
         for id in open {
             self.settle(&id);
         }
         for id in &asked {
-            self.push(json!({"type": "tool-approval-request", "approvalId": format!("approval-{id}"), "toolCallId": id}));
+            self.push(
+                json!({"type": "tool-approval-request", "approvalId": format!("approval-{id}"), "toolCallId": id}),
+            );
         }
         self.push(json!({"type": "finish-step"}));
         if asked.is_empty() {
@@ -164,8 +146,7 @@ impl Turn {
         self.finish("tool-calls");
         let answers: Vec<(String, bool)> = asked.into_iter().map(|id| (id, self.dice.roll(2) == 0)).collect();
         for (id, approved) in &answers {
-            self.before
-                .push(json!({"approve": format!("approval-{id}"), "approved": approved}));
+            self.before.push(json!({"approve": format!("approval-{id}"), "approved": approved}));
         }
         self.start();
         for (id, approved) in answers {
@@ -187,9 +168,7 @@ impl Turn {
         };
         let input = json!({"amount": self.dice.roll(500), "recipient": "花子", "tags": ["a", {"b": null}], "ok": true});
         if self.dice.roll(4) > 0 {
-            self.push(flag(
-                json!({"type": "tool-input-start", "toolCallId": id, "toolName": "process_payment"}),
-            ));
+            self.push(flag(json!({"type": "tool-input-start", "toolCallId": id, "toolName": "process_payment"})));
             if self.dice.roll(2) == 0 {
                 let text = input.to_string();
                 let letters: Vec<char> = text.chars().collect();
@@ -204,7 +183,9 @@ impl Turn {
             self.push(flag(json!({"type": "tool-input-error", "toolCallId": id, "toolName": "process_payment", "input": input, "errorText": "amount is too large"})));
             return false;
         }
-        self.push(flag(json!({"type": "tool-input-available", "toolCallId": id, "toolName": "process_payment", "input": input})));
+        self.push(flag(
+            json!({"type": "tool-input-available", "toolCallId": id, "toolName": "process_payment", "input": input}),
+        ));
         true
     }
 

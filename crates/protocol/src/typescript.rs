@@ -1,0 +1,83 @@
+//! The TypeScript types of the wire, generated from the Rust ones (`cargo xtask codegen`).
+
+use ts_rs::{Config, TS};
+
+use crate::{
+    check::Rule,
+    chunk::{Chunk, Citation, FinishReason, InputEncoding},
+    message::{
+        Approval, CustomPart, FilePart, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
+        ToolState,
+    },
+    request::{AckRequest, AckResponse, AckStatus, DecisionRequest, PendingApproval, Trigger},
+};
+
+/// The whole file.
+pub fn generate() -> String {
+    let config = Config::new().with_large_int("number");
+    let mut out = String::from(
+        "// Generated from crates/protocol by `cargo xtask codegen`: do not edit.\n// The wire of Holdpoint; field names are the AI SDK's own.\n\n",
+    );
+    for id in ["ChatId", "MessageId", "PartId", "ToolCallId", "ApprovalId", "RequestId"] {
+        out.push_str(&format!("export type {id} = string;\n"));
+    }
+    out.push_str("export type Payload = unknown;\nexport type MessageMetadata = unknown;\n");
+    out.push_str(
+        "export type CitedSource = Record<string, unknown>;\nexport type SteeringPart = Record<string, unknown>;\n",
+    );
+    out.push_str("export type ProviderMetadata = Record<string, Record<string, unknown>>;\n\n");
+
+    let mut declare = |declaration: String| out.push_str(&format!("export {declaration}\n"));
+    declare(FinishReason::decl(&config));
+    declare(InputEncoding::decl(&config));
+    declare(Citation::decl(&config));
+    declare(Role::decl(&config));
+    declare(StreamState::decl(&config));
+    declare(ToolState::decl(&config));
+    declare(Approval::decl(&config));
+    declare(TextPart::decl(&config));
+    declare(ReasoningPart::decl(&config));
+    declare(FilePart::decl(&config));
+    declare(SourceUrlPart::decl(&config));
+    declare(SourceDocumentPart::decl(&config));
+    declare(CustomPart::decl(&config));
+    declare(crate::message::ToolFields::decl(&config));
+    declare(Trigger::decl(&config));
+    declare(AckStatus::decl(&config));
+    declare(AckRequest::decl(&config));
+    declare(AckResponse::decl(&config));
+    declare(DecisionRequest::decl(&config));
+    declare(PendingApproval::decl(&config));
+
+    out.push_str("\n/** One chunk of the UI message stream. */\nexport type Chunk =\n");
+    for (tag, _, body) in Chunk::declarations(&config) {
+        let body = if body.contains(':') { format!(" & {body}") } else { String::new() };
+        out.push_str(&format!("  | {{ type: {tag:?} }}{body}\n"));
+    }
+    out.push_str("  | { type: `data-${string}`; id?: PartId; data: unknown; transient?: boolean };\n");
+
+    out.push_str("\n/** A tool call inside a message. */\nexport type ToolPart = { toolCallId: ToolCallId; state: ToolState } & ToolFields &\n");
+    out.push_str("  ({ type: `tool-${string}` } | { type: \"dynamic-tool\"; toolName: string });\n");
+    out.push_str("\n/** One part of a message. */\nexport type Part =\n");
+    for (tag, name) in [
+        ("text", "TextPart"),
+        ("reasoning", "ReasoningPart"),
+        ("file", "FilePart"),
+        ("reasoning-file", "FilePart"),
+        ("source-url", "SourceUrlPart"),
+        ("source-document", "SourceDocumentPart"),
+        ("custom", "CustomPart"),
+    ] {
+        out.push_str(&format!("  | ({{ type: {tag:?} }} & {name})\n"));
+    }
+    out.push_str("  | ToolPart\n  | { type: \"steering-message\"; id: PartId; parts: SteeringPart[] }\n");
+    out.push_str("  | { type: `data-${string}`; id?: PartId; data: unknown }\n  | { type: \"step-start\" };\n");
+    out.push_str("\n/** A message as the AI SDK's client keeps it. */\n");
+    out.push_str("export type UiMessage = { id: MessageId; role: Role; metadata?: unknown; parts: Part[] };\n");
+
+    let rules: Vec<String> = Rule::ALL.iter().map(|rule| format!("{:?}", rule.id())).collect();
+    out.push_str(&format!("\n/** A rule of the checker. */\nexport type Rule =\n  | {};\n", rules.join("\n  | ")));
+    out.push_str("\n/** One broken rule, as `holdpoint check --json` prints it. */\n");
+    out.push_str("export type Violation = { line: number; rule: Rule; text: string };\n");
+    out
+}

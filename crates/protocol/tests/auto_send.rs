@@ -1,0 +1,74 @@
+//! The shared table of auto-send decisions: the TypeScript client runs the same file.
+
+use holdpoint_protocol::{
+    auto_send::{Context, Decision, No, Yes, decide},
+    message::{Role, UiMessage},
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Table {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    messages: Option<Vec<UiMessage>>,
+    parts: Option<Vec<holdpoint_protocol::message::Part>>,
+    #[serde(default)]
+    context: Context,
+    send: bool,
+    check: u8,
+}
+
+fn number(decision: &Decision) -> u8 {
+    match decision {
+        Decision::Wait(No::NotAssistant) => 1,
+        Decision::Wait(No::AnsweredInText) => 2,
+        Decision::Wait(No::NothingToSend) => 3,
+        Decision::Wait(No::StillAsking) => 4,
+        Decision::Wait(No::AnsweredWithError) => 5,
+        Decision::Wait(No::WaitingForResult) => 6,
+        Decision::Send { because: Yes::Result, .. } => 7,
+        Decision::Send { because: Yes::Answered, .. } => 8,
+    }
+}
+
+fn messages(case: &Case) -> Vec<UiMessage> {
+    case.messages.clone().unwrap_or_else(|| {
+        let parts = case.parts.clone().expect("a case has messages or parts");
+        vec![UiMessage { id: "a".into(), role: Role::Assistant, metadata: None, parts }]
+    })
+}
+
+fn table() -> Table {
+    serde_json::from_str(include_str!("../../../fixtures/auto-send.json")).expect("the table is valid")
+}
+
+#[test]
+fn every_case_of_the_table() {
+    for case in table().cases {
+        let decision = decide(&messages(&case), &case.context);
+        assert_eq!((decision.is_send(), number(&decision)), (case.send, case.check), "{}: {decision:?}", case.name);
+    }
+}
+
+#[test]
+fn every_check_is_in_the_table() {
+    let seen: std::collections::BTreeSet<u8> = table().cases.iter().map(|case| case.check).collect();
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// A yes that is recorded is never given again for the same state: no loop.
+#[test]
+fn what_was_sent_is_not_sent_again() {
+    for mut case in table().cases {
+        let messages = messages(&case);
+        if let Decision::Send { answers, .. } = decide(&messages, &case.context) {
+            assert!(!answers.is_empty(), "{}", case.name);
+            case.context.sent.extend(answers);
+            assert_eq!(decide(&messages, &case.context), Decision::Wait(No::NothingToSend), "{}", case.name);
+        }
+    }
+}

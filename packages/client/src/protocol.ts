@@ -1,0 +1,232 @@
+// Generated from crates/protocol by `cargo xtask codegen`: do not edit.
+// The wire of Holdpoint; field names are the AI SDK's own.
+
+export type ChatId = string;
+export type MessageId = string;
+export type PartId = string;
+export type ToolCallId = string;
+export type ApprovalId = string;
+export type RequestId = string;
+export type Payload = unknown;
+export type MessageMetadata = unknown;
+export type CitedSource = Record<string, unknown>;
+export type SteeringPart = Record<string, unknown>;
+export type ProviderMetadata = Record<string, Record<string, unknown>>;
+
+export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "error" | "interrupted" | "other";
+export type InputEncoding = "json" | "text";
+export type Citation = { source: CitedSource, startIndex?: number, endIndex?: number, citedText?: string, };
+export type Role = "system" | "user" | "assistant";
+export type StreamState = "streaming" | "done";
+export type ToolState = "input-streaming" | "input-available" | "approval-requested" | "approval-responded" | "output-available" | "output-error" | "output-denied";
+export type Approval = { 
+/**
+ * Its id.
+ */
+id: ApprovalId, 
+/**
+ * The answer.
+ */
+approved?: boolean, 
+/**
+ * The person's reason.
+ */
+reason?: string, 
+/**
+ * Why it was asked (`ai` 7).
+ */
+requestReason?: string, };
+export type TextPart = { text: string, state?: StreamState, citations?: Array<Citation>, providerMetadata?: ProviderMetadata, };
+export type ReasoningPart = { id?: PartId, text: string, state?: StreamState, providerMetadata?: ProviderMetadata, };
+export type FilePart = { mediaType: string, url: string, filename?: string, providerMetadata?: ProviderMetadata, };
+export type SourceUrlPart = { sourceId: PartId, url: string, title?: string, providerMetadata?: ProviderMetadata, };
+export type SourceDocumentPart = { sourceId: PartId, mediaType: string, title: string, filename?: string, providerMetadata?: ProviderMetadata, };
+export type CustomPart = { kind: string, providerMetadata?: ProviderMetadata, };
+export type ToolFields = { title?: string, input?: unknown, rawInput?: unknown, inputEncoding?: InputEncoding, approval?: Approval, output?: unknown, errorText?: string, preliminary?: boolean, providerExecuted?: boolean, toolMetadata?: Record<string, unknown>, callProviderMetadata?: ProviderMetadata, resultProviderMetadata?: ProviderMetadata, };
+export type Trigger = "submit-message" | "regenerate-message";
+export type AckStatus = "success" | "failed" | "timeout";
+export type AckRequest = { 
+/**
+ * The call.
+ */
+toolCallId: ToolCallId, 
+/**
+ * How it ended.
+ */
+status: AckStatus, 
+/**
+ * What came of it.
+ */
+output?: unknown, 
+/**
+ * What went wrong; null is nothing.
+ */
+errorText?: string | null, 
+/**
+ * When the frontend began, ISO 8601. Required, and not compared with anything.
+ */
+requestedAt: string, };
+export type AckResponse = { 
+/**
+ * Whether it was taken.
+ */
+ok: boolean, 
+/**
+ * Taken before, with the same result.
+ */
+ignored?: boolean, 
+/**
+ * Why it was not taken.
+ */
+reason?: string, };
+export type DecisionRequest = { 
+/**
+ * The decision.
+ */
+approved: boolean, 
+/**
+ * The person's reason.
+ */
+reason?: string, };
+export type PendingApproval = { 
+/**
+ * The question.
+ */
+approvalId: ApprovalId, 
+/**
+ * The call that it is about.
+ */
+toolCallId: ToolCallId, 
+/**
+ * Its chat.
+ */
+chatId: ChatId, 
+/**
+ * The tool.
+ */
+toolName: string, 
+/**
+ * The input that the call will run with.
+ */
+input: unknown, 
+/**
+ * Why it is asked.
+ */
+reason: string | null, 
+/**
+ * ISO 8601.
+ */
+requestedAt: string, 
+/**
+ * ISO 8601; null where it never expires.
+ */
+expiresAt: string | null, };
+
+/** One chunk of the UI message stream. */
+export type Chunk =
+  | { type: "start" } & { messageId?: MessageId, messageMetadata?: MessageMetadata, }
+  | { type: "finish" } & { finishReason?: FinishReason, messageMetadata?: MessageMetadata, }
+  | { type: "start-step" }
+  | { type: "finish-step" }
+  | { type: "reset-step" }
+  | { type: "abort" } & { reason?: string, }
+  | { type: "error" } & { errorText: string, }
+  | { type: "message-metadata" } & { messageMetadata: MessageMetadata, }
+  | { type: "text-start" } & { id: PartId, providerMetadata?: ProviderMetadata, }
+  | { type: "text-delta" } & { id: PartId, delta: string, providerMetadata?: ProviderMetadata, }
+  | { type: "text-end" } & { id: PartId, citations?: Array<Citation>, providerMetadata?: ProviderMetadata, }
+  | { type: "reasoning-start" } & { id: PartId, providerMetadata?: ProviderMetadata, }
+  | { type: "reasoning-delta" } & { id: PartId, delta: string, providerMetadata?: ProviderMetadata, }
+  | { type: "reasoning-end" } & { id: PartId, providerMetadata?: ProviderMetadata, }
+  | { type: "tool-input-start" } & { toolCallId: ToolCallId, toolName: string, inputEncoding?: InputEncoding, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
+  | { type: "tool-input-delta" } & { toolCallId: ToolCallId, inputTextDelta: string, }
+  | { type: "tool-input-available" } & { toolCallId: ToolCallId, toolName: string, input: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
+  | { type: "tool-input-error" } & { toolCallId: ToolCallId, toolName: string, input: Payload, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
+  | { type: "tool-approval-request" } & { approvalId: ApprovalId, toolCallId: ToolCallId, approvalDescriptor?: Payload, inputSchemaInput?: Payload, reason?: string, isAutomatic?: boolean, signature?: string, }
+  | { type: "tool-approval-response" } & { approvalId: ApprovalId, approved: boolean, reason?: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, }
+  | { type: "tool-output-available" } & { toolCallId: ToolCallId, output: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, preliminary?: boolean, }
+  | { type: "tool-output-error" } & { toolCallId: ToolCallId, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, }
+  | { type: "tool-output-denied" } & { toolCallId: ToolCallId, }
+  | { type: "source-url" } & { sourceId: PartId, url: string, title?: string, providerMetadata?: ProviderMetadata, }
+  | { type: "source-document" } & { sourceId: PartId, mediaType: string, title: string, filename?: string, providerMetadata?: ProviderMetadata, }
+  | { type: "file" } & { url: string, mediaType: string, providerMetadata?: ProviderMetadata, }
+  | { type: "reasoning-file" } & { url: string, mediaType: string, providerMetadata?: ProviderMetadata, }
+  | { type: "custom" } & { kind: string, providerMetadata?: ProviderMetadata, }
+  | { type: "steering-message" } & { id: PartId, parts: Array<SteeringPart>, }
+  | { type: `data-${string}`; id?: PartId; data: unknown; transient?: boolean };
+
+/** A tool call inside a message. */
+export type ToolPart = { toolCallId: ToolCallId; state: ToolState } & ToolFields &
+  ({ type: `tool-${string}` } | { type: "dynamic-tool"; toolName: string });
+
+/** One part of a message. */
+export type Part =
+  | ({ type: "text" } & TextPart)
+  | ({ type: "reasoning" } & ReasoningPart)
+  | ({ type: "file" } & FilePart)
+  | ({ type: "reasoning-file" } & FilePart)
+  | ({ type: "source-url" } & SourceUrlPart)
+  | ({ type: "source-document" } & SourceDocumentPart)
+  | ({ type: "custom" } & CustomPart)
+  | ToolPart
+  | { type: "steering-message"; id: PartId; parts: SteeringPart[] }
+  | { type: `data-${string}`; id?: PartId; data: unknown }
+  | { type: "step-start" };
+
+/** A message as the AI SDK's client keeps it. */
+export type UiMessage = { id: MessageId; role: Role; metadata?: unknown; parts: Part[] };
+
+/** A rule of the checker. */
+export type Rule =
+  | "F1"
+  | "F2"
+  | "F3"
+  | "F4"
+  | "F5"
+  | "S1"
+  | "S2"
+  | "S3"
+  | "S4"
+  | "S5"
+  | "S6"
+  | "M1"
+  | "M2"
+  | "M3"
+  | "M4"
+  | "B1"
+  | "B2"
+  | "B3"
+  | "T1"
+  | "T2"
+  | "T3"
+  | "T4"
+  | "T5"
+  | "T6"
+  | "T7"
+  | "T8"
+  | "T9"
+  | "A1"
+  | "A2"
+  | "A3"
+  | "A4"
+  | "A5"
+  | "A6"
+  | "A7"
+  | "R1"
+  | "R2"
+  | "R3"
+  | "R4"
+  | "W1"
+  | "W2"
+  | "W3"
+  | "W4"
+  | "K1"
+  | "K2"
+  | "K3"
+  | "K4"
+  | "K5"
+  | "K6"
+  | "K7";
+
+/** One broken rule, as `holdpoint check --json` prints it. */
+export type Violation = { line: number; rule: Rule; text: string };

@@ -1,0 +1,172 @@
+//! The tables of what is needed: to need something more, add a row.
+
+use std::path::Path;
+
+use super::npm;
+use crate::failure::{Failure, Result};
+use crate::process::Run;
+
+/// One thing that has to be on the machine.
+pub(crate) struct Need {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// What it is needed for: the end of a sentence "needed for …".
+    pub(crate) why: &'static str,
+    /// How long an installation takes, as a person says it.
+    pub(crate) takes: &'static str,
+    /// Is it there? Gets the workspace's folder.
+    pub(crate) probe: fn(&Path) -> Probe,
+    /// How to get it.
+    pub(crate) install: Install,
+}
+
+/// The answer of a probe.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Probe {
+    /// It is there; the text says which one.
+    Present(String),
+    /// It is not; the text says what was found instead.
+    Missing(String),
+    /// This checkout has no use for it; the text says why.
+    NotYet(String),
+}
+
+/// How something is installed.
+pub(crate) enum Install {
+    /// Only by a person: the text tells how.
+    Ask(&'static str),
+    /// From these Debian packages.
+    Debian(&'static [&'static str]),
+    /// With `npm ci` in this folder.
+    Npm(&'static str),
+    /// With `cargo install`, below [`TOOLS`].
+    Cargo { name: &'static str, version: &'static str },
+}
+
+/// Where cargo installs tools for this checkout: a person's own cargo folder is not touched.
+pub(crate) const TOOLS: &str = "target/tools";
+
+const NODE: u32 = 20;
+const SDK: &str = "tests/sdk";
+
+/// What `cargo xtask test` needs.
+pub(super) const TESTS: &[Need] = &[
+    Need {
+        name: "rustfmt",
+        why: "the format check",
+        takes: "",
+        probe: |_| answers(&["cargo", "fmt", "--version"]),
+        install: Install::Ask("Run `rustup component add rustfmt`."),
+    },
+    Need {
+        name: "clippy",
+        why: "the lints",
+        takes: "",
+        probe: |_| answers(&["cargo", "clippy", "--version"]),
+        install: Install::Ask("Run `rustup component add clippy`."),
+    },
+    Need {
+        name: "git",
+        why: "the list of files that `tidy` checks",
+        takes: "about 10 seconds",
+        probe: |_| answers(&["git", "--version"]),
+        install: Install::Debian(&["git"]),
+    },
+    Need {
+        name: "Node.js",
+        why: "the comparison with the AI SDK's own client",
+        takes: "",
+        probe: |_| node(),
+        install: Install::Ask(
+            "Install Node.js 20 or later, with npm, from nodejs.org or with a version manager such as nvm, fnm or \
+             volta (Debian 12's own package is too old), and see that `node` and `npm` are on the PATH.",
+        ),
+    },
+    Need {
+        name: "npm packages of tests/sdk",
+        why: "the comparison with the AI SDK's own client",
+        takes: "usually under 30 seconds",
+        probe: |root| npm::probe(&root.join(SDK)),
+        install: Install::Npm(SDK),
+    },
+];
+
+/// What `cargo xtask fuzz` needs.
+pub(crate) const FUZZ: &[Need] = &[
+    Need {
+        name: "a C++ compiler",
+        why: "building libFuzzer",
+        takes: "about a minute",
+        probe: |_| answers(&["c++", "--version"]),
+        install: Install::Debian(&["g++"]),
+    },
+    Need {
+        name: "cargo-fuzz",
+        why: "running the fuzz targets",
+        takes: "about a minute",
+        probe: |root| {
+            let own = root.join(TOOLS).join("bin").join("cargo-fuzz");
+            match own.to_str().map(|own| answers(&[own, "--version"])) {
+                Some(Probe::Present(version)) => Probe::Present(version),
+                _ => answers(&["cargo-fuzz", "--version"]),
+            }
+        },
+        install: Install::Cargo { name: "cargo-fuzz", version: "0.13.2" },
+    },
+];
+
+/// Installs a cargo tool for this checkout.
+pub(super) fn cargo_install(root: &Path, name: &str, version: &str) -> Result {
+    Run::cargo()
+        .args(["install", name, "--version", version, "--locked", "--root", TOOLS])
+        .dir(root)
+        .show_and_wait()
+        .map_err(|failure| Failure::new(format!("{failure}\nIt comes from crates.io: is that within reach?")))
+}
+
+/// Present if the command runs; its first line of output is the version.
+fn answers(command: &[&str]) -> Probe {
+    match Run::new(command[0]).args(&command[1..]).output() {
+        Ok(said) => Probe::Present(said.lines().next().unwrap_or("present").trim().to_owned()),
+        Err(_) => Probe::Missing(format!("`{}` does not run", command.join(" "))),
+    }
+}
+
+fn node() -> Probe {
+    let version = match answers(&["node", "--version"]) {
+        Probe::Present(version) => version,
+        other => return other,
+    };
+    if major(&version).is_none_or(|major| major < NODE) {
+        return Probe::Missing(format!("found {version}, but it has to be {NODE} or later"));
+    }
+    match answers(&["npm", "--version"]) {
+        Probe::Present(npm) => Probe::Present(format!("{version}, npm {npm}")),
+        other => other,
+    }
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_missing() {
+        assert_eq!(
+            answers(&["no-such-program-here", "--version"]),
+            Probe::Missing("`no-such-program-here --version` does not run".to_owned())
+        );
+        assert!(matches!(answers(&["sh", "-c", "echo 1.2"]), Probe::Present(version) if version == "1.2"));
+    }
+
+    #[test]
+    fn node_versions_are_read() {
+        assert_eq!(major("v20.20.2"), Some(20));
+        assert_eq!(major("v9.1.0"), Some(9));
+        assert_eq!(major("20"), None);
+    }
+}

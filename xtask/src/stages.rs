@@ -1,0 +1,220 @@
+//! `cargo xtask test`: everything that has to pass, stage by stage. It is what CI runs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::console::{elapsed, heading, say};
+use crate::failure::{Failure, Result};
+use crate::process::Run;
+use crate::{codegen, setup, tidy};
+
+/// One stage: its name on the command line, what it does, and how.
+struct Stage {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Path) -> Result,
+}
+
+/// In the order in which they run: what is quick and says most comes first.
+const STAGES: &[Stage] = &[
+    Stage { name: SETUP, what: "what the tests need is installed", run: |root| setup::run(root, &[]) },
+    Stage { name: "fmt", what: "cargo fmt --all --check", run: |root| cargo(root, &["fmt", "--all", "--check"]) },
+    Stage {
+        name: "clippy",
+        what: "cargo clippy --workspace --all-targets --all-features -- -D warnings",
+        run: |root| cargo(root, &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
+    },
+    Stage {
+        name: TESTS,
+        what: "cargo test --workspace --all-features",
+        run: |root| cargo(root, &["test", "--workspace", "--all-features"]),
+    },
+    Stage {
+        name: "wasm",
+        what: "the protocol crate builds for wasm32-unknown-unknown, where that target is installed",
+        run: wasm,
+    },
+    Stage { name: "tidy", what: "the tree: layers, lengths, names, links, captures", run: |root| tidy::run(root, &[]) },
+    Stage {
+        name: "codegen",
+        what: "the generated TypeScript is current",
+        run: |root| codegen::run(root, &["--check".to_owned()]),
+    },
+];
+
+const SETUP: &str = "setup";
+const TESTS: &str = "tests";
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq)]
+struct Wanted {
+    keep_going: bool,
+    list: bool,
+    stages: Vec<&'static str>,
+}
+
+/// How one stage went.
+struct Outcome {
+    name: &'static str,
+    time: Duration,
+    result: Result,
+}
+
+/// Runs the stages.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result {
+    let wanted = parse(args)?;
+    if wanted.list {
+        for stage in STAGES {
+            say!("{:8}  {}", stage.name, stage.what);
+        }
+        say!("\n`cargo xtask test NAME...` runs only the named ones; `{SETUP}` always runs before `{TESTS}`.");
+        return Ok(());
+    }
+    let stages = STAGES.iter().filter(|stage| wanted.stages.contains(&stage.name));
+    report(&play(stages, root, wanted.keep_going), wanted.stages.len())
+}
+
+/// The target can't be fetched everywhere, so its absence is told and is no failure.
+fn wasm(root: &Path) -> Result {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let libraries = std::process::Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let installed = libraries
+        .is_ok_and(|out| Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir() && out.status.success());
+    if !installed {
+        say!("skipped: the target is not installed (`rustup target add {TARGET}`)");
+        return Ok(());
+    }
+    cargo(root, &["check", "--package", "holdpoint-protocol", "--target", TARGET])
+}
+
+fn parse(args: &[String]) -> Result<Wanted> {
+    let mut wanted = Wanted::default();
+    for arg in args {
+        match arg.as_str() {
+            "--keep-going" => wanted.keep_going = true,
+            "--list" => wanted.list = true,
+            name => match STAGES.iter().find(|stage| stage.name == name) {
+                Some(stage) => wanted.stages.push(stage.name),
+                None => {
+                    let names: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
+                    return Err(Failure::usage(format!(
+                        "`cargo xtask test` knows no stage or option `{name}`. Stages: {}. Options: --keep-going, --list",
+                        names.join(", ")
+                    )));
+                }
+            },
+        }
+    }
+    if wanted.stages.is_empty() {
+        wanted.stages = STAGES.iter().map(|stage| stage.name).collect();
+    } else if wanted.stages.contains(&TESTS) {
+        wanted.stages.push(SETUP);
+    }
+    wanted.stages.sort_by_key(|name| STAGES.iter().position(|stage| stage.name == *name));
+    wanted.stages.dedup();
+    Ok(wanted)
+}
+
+fn play<'a>(stages: impl Iterator<Item = &'a Stage>, root: &Path, keep_going: bool) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for stage in stages {
+        heading(&format!("{}: {}", stage.name, stage.what));
+        let started = Instant::now();
+        let result = (stage.run)(root);
+        let time = started.elapsed();
+        match &result {
+            Ok(()) => say!("{}: passed in {}", stage.name, elapsed(time)),
+            Err(failure) => say!("{}: FAILED after {}: {failure}", stage.name, elapsed(time)),
+        }
+        let stop = result.is_err() && !keep_going;
+        outcomes.push(Outcome { name: stage.name, time, result });
+        if stop {
+            break;
+        }
+    }
+    outcomes
+}
+
+/// The summary table, and the failure if there is one.
+fn report(outcomes: &[Outcome], planned: usize) -> Result {
+    heading("summary");
+    for outcome in outcomes {
+        let verdict = if outcome.result.is_ok() { "passed" } else { "FAILED" };
+        say!("  {:8}  {verdict}  {:>12}", outcome.name, elapsed(outcome.time));
+    }
+    let total: Duration = outcomes.iter().map(|outcome| outcome.time).sum();
+    say!("  {:8}  {:6}  {:>12}", "all", "", elapsed(total));
+
+    let failed: Vec<&str> = outcomes.iter().filter(|o| o.result.is_err()).map(|o| o.name).collect();
+    let passed = outcomes.len() - failed.len();
+    say!("\nstages: {passed} passed, {} failed, {} skipped", failed.len(), planned - outcomes.len());
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let plural = if failed.len() == 1 { "stage" } else { "stages" };
+    Err(Failure::new(format!(
+        "{plural} {} failed. To run just that again: cargo xtask test {}",
+        failed.join(", "),
+        failed.join(" ")
+    )))
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Result {
+    Run::cargo().args(args).dir(root).wait()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSES: Stage = Stage { name: "good", what: "", run: |_| Ok(()) };
+    const FAILS: Stage = Stage { name: "bad", what: "", run: |_| Err(Failure::new("no")) };
+
+    fn args(args: &[&str]) -> Vec<String> {
+        args.iter().map(|arg| (*arg).to_owned()).collect()
+    }
+
+    #[test]
+    fn without_names_every_stage_runs() {
+        let wanted = parse(&args(&["--keep-going"])).expect("is valid");
+        assert!(wanted.keep_going);
+        assert_eq!(wanted.stages.len(), STAGES.len());
+    }
+
+    #[test]
+    fn named_stages_run_in_their_own_order_and_once() {
+        let wanted = parse(&args(&["tidy", "fmt", "tidy"])).expect("is valid");
+        assert_eq!(wanted.stages, ["fmt", "tidy"]);
+    }
+
+    #[test]
+    fn the_tests_are_set_up_for() {
+        assert_eq!(parse(&args(&["tests"])).expect("is valid").stages, ["setup", "tests"]);
+    }
+
+    #[test]
+    fn an_unknown_stage_is_named() {
+        let failure = parse(&args(&["lint"])).expect_err("there is none");
+        assert!(failure.code() == 2 && failure.to_string().contains("`lint`"), "{failure}");
+    }
+
+    #[test]
+    fn the_first_failure_stops_the_run() {
+        let outcomes = play([FAILS, PASSES].iter(), Path::new("."), false);
+        assert_eq!(outcomes.len(), 1);
+        let failure = report(&outcomes, 2).expect_err("one failed");
+        assert!(failure.to_string().ends_with("cargo xtask test bad"), "{failure}");
+    }
+
+    #[test]
+    fn keep_going_runs_the_rest_and_still_fails() {
+        let outcomes = play([FAILS, PASSES].iter(), Path::new("."), true);
+        assert_eq!(outcomes.len(), 2);
+        assert!(report(&outcomes, 2).is_err());
+    }
+
+    #[test]
+    fn all_passed_is_success() {
+        assert!(report(&play([PASSES].iter(), Path::new("."), false), 1).is_ok());
+    }
+}

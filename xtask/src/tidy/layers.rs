@@ -1,0 +1,199 @@
+//! Which crate may depend on which: `protocol <- runtime <- server`, and nothing points back.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+use super::Violation;
+use super::tree::Tree;
+
+/// The shipped layers, lowest first, by their folder. One may depend on those before it.
+const LAYERS: [&str; 3] = ["crates/protocol", "crates/runtime", "crates/server"];
+
+/// Helps tests, and stays out of everything that is shipped.
+const TESTKIT: &str = "crates/testkit";
+
+/// What must not be anywhere in the protocol crate's tree: it has to run in a browser too.
+const NOT_BELOW_PROTOCOL: [&str; 3] = ["tokio", "axum", "hyper"];
+
+/// What the runtime must not depend on itself: it knows nothing of HTTP. (A model's client below it may.)
+const NOT_IN_RUNTIME: [&str; 4] = ["axum", "hyper", "http", "tower-http"];
+
+/// Checks what `cargo metadata` says. Layers that do not exist yet are passed over.
+pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
+    let root = metadata["workspace_root"].as_str().unwrap_or_default();
+    let mut violations = Vec::new();
+    for package in items(&metadata["packages"]) {
+        let Some(folder) = package["manifest_path"].as_str().and_then(|path| folder(root, path)) else {
+            continue;
+        };
+        for dependency in items(&package["dependencies"]) {
+            if let Some(message) = judge(root, folder, dependency) {
+                let name = dependency["name"].as_str().unwrap_or_default();
+                violations.push(at_dependency(tree, folder, name, message));
+            }
+        }
+        if folder == LAYERS[0] {
+            for path in forbidden_below(metadata, package["id"].as_str().unwrap_or_default()) {
+                let message = format!("{} must not be in its tree: {}", path[path.len() - 1], path.join(" -> "));
+                let first = path.get(1).map_or("", String::as_str);
+                violations.push(at_dependency(tree, folder, first, message));
+            }
+        }
+    }
+    violations
+}
+
+/// What is wrong with one declared dependency of the crate in `folder`, if anything is.
+fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
+    let name = dependency["name"].as_str()?;
+    let is_dev = dependency["kind"].as_str() == Some("dev");
+    if folder == LAYERS[1] && !is_dev && NOT_IN_RUNTIME.contains(&name) {
+        return Some(format!("the runtime knows nothing of HTTP, but depends on {name}"));
+    }
+    let target = dependency["path"].as_str().and_then(|path| path.strip_prefix(root))?.trim_start_matches('/');
+    if target == TESTKIT && folder != TESTKIT && folder.starts_with("crates/") && !is_dev {
+        return Some(format!("{name} is for tests: make it a dev-dependency"));
+    }
+    let rank = |folder: &str| LAYERS.iter().position(|layer| *layer == folder);
+    match (rank(folder), rank(target)) {
+        (Some(own), Some(other)) if other > own => {
+            Some(format!("{folder} must not depend on {target}: protocol <- runtime <- server"))
+        }
+        _ => None,
+    }
+}
+
+/// For each crate that must not be below the protocol, the shortest way down to it by normal dependencies.
+fn forbidden_below(metadata: &Value, protocol: &str) -> Vec<Vec<String>> {
+    let names: BTreeMap<&str, &str> = items(&metadata["packages"])
+        .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
+        .collect();
+    let nodes: BTreeMap<&str, &Value> =
+        items(&metadata["resolve"]["nodes"]).filter_map(|node| Some((node["id"].as_str()?, node))).collect();
+
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::from([protocol]);
+    let mut queue = VecDeque::from([vec![protocol]]);
+    while let Some(path) = queue.pop_front() {
+        let last = path[path.len() - 1];
+        let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
+        if NOT_BELOW_PROTOCOL.contains(&name(last).as_str()) {
+            found.push(path.iter().map(|id| name(id)).collect());
+            continue;
+        }
+        for dependency in nodes.get(last).into_iter().flat_map(|node| items(&node["deps"])) {
+            let normal = items(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null());
+            if let Some(id) = dependency["pkg"].as_str()
+                && normal
+                && seen.insert(id)
+            {
+                queue.push_back([path.as_slice(), &[id]].concat());
+            }
+        }
+    }
+    found
+}
+
+/// Points at the line of the manifest that names the dependency.
+fn at_dependency(tree: &Tree, folder: &str, name: &str, message: String) -> Violation {
+    let manifest = format!("{folder}/Cargo.toml");
+    let names_it = |line: &str| {
+        line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
+            || (line.starts_with('[') && line.trim_end().ends_with(&format!("dependencies.{name}]")))
+    };
+    let line = tree.text(&manifest).and_then(|text| text.lines().position(names_it));
+    Violation::new(manifest, line.map_or(1, |at| at + 1), message)
+}
+
+/// The folder of a manifest from the workspace's root.
+fn folder<'a>(root: &str, manifest: &'a str) -> Option<&'a str> {
+    manifest.strip_prefix(root)?.trim_start_matches('/').strip_suffix("/Cargo.toml")
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A workspace of two crates, of which the first depends on the second in the given way.
+    fn found(from: &str, to: &str, kind: Value) -> Vec<String> {
+        let package = |folder: &str, dependencies: Value| {
+            json!({"id": folder, "name": folder.replace("crates/", "holdpoint-"),
+                "manifest_path": format!("/w/{folder}/Cargo.toml"), "dependencies": dependencies})
+        };
+        let name = to.replace("crates/", "holdpoint-");
+        let dependency = json!([{"name": name, "kind": kind, "path": format!("/w/{to}")}]);
+        let packages = [package(from, dependency), package(to, json!([]))];
+        let metadata = json!({"workspace_root": "/w", "packages": packages, "resolve": {"nodes": []}});
+        let manifest = format!("[package]\n\n[dependencies]\n{name}.workspace = true\n");
+        let tree = Tree::of(&[(&format!("{from}/Cargo.toml"), &manifest)]);
+        check(&metadata, &tree).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn downwards_is_fine() {
+        assert_eq!(found("crates/server", "crates/runtime", Value::Null), [""; 0]);
+        assert_eq!(found("crates/server", "crates/protocol", Value::Null), [""; 0]);
+        assert_eq!(found("xtask", "crates/protocol", Value::Null), [""; 0]);
+        assert_eq!(found("crates/testkit", "crates/runtime", Value::Null), [""; 0]);
+    }
+
+    #[test]
+    fn upwards_is_found_even_in_tests() {
+        for kind in [Value::Null, json!("dev"), json!("build")] {
+            let violations = found("crates/protocol", "crates/runtime", kind);
+            assert_eq!(violations.len(), 1, "{violations:?}");
+            assert!(violations[0].starts_with("crates/protocol/Cargo.toml:4: "), "{violations:?}");
+        }
+        assert_eq!(found("crates/runtime", "crates/server", Value::Null).len(), 1);
+    }
+
+    #[test]
+    fn the_testkit_is_for_tests_only() {
+        assert_eq!(found("crates/server", "crates/testkit", json!("dev")), [""; 0]);
+        assert_eq!(found("bench", "crates/testkit", Value::Null), [""; 0], "what is not shipped may use it");
+        assert_eq!(found("crates/server", "crates/testkit", Value::Null).len(), 1);
+        assert_eq!(found("crates/protocol", "crates/testkit", json!("build")).len(), 1);
+    }
+
+    #[test]
+    fn the_runtime_knows_nothing_of_http() {
+        assert_eq!(found("crates/runtime", "axum", Value::Null).len(), 1);
+        assert_eq!(found("crates/runtime", "axum", json!("dev")), [""; 0]);
+        assert_eq!(found("crates/server", "axum", Value::Null), [""; 0]);
+    }
+
+    /// The protocol crate, a crate below it, and tokio below that in the given way.
+    fn below(kind: Value) -> Vec<String> {
+        let package = |name: &str, folder: &str| {
+            let manifest = format!("{folder}/Cargo.toml");
+            json!({"id": name, "name": name, "manifest_path": manifest, "dependencies": []})
+        };
+        let node = |id: &str, below: &str, kind: Value| json!({"id": id, "deps": [{"pkg": below, "dep_kinds": [{"kind": kind}]}]});
+        let packages = [
+            package("holdpoint-protocol", "/w/crates/protocol"),
+            package("middle", "/r/middle"),
+            package("tokio", "/r/tokio"),
+        ];
+        let nodes = [node("holdpoint-protocol", "middle", Value::Null), node("middle", "tokio", kind)];
+        let metadata = json!({"workspace_root": "/w", "packages": packages, "resolve": {"nodes": nodes}});
+        let manifest = "[dependencies]\nmiddle-other = \"1\"\nmiddle = \"1\"\n";
+        let tree = Tree::of(&[("crates/protocol/Cargo.toml", manifest)]);
+        check(&metadata, &tree).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn tokio_anywhere_below_the_protocol_is_found_with_the_way_to_it() {
+        assert_eq!(
+            below(Value::Null),
+            ["crates/protocol/Cargo.toml:3: tokio must not be in its tree: holdpoint-protocol -> middle -> tokio"]
+        );
+        assert_eq!(below(json!("dev")), [""; 0]);
+    }
+}

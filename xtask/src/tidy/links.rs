@@ -1,0 +1,164 @@
+//! Relative links in Markdown files lead to files that are in the tree.
+
+use super::Violation;
+use super::tree::Tree;
+
+/// Finds the relative links that lead nowhere. What is only on one machine (an ignored file) counts as
+/// nowhere.
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in tree.paths().filter(|file| file.ends_with(".md")) {
+        let Some(text) = tree.text(file) else { continue };
+        for (line, target) in links(&text) {
+            let Some(path) = relative(&target) else { continue };
+            match resolve(file, &path) {
+                Some(path) if tree.has(&path) => {}
+                Some(path) => violations.push(Violation::new(
+                    file,
+                    line,
+                    format!("the link `{target}` leads to {path}, which is not there"),
+                )),
+                None => violations.push(Violation::new(
+                    file,
+                    line,
+                    format!("the link `{target}` leads out of the repository"),
+                )),
+            }
+        }
+    }
+    violations
+}
+
+/// Every link target with its line: `[text](target)`, `![text](target)` and `[name]: target`, outside code.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (at, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        if let Some(open) = fence {
+            if trimmed.starts_with(open) {
+                fence = None;
+            }
+            continue;
+        }
+        fence = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        if fence.is_some() {
+            continue;
+        }
+        let line = without_code(line);
+        if let Some(target) = definition(&line) {
+            found.push((at + 1, target));
+        }
+        found.extend(line.match_indices("](").filter_map(|(start, _)| Some((at + 1, inline(&line[start + 2..])?))));
+    }
+    found
+}
+
+/// The line with its code spans taken out: what stands in them is no link.
+fn without_code(line: &str) -> String {
+    let pieces: Vec<&str> = line.split('`').collect();
+    let closed = pieces.len() - (pieces.len() + 1) % 2;
+    // Odd pieces stand between two backticks; after an unpaired one everything is text.
+    pieces.iter().enumerate().filter(|(at, _)| at % 2 == 0 || *at >= closed).map(|(_, piece)| *piece).collect()
+}
+
+/// The target of `(target "title")`, from after the opening parenthesis.
+fn inline(rest: &str) -> Option<String> {
+    if let Some(rest) = rest.strip_prefix('<') {
+        return rest.split_once('>').map(|(target, _)| target.to_owned());
+    }
+    let mut depth = 0;
+    let end = rest.find(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth < 0 || c.is_whitespace()
+    })?;
+    Some(rest[..end].to_owned())
+}
+
+/// The target of a line `[name]: target`. A footnote (`[^1]: text`) is none.
+fn definition(line: &str) -> Option<String> {
+    let (name, rest) = line.trim_start().strip_prefix('[')?.split_once("]:")?;
+    let target = rest.split_whitespace().next()?;
+    (!name.starts_with('^') && !name.contains(']')).then(|| target.trim_matches(['<', '>']).to_owned())
+}
+
+/// The path of a relative link without its fragment; `None` for other addresses and for links within the
+/// page.
+fn relative(target: &str) -> Option<String> {
+    let path = target.split(['#', '?']).next().unwrap_or_default();
+    let scheme = path.split_once(':').is_some_and(|(before, _)| !before.contains('/'));
+    (!path.is_empty() && !scheme && !path.starts_with("//")).then(|| path.replace("%20", " "))
+}
+
+/// The path from the root that a link in `file` leads to; `None` if that is outside. A leading `/` is the
+/// root.
+fn resolve(file: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    if !target.starts_with('/') {
+        parts.extend(file.rsplit_once('/').map(|(folder, _)| folder.split('/')).into_iter().flatten());
+    }
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let tree = Tree::of(&[("docs/guide.md", text), ("docs/adr/0001-log.md", ""), ("README.md", "")]);
+        check(&tree).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_pass() {
+        let text = "[a](adr/0001-log.md#why) ![b](../README.md \"title\") [c](adr/) [d](/README.md)\n\
+                    [e]: adr/0001-log.md\n[f](#here) [g](https://example.com/x.md) [h](mailto:a@b.c) [i](<../README.md>)\n";
+        assert_eq!(found(text), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found_with_its_line() {
+        let violations = found("fine\n\n[a](adr/0002.md#x)\n");
+        assert_eq!(
+            violations,
+            ["docs/guide.md:3: the link `adr/0002.md#x` leads to docs/adr/0002.md, which is not there"]
+        );
+        assert_eq!(found("[a]: gone.md").len(), 1);
+        assert_eq!(found("![a](gone.png) [b](README.md)").len(), 2, "README.md is not in docs");
+    }
+
+    #[test]
+    fn a_link_out_of_the_repository_is_found() {
+        assert_eq!(
+            found("[a](../../README.md)"),
+            ["docs/guide.md:1: the link `../../README.md` leads out of the repository"]
+        );
+    }
+
+    #[test]
+    fn code_is_not_read_for_links() {
+        assert_eq!(found("```md\n[a](gone.md)\n```\n~~~\n[a](gone.md)\n~~~\n"), [""; 0]);
+        assert_eq!(found("write `[a](gone.md)` so"), [""; 0]);
+        assert_eq!(found("a ` alone [a](gone.md)").len(), 1, "an unpaired backtick hides nothing");
+        assert_eq!(found("`x` [`a`](gone.md)").len(), 1, "code in a link's text");
+    }
+
+    #[test]
+    fn footnotes_and_parentheses_are_understood() {
+        assert_eq!(found("[^1]: gone.md says"), [""; 0]);
+        assert_eq!(inline("a(b).md) rest"), Some("a(b).md".to_owned()));
+    }
+}

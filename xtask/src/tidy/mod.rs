@@ -1,0 +1,82 @@
+//! `cargo xtask tidy`: checks of the tree that no compiler makes. Nothing is changed.
+
+mod captures;
+mod layers;
+mod lengths;
+mod links;
+mod names;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::console::say;
+use crate::failure::{Failure, Result};
+use crate::process::Run;
+use tree::Tree;
+
+/// One thing that is not as it should be, and where.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Violation {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Violation {
+    /// Lines count from 1; what is about a whole file stands at its line 1.
+    fn new(path: impl Into<String>, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.into(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// Runs every check and prints every violation as `path:line: message`.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result {
+    crate::no_arguments("tidy", args)?;
+    let tree = Tree::read(root)?;
+    let metadata = metadata(root)?;
+    let checks = [
+        ("layers: protocol <- runtime <- server", layers::check(&metadata, &tree)),
+        ("lengths: source files are short", lengths::check(&tree)),
+        ("names: no machine's paths or hosts", names::check(&tree)),
+        ("links: relative links lead somewhere", links::check(&tree)),
+        ("captures: every rule has a good and a bad one", captures::check(&tree)),
+    ];
+    let mut violations = Vec::new();
+    for (what, found) in checks {
+        let verdict = if found.is_empty() { "ok".to_owned() } else { format!("{} found", found.len()) };
+        say!("  {what}: {verdict}");
+        violations.extend(found);
+    }
+    violations.sort();
+    for violation in &violations {
+        say!("{violation}");
+    }
+    match violations.len() {
+        0 => Ok(()),
+        1 => Err(Failure::new("tidy found one thing (above)")),
+        count => Err(Failure::new(format!("tidy found {count} things (above)"))),
+    }
+}
+
+/// What cargo says about the workspace, with all features on: an optional dependency counts too.
+fn metadata(root: &Path) -> Result<serde_json::Value> {
+    let json = Run::cargo().args(["metadata", "--format-version", "1", "--all-features"]).dir(root).output()?;
+    serde_json::from_str(&json).map_err(|error| Failure::new(format!("cargo metadata is not JSON: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_reads_as_compilers_write_them() {
+        assert_eq!(Violation::new("a/b.rs", 3, "no").to_string(), "a/b.rs:3: no");
+    }
+}
