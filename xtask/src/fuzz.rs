@@ -36,8 +36,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     let path = with_tools(root)?;
     for target in &targets {
         heading(&format!("fuzz {target} for {} s", wanted.seconds));
+        // What a run grows goes into the corpus; it begins with the seeds, which are committed.
+        let (corpus, seeds) = (format!("{FOLDER}/corpus/{target}"), format!("{FOLDER}/seeds/{target}"));
+        std::fs::create_dir_all(root.join(&corpus))
+            .map_err(|error| Failure::new(format!("can't make the folder {corpus}: {error}")))?;
         Run::cargo()
-            .args(["fuzz", "run", "--fuzz-dir", FOLDER, "--sanitizer", "none", target, "--"])
+            .args(["fuzz", "run", "--fuzz-dir", FOLDER, "--sanitizer", "none", target, &corpus, &seeds, "--"])
             .args([format!("-max_total_time={}", wanted.seconds)])
             .env("PATH", &path)
             .dir(root)

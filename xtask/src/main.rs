@@ -8,6 +8,7 @@ mod failure;
 mod fresh;
 mod fuzz;
 mod process;
+mod record;
 mod setup;
 mod stages;
 mod tidy;
@@ -58,6 +59,12 @@ const TASKS: &[Task] = &[
         run: fuzz::run,
     },
     Task { name: "bench", arguments: "[ARGS...]", what: "run the benchmarks in a release build", run: bench::run },
+    Task {
+        name: "record",
+        arguments: "",
+        what: "record the captures of all flows anew (fixtures/flows): read them before you commit them",
+        run: record::run,
+    },
     Task {
         name: "fresh",
         arguments: "[--keep]",

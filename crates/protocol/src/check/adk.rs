@@ -50,10 +50,10 @@ impl StreamChecker {
             return;
         }
         match self.options.profile {
-            Profile::AdkSse if self.segment.has_question && self.segment.continues => {
+            Profile::AdkSse if self.segment.has_question && self.is_intermediate() => {
                 self.tell(Rule::K4, "text in an intermediate segment: hold it back until the last one");
             }
-            Profile::AdkSse if self.segment.has_question => {
+            Profile::AdkSse if self.segment.has_question && self.message.calls.asked > 0 => {
                 self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             Profile::AdkLive if self.message.calls.asked > 0 => {
@@ -66,10 +66,11 @@ impl StreamChecker {
     /// K3 and K4, at an approval request.
     pub(super) fn adk_question(&mut self) {
         self.segment.has_question = true;
+        self.message.asked_in.get_or_insert(self.segment.number);
         if self.options.profile == Profile::AiSdk {
             return;
         }
-        let is_intermediate = self.options.profile == Profile::AdkSse && self.segment.continues;
+        let is_intermediate = self.is_intermediate();
         if is_intermediate && self.segment.has_outcome {
             self.tell(
                 Rule::K4,
@@ -86,10 +87,16 @@ impl StreamChecker {
         }
     }
 
+    /// Whether this segment comes after one that asked; if it asks too, it is not the last one.
+    fn is_intermediate(&self) -> bool {
+        self.options.profile == Profile::AdkSse
+            && self.message.asked_in.is_some_and(|asked| asked < self.segment.number)
+    }
+
     /// K4, at an outcome behind the request.
     pub(super) fn adk_outcome(&mut self) {
         self.segment.has_outcome = true;
-        if self.options.profile == Profile::AdkSse && self.segment.continues && self.segment.has_question {
+        if self.segment.has_question && self.is_intermediate() {
             self.tell(
                 Rule::K4,
                 "an outcome in a segment that asks for another approval: hold it back until the last one",
@@ -116,11 +123,14 @@ impl StreamChecker {
         }
         let segment = self.segment.number;
         let waits = |state: State, asked_in: Option<u32>| state == State::Asked && asked_in < Some(segment);
+        // Without the request nobody can tell which questions it answered: anything that came of one shows that it was not this.
+        let is_again = self.message.calls.iter().any(|(_, call)| call.again_in == Some(segment));
+        let shows = self.segment.has_outcome || self.segment.has_question || self.segment.has_error || is_again;
+        let request = &self.request;
         if self.options.profile == Profile::AdkSse
             && self.segment.continues
-            && !self.segment.has_question
-            && !self.segment.has_error
-            && self.message.calls.iter().any(|(_, call)| waits(call.state, call.asked_in))
+            && !shows
+            && self.message.calls.iter().any(|(id, call)| waits(call.state, call.asked_in) && request.has_answered(id))
         {
             self.tell(
                 Rule::K6,

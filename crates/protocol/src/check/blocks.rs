@@ -14,19 +14,19 @@ pub(super) struct Block {
 }
 
 impl StreamChecker {
-    fn block(&self, is_text: bool, id: &PartId) -> Option<usize> {
-        self.segment.blocks.iter().position(|block| block.is_text == is_text && block.id == *id)
+    pub(super) fn block(&self, is_text: bool, id: &str) -> Option<usize> {
+        self.segment.blocks.iter().position(|block| block.is_text == is_text && block.id.as_str() == id)
     }
 
     pub(super) fn delta(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
-        if self.block(is_text, id).is_none() {
+        if self.block(is_text, id.as_str()).is_none() {
             self.tell(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"));
         }
     }
 
     pub(super) fn start_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
         self.new_content(chunk);
-        if let Some(at) = self.block(is_text, id) {
+        if let Some(at) = self.block(is_text, id.as_str()) {
             self.tell(Rule::B3, format!("`{chunk}` for the block {id:?}, which is open: the first one is never ended"));
             self.segment.blocks.swap_remove(at);
         }
@@ -35,7 +35,7 @@ impl StreamChecker {
     }
 
     pub(super) fn end_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
-        match self.block(is_text, id) {
+        match self.block(is_text, id.as_str()) {
             Some(at) => drop(self.segment.blocks.swap_remove(at)),
             None => {
                 self.tell(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"))

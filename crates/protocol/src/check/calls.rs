@@ -54,6 +54,11 @@ impl Calls {
         self.calls.get(id)
     }
 
+    /// The segment in which the call's input was begun.
+    pub(super) fn begun_in(&self, id: &str) -> Option<u32> {
+        self.calls.get(id)?.begun_in
+    }
+
     pub(super) fn get_mut(&mut self, id: &ToolCallId) -> Option<&mut Call> {
         self.calls.get_mut(id)
     }

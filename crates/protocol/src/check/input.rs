@@ -16,6 +16,8 @@ pub struct Checker {
     form: Form,
     unreadable: Option<Unreadable>,
     has_payload: bool,
+    /// How many bytes of the beginning were looked at for a NUL.
+    looked: usize,
 }
 
 /// Why a capture, or a part of it, could not be read.
@@ -56,19 +58,22 @@ impl Checker {
             form: Form::Unknown(Vec::new()),
             unreadable: None,
             has_payload: false,
+            looked: 0,
         }
     }
 
     /// Takes more of the file.
     pub fn feed(&mut self, bytes: &[u8]) {
+        let look = &bytes[..bytes.len().min(LOOK - self.looked)];
+        self.looked += look.len();
+        if look.contains(&0) {
+            self.unreadable.get_or_insert(Unreadable::Binary);
+        }
         let Form::Unknown(begun) = &mut self.form else {
             return self.read(bytes);
         };
         begun.extend_from_slice(bytes);
         let begun = std::mem::take(begun);
-        if begun.contains(&0) {
-            self.unreadable.get_or_insert(Unreadable::Binary);
-        }
         match form_of(&begun, false) {
             Some(form) => {
                 self.form = form;

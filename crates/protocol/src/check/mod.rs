@@ -8,6 +8,7 @@ mod auto_send;
 mod blocks;
 mod calls;
 mod input;
+mod quiet;
 mod rule;
 mod schema;
 mod stream;

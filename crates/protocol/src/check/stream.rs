@@ -50,6 +50,8 @@ pub(super) struct Message {
     pub(super) calls: Calls,
     pub(super) approvals: Remembered,
     pub(super) has_text: bool,
+    /// The segment in which a person was asked first.
+    pub(super) asked_in: Option<u32>,
     pub(super) step: Step,
     /// The last step that the client has written, while a newer one is not written yet.
     pub(super) written_step: Option<Step>,
@@ -102,6 +104,10 @@ impl StreamChecker {
         if payload == DONE.as_bytes() {
             return self.done(line);
         }
+        if self.is_quiet(payload) {
+            self.line = line;
+            return self.wrote_if(true);
+        }
         let mut faults = Vec::new();
         let chunk = schema::read(payload, self.audience, |rule, text| faults.push((rule, text)));
         if !faults.is_empty() {
@@ -116,8 +122,8 @@ impl StreamChecker {
     /// Takes one chunk that is known to be well-formed.
     pub fn chunk(&mut self, line: u64, chunk: &Chunk) {
         match chunk {
-            Chunk::Start(start) if !self.segment.is_open || self.segment.has_end => {
-                if self.segment.is_open {
+            Chunk::Start(start) if !self.segment.is_open || self.segment.has_end || self.is_superseded(start) => {
+                if self.segment.is_open && self.segment.has_end {
                     self.close();
                 }
                 self.line = line;
@@ -263,15 +269,21 @@ impl StreamChecker {
             Profile::AiSdk => self.auto_send(),
             Profile::AdkSse | Profile::AdkLive => self.adk_close(),
         }
-        if self.request.starts_empty() {
-            let missing: Vec<_> =
-                self.message.before.keys().filter(|id| self.message.calls.get(id).is_none()).cloned().collect();
-            if self.request == Request::Resume && !missing.is_empty() {
-                self.tell(Rule::R3, format!("the replay leaves out the call {:?} that the message had", missing[0]));
+        if self.request == Request::Resume {
+            // The least, not the first: the order of a map is another one each time.
+            let missing = self.message.before.keys().filter(|id| self.message.calls.get(id).is_none()).min().cloned();
+            if let Some(id) = missing {
+                self.tell(Rule::R3, format!("the replay leaves out the call {id:?} that the message had"));
             }
         }
         self.message.before.clear();
         self.request = Request::Unknown;
+    }
+
+    /// On live a newer message goes first while an approval is open: the old turn is never ended on the wire.
+    fn is_superseded(&self, start: &Start) -> bool {
+        let is_other = start.message_id.is_some() && start.message_id != self.message.id;
+        self.options.profile == Profile::AdkLive && self.message.calls.asked > 0 && is_other
     }
 
     /// Remembers that the client has written what it has.

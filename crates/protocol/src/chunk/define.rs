@@ -96,6 +96,24 @@ macro_rules! chunks {
                 })
             }
 
+            /// Appends the chunk's JSON: what `Serialize` writes, but keys and types are known to need no escapes.
+            pub(crate) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+                match self {
+                    $(Chunk::$name(_chunk) => {
+                        out.extend_from_slice(concat!("{\"type\":\"", $tag, "\"").as_bytes());
+                        $(out.extend_from_slice(concat!(",\"", $req_key, "\":").as_bytes());
+                        serde_json::to_writer(&mut *out, &_chunk.$req)?;)*
+                        $(if let Some(value) = &_chunk.$opt {
+                            out.extend_from_slice(concat!(",\"", $opt_key, "\":").as_bytes());
+                            serde_json::to_writer(&mut *out, value)?;
+                        })*
+                        out.push(b'}');
+                        Ok(())
+                    })*
+                    Chunk::Data(_) => serde_json::to_writer(out, self),
+                }
+            }
+
             /// What is wrong with an object of this type that could not be read.
             pub(super) fn diagnose(kind: &str, fields: &Map<String, Value>) -> Option<Fault> {
                 match kind {

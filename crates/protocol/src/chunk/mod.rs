@@ -4,10 +4,12 @@
 //! sent: extra keys and unknown types are kept beside it.
 
 mod define;
+mod delta;
 mod kinds;
 mod read;
 mod values;
 
+pub(crate) use delta::{DeltaKind, PlainDelta};
 pub use kinds::*;
 pub use read::{Fault, ReadChunk};
 pub use values::{Citation, CitedSource, FinishReason, InputEncoding, SteeringPart};

@@ -43,7 +43,12 @@ enum Open {
 fn complete(text: &str, sdk: Sdk) -> String {
     let mut open = vec![Open::Root];
     let mut good = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    // The client goes by UTF-16 units: a character beyond ASCII stands here with its last byte, once for each of its units.
+    let units = text.char_indices().flat_map(|(at, char)| {
+        let last = at + char.len_utf8() - 1;
+        std::iter::repeat_n((last, text.as_bytes()[last]), char.len_utf16())
+    });
+    for (at, byte) in units {
         let Some(state) = open.last().copied() else { break };
         match state {
             Open::Root => {
@@ -195,6 +200,13 @@ mod tests {
             (r#"[1}"#, Some(json!([1]))),
             (r#"{"a":null,"d":{"e":f"#, Some(json!({"a": null, "d": {"e": false}}))),
             (r#"{"__proto__":{"a":1"#, None),
+            ("té", None),
+            ("[tré", None),
+            ("[1é", Some(json!([1]))),
+            ("[1éé", None),
+            ("[1😀", None),
+            (r#"{"a":1é"#, Some(json!({"a": 1}))),
+            (r#"{"a":-é"#, Some(json!({}))),
         ] {
             assert_eq!(read(text, Sdk::V7), shown, "{text}");
         }

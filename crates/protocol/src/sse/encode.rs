@@ -7,8 +7,12 @@ use crate::chunk::Chunk;
 
 /// Appends one chunk as an SSE event.
 pub fn encode(chunk: &Chunk, out: &mut Vec<u8>) {
+    let before = out.len();
     out.extend_from_slice(b"data: ");
-    encode_json(chunk, out);
+    if chunk.write(out).is_err() {
+        out.truncate(before);
+        return;
+    }
     out.extend_from_slice(b"\n\n");
 }
 

@@ -1,0 +1,32 @@
+//! The plain way to do the same with serde, as most servers do it: what ours is compared with.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A text delta, by derive.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "text-delta")]
+pub(crate) struct TextDelta {
+    pub(crate) id: String,
+    pub(crate) delta: String,
+}
+
+/// An event, in a vector of its own.
+pub(crate) fn encode(chunk: &TextDelta) -> Vec<u8> {
+    let json = serde_json::to_vec(chunk).expect("strings can be written");
+    let mut event = Vec::with_capacity(json.len() + 8);
+    event.extend_from_slice(b"data: ");
+    event.extend_from_slice(&json);
+    event.extend_from_slice(b"\n\n");
+    event
+}
+
+/// Splits lines and parses each `data` line to a [`Value`].
+pub(crate) fn decode(bytes: &[u8], mut each: impl FnMut(Value)) {
+    let text = String::from_utf8_lossy(bytes);
+    for line in text.lines() {
+        if let Some(data) = line.strip_prefix("data: ") {
+            each(serde_json::from_str(data).expect("what we made is JSON"));
+        }
+    }
+}

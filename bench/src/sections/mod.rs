@@ -1,0 +1,20 @@
+//! The sections, each in a file of its own. A new one is a file and a line here.
+
+mod protocol;
+
+use crate::{measure::Effort, report::Report};
+
+/// A part of the benchmarks that can be run by itself.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// What `--section` takes.
+    pub(crate) name: &'static str,
+    /// What it measures.
+    pub(crate) what: &'static str,
+    /// Measures it.
+    pub(crate) run: fn(&Effort) -> Report,
+}
+
+/// All of them, in the order in which they run.
+pub(crate) const SECTIONS: &[Section] =
+    &[Section { name: "protocol", what: "encoding, decoding, checking and reducing chunks", run: protocol::run }];

@@ -1,0 +1,18 @@
+//! `cargo xtask record`: the captures of the flows, from the server as it is.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::failure::Result;
+use crate::no_arguments;
+use crate::process::Run;
+
+/// Runs the flow tests as a recorder.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result {
+    no_arguments("record", args)?;
+    Run::cargo()
+        .args(["test", "--package", "holdpoint-server", "--test", "flows"])
+        .env("HOLDPOINT_RECORD", OsStr::new("1"))
+        .dir(root)
+        .show_and_wait()
+}
