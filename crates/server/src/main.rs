@@ -1,6 +1,7 @@
 //! The `holdpoint` command.
 
 mod cli;
+mod page;
 
 use std::process::ExitCode;
 

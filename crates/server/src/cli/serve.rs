@@ -1,18 +1,56 @@
 //! `holdpoint serve`.
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::{Router, http::StatusCode, response::Html, routing::get};
+use holdpoint_runtime::{
+    driver::{self, Runtime},
+    log::{Log, MemoryLog, SqliteLog},
+    model::{DemoModel, Model, ScriptModel},
+    tool::demo::demo_tools,
+};
+use holdpoint_server::{
+    Keys, Limits, Server,
+    config::{Config, ConfigError, ToolConfig, ToolConfigError},
+};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long running turns, and then open responses, have to come to an end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(25);
+/// How long connections then have.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The address to listen on.
-    #[arg(long, env = "HOLDPOINT_LISTEN", default_value = "127.0.0.1:8787")]
-    listen: SocketAddr,
+    /// The address to listen on [default: 127.0.0.1:8787].
+    #[arg(long)]
+    listen: Option<SocketAddr>,
+    /// Where chats are kept [default: ./holdpoint-data].
+    #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
+    data: Option<PathBuf>,
+    /// Keep chats in memory only.
+    #[arg(long)]
+    ephemeral: bool,
+    /// The model: demo, or script:FILE [default: demo].
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+    /// Settings.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 /// Why the server is not running.
@@ -20,15 +58,33 @@ pub(super) struct Args {
 enum Failure {
     #[error("{0} is in use: stop the other server, or choose another address with --listen")]
     InUse(SocketAddr),
-    #[error("{0} is not a loopback address, and there are no keys: anybody could use the server. Listen on 127.0.0.1")]
+    #[error(
+        "{0} can be reached from other machines, and there are no keys: anybody could use the server. Listen on 127.0.0.1, or set [[auth.keys]]"
+    )]
     Open(SocketAddr),
     #[error("can't listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
+    #[error("--model {0}: there is no such model. Use demo, or script:FILE")]
+    Model(String),
+    #[error(transparent)]
+    Script(#[from] holdpoint_runtime::model::ScriptError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Tools(#[from] ToolConfigError),
+    #[error(transparent)]
+    Keys(#[from] holdpoint_server::BadHash),
+    #[error(transparent)]
+    Sqlite(#[from] holdpoint_runtime::log::SqliteError),
+    #[error(transparent)]
+    Log(#[from] holdpoint_runtime::log::LogError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
 pub(super) fn run(args: &Args) -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG").unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let served = tokio::runtime::Runtime::new().map_err(Failure::Io).and_then(|runtime| runtime.block_on(serve(args)));
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,15 +96,40 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 async fn serve(args: &Args) -> Result<(), Failure> {
-    if !args.listen.ip().is_loopback() {
-        return Err(Failure::Open(args.listen));
+    let demo = demo_tools();
+    let names: Vec<String> = demo.iter().map(|tool| tool.spec.name.clone()).collect();
+    let environment = std::env::vars().filter(|(name, _)| name != "HOLDPOINT_LOG");
+    let config = Config::load(args.config.as_deref(), environment, &names)?;
+    let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
+    let keys = Keys::new(&config.auth.keys)?;
+    if keys.is_open() && !address.ip().is_loopback() {
+        return Err(Failure::Open(address));
     }
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => Failure::InUse(args.listen),
-        _ => Failure::Listen(args.listen, error),
+    let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => Failure::InUse(address),
+        _ => Failure::Listen(address, error),
     })?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+
+    let runtime_limits = driver::Limits::default();
+    let runtime = Runtime::builder()
+        .tools(ToolConfig::apply(&demo, &config.tools)?)
+        .model(model(args.model.as_deref().or(config.model.use_model.as_deref()))?)
+        .log(log(args, config.data.as_deref())?)
+        .limits(driver::Limits {
+            steps: config.model.max_steps.unwrap_or(runtime_limits.steps),
+            holds_per_chat: config.limits.holds_per_chat.unwrap_or(runtime_limits.holds_per_chat),
+        })
+        .start()
+        .await?;
+    let default = Limits::default();
+    let limits = Limits {
+        body: config.limits.body_bytes.unwrap_or(default.body),
+        depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
+        streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
+    };
+    let server = Server::with(runtime.clone(), keys, limits);
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);
     let stop = async move {
         tokio::select! {
@@ -56,13 +137,75 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    axum::serve(listener, router()).with_graceful_shutdown(stop).await?;
+    accept(&listener, &server, stop).await;
     Ok(())
 }
 
-fn router() -> Router {
-    Router::new()
-        .route("/health", get(|| async { StatusCode::OK }))
-        .route("/ready", get(|| async { StatusCode::OK }))
-        .route("/", get(|| async { Html(include_str!("index.html")) }))
+fn model(spec: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
+    match spec {
+        None | Some("demo") => Ok(Arc::new(DemoModel)),
+        Some(spec) => match spec.strip_prefix("script:") {
+            Some(file) => Ok(Arc::new(ScriptModel::from_file(Path::new(file))?)),
+            None => Err(Failure::Model(spec.to_owned())),
+        },
+    }
+}
+
+fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {
+    if args.ephemeral {
+        return Ok(Arc::new(MemoryLog::default()));
+    }
+    let folder = args.data.as_deref().or(data).unwrap_or(Path::new("holdpoint-data"));
+    Ok(Arc::new(SqliteLog::open(folder)?))
+}
+
+/// Serves connections until told to stop; then lets what runs come to an end.
+async fn accept(listener: &TcpListener, server: &Server, stop: impl Future<Output = ()>) {
+    let router = server.router().merge(crate::page::router());
+    // On hyper itself rather than through `axum::serve`: an open stream that waits costs half the memory, and a burst of small
+    // chunks is written at once.
+    let mut http = http1::Builder::new();
+    http.writev(false).timer(TokioTimer::new());
+    let (connections, closing) = (TaskTracker::new(), CancellationToken::new());
+    tokio::pin!(stop);
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    // Out of file descriptors, most likely: give some time to come back.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            () = &mut stop => break,
+        };
+        let _ = stream.set_nodelay(true);
+        let connection =
+            http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone())).with_upgrades();
+        let closing = closing.clone();
+        connections.spawn(async move {
+            let mut connection = std::pin::pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = closing.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended with an error");
+            }
+        });
+    }
+    // First what runs comes to an end or to a hold; then streams that only wait are closed; then connections.
+    server.runtime().shutdown(GRACE).await;
+    server.close();
+    closing.cancel();
+    connections.close();
+    tokio::select! {
+        () = connections.wait() => {}
+        () = tokio::time::sleep(LAST_WORDS) => {}
+    }
 }

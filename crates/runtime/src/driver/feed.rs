@@ -1,0 +1,106 @@
+//! The facts of a chat that is awake, for everybody who looks.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::watch;
+
+use crate::fact::Fact;
+
+/// Facts in memory, and a bell that rings when there are more. Text stands here a little before it is on disk; everything else after.
+#[derive(Debug)]
+pub(super) struct Feed {
+    facts: RwLock<Vec<Arc<Fact>>>,
+    len: watch::Sender<u64>,
+}
+
+impl Feed {
+    pub(super) fn new(facts: Vec<Arc<Fact>>) -> Self {
+        let feed = Self { facts: RwLock::default(), len: watch::Sender::new(0) };
+        feed.push(facts);
+        feed
+    }
+
+    /// Adds facts, and rings once.
+    pub(super) fn push(&self, new: Vec<Arc<Fact>>) {
+        if new.is_empty() {
+            return;
+        }
+        let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
+        for fact in new {
+            if *fact == Fact::StepAbandoned {
+                take_back_step(&mut facts);
+            }
+            facts.push(fact);
+        }
+        let len = facts.len() as u64;
+        drop(facts);
+        self.len.send_replace(len);
+    }
+
+    /// What comes after a position.
+    pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
+        let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
+        let from = usize::try_from(position).unwrap_or(usize::MAX).min(facts.len());
+        facts[from..].to_vec()
+    }
+
+    /// Looks at it. As long as somebody does, the chat stays awake, so this must be done before its task lets go of the feed.
+    pub(super) fn look(self: &Arc<Self>) -> Look {
+        Look { feed: Arc::clone(self), bell: self.len.subscribe() }
+    }
+
+    /// Whether anybody looks.
+    pub(super) fn is_watched(&self) -> bool {
+        self.len.receiver_count() > 0
+    }
+
+    /// Ends when nobody looks any more.
+    pub(super) async fn unwatched(&self) {
+        self.len.closed().await;
+    }
+
+    /// There will be no more here, whatever happens to the chat.
+    pub(super) fn close(&self) {
+        self.len.send_replace(CLOSED);
+    }
+}
+
+/// Somebody who looks at a chat.
+#[derive(Debug)]
+pub(super) struct Look {
+    feed: Arc<Feed>,
+    bell: watch::Receiver<u64>,
+}
+
+impl Look {
+    /// What comes after a position, as it stands.
+    pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
+        self.feed.after(position)
+    }
+
+    /// Waits until there is something after a position; `None` when there will be nothing any more. Cancel-safe.
+    pub(super) async fn next(&mut self, position: u64) -> Option<Vec<Arc<Fact>>> {
+        loop {
+            // The bell first, then the facts: what comes in between rings again.
+            let is_closed = *self.bell.borrow_and_update() == CLOSED;
+            let facts = self.feed.after(position);
+            if !facts.is_empty() {
+                return Some(facts);
+            }
+            if is_closed || self.bell.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+/// Rings the bell for the last time.
+const CLOSED: u64 = u64::MAX;
+
+/// Whoever looks from the beginning need not see a step that was taken back; whoever saw it keeps their place.
+fn take_back_step(facts: &mut [Arc<Fact>]) {
+    let step = facts.iter().rposition(|fact| **fact == Fact::StepStarted).unwrap_or(facts.len());
+    for fact in &mut facts[step..] {
+        *fact = Arc::new(Fact::Nothing);
+    }
+}

@@ -1,0 +1,358 @@
+//! The handle that a program holds: cheap to clone, and the owner of every task.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use holdpoint_protocol::{
+    ids::{ApprovalId, ChatId, ToolCallId},
+    message::UiMessage,
+    request::{AckRequest, Answer, ChatRequest, PendingApproval},
+};
+use serde_json::Value;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use super::{
+    Change, LiveSubscription, RuntimeBuilder, Subscription,
+    chat::{ChatError, ChatTask, Command, Taken},
+    feed::Look,
+    head::HeadData,
+    holds::Holds,
+};
+use crate::{
+    clock::{Clock, Timestamp},
+    fact::CallOrder,
+    log::{HeadQuery, Log, LogError},
+    model::Model,
+    project::{AdkSse, Projection, View, history},
+    subject::Subject,
+    tool::ToolSet,
+    turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
+};
+
+/// What is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps of a turn.
+    pub steps: u32,
+    /// Open holds of a chat.
+    pub holds_per_chat: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps: 20, holds_per_chat: 100 }
+    }
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuntimeError {
+    /// It does not exist, or is somebody else's.
+    #[error("no such chat")]
+    NotFound,
+    /// The request can't be taken.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The server is going down.
+    #[error("the server is shutting down: try again in a moment")]
+    ShuttingDown,
+    /// The log failed.
+    #[error("the server can't write to its log right now: try again in a moment")]
+    Log(LogError),
+}
+
+/// One line of the list of chats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatSummary {
+    /// The chat.
+    pub id: ChatId,
+    /// The beginning of what was said first.
+    pub title: String,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// How many calls wait for somebody.
+    pub holds: usize,
+    /// Whether an answer is being given.
+    pub is_running: bool,
+}
+
+/// Agents whose turns stop at holds.
+#[derive(Clone)]
+pub struct Runtime {
+    inner: Arc<Inner>,
+    /// When the last handle is gone, every task ends.
+    _owner: Arc<DropGuard>,
+}
+
+pub(super) struct Inner {
+    pub(super) log: Arc<dyn Log>,
+    pub(super) tools: ToolSet,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: Limits,
+    pub(super) holds: Holds,
+    /// Chats that are awake.
+    pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
+    pub(super) tasks: TaskTracker,
+    /// Cancelled when every task is to end, wherever it is: what was not finished is taken up at the next start.
+    pub(super) closing: CancellationToken,
+}
+
+/// How many commands may wait for a chat.
+const MAILBOX: usize = 64;
+
+impl Inner {
+    /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
+    pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
+        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        mailbox.close();
+        if chats.get(id).is_some_and(mpsc::Sender::is_closed) {
+            chats.remove(id);
+        }
+    }
+
+    /// The mailbox of a chat, which is woken for it.
+    pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
+        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = chats.get(id).filter(|sender| !sender.is_closed()) {
+            return Some(sender.clone());
+        }
+        if self.tasks.is_closed() {
+            return None;
+        }
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        chats.insert(id.clone(), sender.clone());
+        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox));
+        Some(sender)
+    }
+
+    /// Asks a chat, again if it fell asleep or lost its place meanwhile.
+    async fn ask<T>(
+        self: &Arc<Self>,
+        id: &ChatId,
+        command: impl Fn(oneshot::Sender<Result<T, ChatError>>) -> Command,
+    ) -> Result<T, RuntimeError> {
+        loop {
+            let sender = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
+            let (reply, answer) = oneshot::channel();
+            if sender.send(command(reply)).await.is_err() {
+                continue;
+            }
+            match answer.await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(ChatError::NotFound)) => return Err(RuntimeError::NotFound),
+                Ok(Err(ChatError::Log(error))) => return Err(RuntimeError::Log(error)),
+                Ok(Err(ChatError::Lost)) | Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+}
+
+impl Runtime {
+    /// What a server without any configuration runs: all of it can be changed.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    pub(super) fn own(inner: Arc<Inner>) -> Self {
+        let owner = Arc::new(inner.closing.clone().drop_guard());
+        Self { inner, _owner: owner }
+    }
+
+    /// Takes a chat request and shows what comes of it. Without an id the chat is found by what the last message answers; if it
+    /// answers nothing, it is a new one.
+    pub async fn submit(
+        &self,
+        subject: &Subject,
+        request: ChatRequest,
+        order: CallOrder,
+        view: View,
+    ) -> Result<(ChatId, Subscription), RuntimeError> {
+        let chat = self.chat_of(subject, &request).await?;
+        let taken = self.input_request(subject, &chat, request, order, view).await?;
+        let Reply::Follow(follow) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
+        let projection: Box<dyn Projection> = Box::new(AdkSse::new(view));
+        Ok((chat, Subscription::new(taken.look, projection, follow)))
+    }
+
+    /// The same for a connection that looks at the chat already.
+    pub async fn submit_live(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        request: ChatRequest,
+        view: View,
+    ) -> Result<(), RuntimeError> {
+        self.input_request(subject, chat, request, CallOrder::OneByOne, view).await.map(drop)
+    }
+
+    async fn input_request(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        request: ChatRequest,
+        order: CallOrder,
+        view: View,
+    ) -> Result<Taken, RuntimeError> {
+        let holds_text = self.inner.tools.can_ask() && !view.is_progressive;
+        let submit = Submit { request, subject: subject.clone(), order, holds_text };
+        let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
+        match taken.reply {
+            Reply::Rejected(rejection) => Err(rejection.into()),
+            _ => Ok(taken),
+        }
+    }
+
+    async fn input(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Taken, RuntimeError> {
+        self.inner
+            .ask(chat, |reply| Command::Input { input: Box::new(input.clone()), subject: subject.clone(), reply })
+            .await
+    }
+
+    /// The chat that a request is about.
+    pub async fn chat_of(&self, subject: &Subject, request: &ChatRequest) -> Result<ChatId, RuntimeError> {
+        if let Some(id) = &request.id {
+            return Ok(id.clone());
+        }
+        for answer in request.messages.last().map(|message| message.answers()).unwrap_or_default() {
+            let key = match &answer {
+                Answer::Approval { approval_id, .. } => approval_id.as_str(),
+                Answer::Result { tool_call_id, .. } => tool_call_id.as_str(),
+            };
+            if let Some(chat) = self.inner.log.find(subject, key).await.map_err(RuntimeError::Log)? {
+                return Ok(chat);
+            }
+        }
+        Ok(ChatId::from(&*format!("chat_{}", uuid::Uuid::now_v7().simple())))
+    }
+
+    /// A browser's ack.
+    pub async fn ack(&self, subject: &Subject, ack: AckRequest, raw: Value) -> Result<Answered, RuntimeError> {
+        let result =
+            FrontendResult { status: ack.status, output: ack.output, error_text: ack.error_text, ack: Some(raw) };
+        self.result(subject, ack.tool_call_id, result).await
+    }
+
+    /// A browser's result, by whatever way.
+    pub async fn result(
+        &self,
+        subject: &Subject,
+        call: ToolCallId,
+        result: FrontendResult,
+    ) -> Result<Answered, RuntimeError> {
+        let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
+        let Some(chat) = found else { return Ok(Answered::Unknown) };
+        self.answered(subject, &chat, Input::Result { call, result }).await
+    }
+
+    /// A person's decision, from the inbox.
+    pub async fn decide(
+        &self,
+        subject: &Subject,
+        approval: ApprovalId,
+        approved: bool,
+        reason: Option<String>,
+    ) -> Result<Answered, RuntimeError> {
+        let found = self.inner.log.find(subject, approval.as_str()).await.map_err(RuntimeError::Log)?;
+        let Some(chat) = found else { return Ok(Answered::Unknown) };
+        self.answered(subject, &chat, Input::Decide { approval, approved, reason, by: subject.clone() }).await
+    }
+
+    async fn answered(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Answered, RuntimeError> {
+        match self.input(subject, chat, input).await {
+            Ok(Taken { reply: Reply::Answered(answered), .. }) => Ok(answered),
+            Ok(_) | Err(RuntimeError::NotFound) => Ok(Answered::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stops the turn of a chat, if one runs or waits.
+    pub async fn stop(&self, subject: &Subject, chat: &ChatId, reason: Option<String>) -> Result<(), RuntimeError> {
+        self.input(subject, chat, Input::Stop { reason }).await.map(drop)
+    }
+
+    /// Looks at a chat from a live connection. A chat that does not exist yet is looked at from its beginning.
+    pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveSubscription, RuntimeError> {
+        let live = LiveSubscription::new(self.look(subject, chat, true).await?, subject.clone(), view);
+        // A turn that stands still after an expiry that nobody saw goes on: now somebody is here.
+        match self.input(subject, chat, Input::GoOn).await {
+            Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn look(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<Look, RuntimeError> {
+        self.inner.ask(chat, |reply| Command::Look { subject: subject.clone(), may_be_new, reply }).await
+    }
+
+    /// The stored messages.
+    pub async fn messages(&self, subject: &Subject, chat: &ChatId) -> Result<Vec<UiMessage>, RuntimeError> {
+        Ok(history(&self.look(subject, chat, false).await?.after(0)))
+    }
+
+    /// A subject's chats, the last changed first.
+    pub async fn chats(&self, subject: &Subject) -> Result<Vec<ChatSummary>, RuntimeError> {
+        let mut chats = Vec::new();
+        let mut query = HeadQuery { subject: Some(subject.clone()), ..HeadQuery::default() };
+        loop {
+            let page = self.inner.log.heads(query.clone(), 1000).await.map_err(RuntimeError::Log)?;
+            let Some((last, ..)) = page.last() else { break };
+            query.after = Some(last.clone());
+            chats.extend(page.into_iter().map(|(id, _, head)| {
+                let HeadData { title, is_running, holds } = HeadData::read(&head);
+                ChatSummary { id, title, updated_at: head.updated_at, holds: holds.len(), is_running }
+            }));
+        }
+        chats.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+        Ok(chats)
+    }
+
+    /// Deletes a chat and all that happened in it.
+    pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
+        self.inner.ask(chat, |reply| Command::Delete { subject: subject.clone(), reply }).await
+    }
+
+    /// What waits for a subject's approval, oldest first.
+    pub fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
+        self.inner.holds.approvals(subject)
+    }
+
+    /// How many calls wait for somebody, over all chats.
+    pub fn holds(&self) -> usize {
+        self.inner.holds.len()
+    }
+
+    /// Which chats and approvals changed, of all subjects, from now on. Lossy.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.inner.holds.changes()
+    }
+
+    /// The tools on offer.
+    pub fn tools(&self) -> &ToolSet {
+        &self.inner.tools
+    }
+
+    /// Where time comes from.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// Lets running turns finish or come to a hold, for as long as `grace`, then stops everything. What was cut off is taken up when the
+    /// server starts again.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.inner.tasks.close();
+        let deadline = self.inner.clock.now().after(grace);
+        tokio::select! {
+            () = self.inner.tasks.wait() => {}
+            () = self.inner.clock.sleep_until(deadline) => {}
+        }
+        self.inner.closing.cancel();
+    }
+}

@@ -1,0 +1,99 @@
+//! What a chat has running: tools, and the model's stream.
+
+use holdpoint_protocol::ids::ToolCallId;
+use serde_json::Value;
+use tokio::task::{Id, JoinError};
+use tokio_util::sync::CancellationToken;
+
+use super::chat::{ChatError, ChatTask};
+use crate::{
+    fact::Fact,
+    model::{ModelError, ModelEvent},
+    tool::{Execution, ToolContext},
+    turn::{Input, Phase},
+};
+
+impl ChatTask {
+    pub(super) fn start_tool(&mut self, id: &ToolCallId) {
+        let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
+        let (Some(tool), Some(subject)) = (self.inner.tools.get(&call.name), self.state.subject.clone()) else {
+            return;
+        };
+        let cancellation = CancellationToken::new();
+        let context = ToolContext {
+            chat: self.id.clone(),
+            subject,
+            call: id.clone(),
+            cancellation: cancellation.clone(),
+            last_output: self.last_outputs.get(&call.name).cloned(),
+        };
+        let handler = tool.handler.clone();
+        let input = call.input.clone();
+        let handle = self.tools.spawn(async move {
+            match handler {
+                Some(handler) => handler(input, context).await.map_err(|error| error.0),
+                // A delegate without a handler: its output says that it was handed over.
+                None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
+            }
+        });
+        self.running.insert(handle.id(), (id.clone(), handle, cancellation));
+    }
+
+    pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
+        if let Some((_, handle, cancellation)) = self.running.values().find(|(call, ..)| call == id) {
+            cancellation.cancel();
+            handle.abort();
+        }
+    }
+
+    pub(super) async fn tool_done(
+        &mut self,
+        done: Result<(Id, Result<Value, String>), JoinError>,
+    ) -> Result<(), ChatError> {
+        let (task, outcome) = match done {
+            Ok((task, outcome)) => (task, outcome),
+            Err(error) if error.is_cancelled() => {
+                self.running.remove(&error.id());
+                return Ok(());
+            }
+            Err(error) => {
+                tracing::error!(chat = %self.id, %error, "a tool panicked");
+                (error.id(), Err("The tool failed unexpectedly".to_owned()))
+            }
+        };
+        let Some((call, ..)) = self.running.remove(&task) else { return Ok(()) };
+        self.input(Input::ToolDone { call, outcome }).await.map(drop)
+    }
+
+    pub(super) async fn model_said(
+        &mut self,
+        events: Option<Vec<Result<ModelEvent, ModelError>>>,
+    ) -> Result<(), ChatError> {
+        let mut facts = Vec::new();
+        let inputs = match events {
+            Some(events) => events,
+            None => vec![Err(ModelError {
+                message: "The model's answer was cut off. Please try again.".to_owned(),
+                detail: "the model's stream ended without an end".to_owned(),
+            })],
+        };
+        for event in inputs {
+            let input = match event {
+                Ok(event) => Input::Model(event),
+                Err(error) => {
+                    tracing::warn!(chat = %self.id, error = %error.detail, "the model failed");
+                    Input::ModelFailed(error.message)
+                }
+            };
+            facts.extend(self.step(input).0);
+            let is_writing = self.state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
+            let is_next = matches!(facts.last(), Some(Fact::StepStarted));
+            if !is_writing || is_next {
+                // The step is over: what its stream still has is nobody's.
+                self.model = None;
+                break;
+            }
+        }
+        self.record(facts).await
+    }
+}

@@ -1,0 +1,11 @@
+//! What a Rust program embeds: agents whose turns stop at holds, wait, and go on exactly once.
+
+pub mod clock;
+pub mod driver;
+pub mod fact;
+pub mod log;
+pub mod model;
+pub mod project;
+pub mod subject;
+pub mod tool;
+pub mod turn;

@@ -1,0 +1,68 @@
+//! Why a log could not be opened.
+
+use std::{io, path::PathBuf};
+
+/// Why a log could not be opened. Each says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqliteError {
+    /// The folder can't be made, or nothing can be written into it.
+    #[error("the folder {} can't be used for data: {source}; make it writable, or name another one", dir.display())]
+    Folder {
+        /// Which.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process has the folder.
+    #[error("the folder {} is in use by another holdpoint; stop that one, or name another folder", dir.display())]
+    InUse {
+        /// Which.
+        dir: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "{} was written by a newer holdpoint (its format is {found}, this one knows up to {known}); use a newer holdpoint",
+        file.display()
+    )]
+    Newer {
+        /// Which.
+        file: PathBuf,
+        /// The version it says it has.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
+    /// The file could not be brought to the newest format. It is as it was.
+    #[error("{} could not be brought from format {from} to {to}: {source}; it is as it was", file.display())]
+    Migration {
+        /// Which.
+        file: PathBuf,
+        /// The version it has.
+        from: i64,
+        /// The version it was to get.
+        to: i64,
+        /// What SQLite said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The file system can't share memory between connections, which the write-ahead log needs.
+    #[error("{} is where no write-ahead log can be kept (a network drive?); name a folder on a local disk", file.display())]
+    NoWriteAheadLog {
+        /// Which.
+        file: PathBuf,
+    },
+    /// SQLite can't open the file.
+    #[error("{} can't be opened: {source}", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// What SQLite said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The system gives no more threads.
+    #[error("no thread could be started for the log: {source}")]
+    Thread {
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,151 @@
+//! The embedded log: one SQLite file in a folder of its own.
+//!
+//! All writing is done by one thread, which commits what has come in while the commit before was going on in one transaction: an
+//! `fsync` is what costs, and this way many appends share one. Readers have threads of their own and are never waited for.
+
+mod error;
+mod open;
+mod reader;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+pub use error::SqliteError;
+use futures::future::BoxFuture;
+use holdpoint_protocol::ids::ChatId;
+use open::Folder;
+use reader::Readers;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use writer::{Request, Writer};
+
+use super::{Append, Appended, Batch, HeadQuery, Listed, Log, LogError, WAKEUPS};
+use crate::subject::Subject;
+
+/// How many requests wait for the writer before callers wait to hand theirs in.
+const QUEUE: usize = 1024;
+
+/// Keeps the chats in `holdpoint.db`.
+///
+/// Dropping it finishes what was handed in, and closes the file; that takes as long as a commit.
+pub struct SqliteLog {
+    /// Before the writer: the connection that is closed last tidies the file up, and only the writer's can.
+    readers: Readers,
+    /// None only while it is dropped: the writer's thread ends when there is nobody left to hand anything in.
+    requests: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+    wakeups: broadcast::Sender<ChatId>,
+    commits: Arc<AtomicU64>,
+    /// Held as long as anything is written.
+    folder: Folder,
+}
+
+impl SqliteLog {
+    /// Opens the log in a folder, and makes both where they are missing. It waits for the disk.
+    pub fn open(dir: &Path) -> Result<Self, SqliteError> {
+        Self::start(Folder::lock(dir)?)
+    }
+
+    fn start(folder: Folder) -> Result<Self, SqliteError> {
+        let connection = folder.writer()?;
+        let readers = Readers::start(&folder)?;
+        let wakeups = broadcast::Sender::new(WAKEUPS);
+        let commits = Arc::default();
+        let (requests, waiting) = mpsc::channel(QUEUE);
+        let writer = Writer::new(folder.clone(), connection, waiting, wakeups.clone(), Arc::clone(&commits));
+        let writer = thread::Builder::new()
+            .name("log-writer".into())
+            .spawn(move || writer.run())
+            .map_err(|source| SqliteError::Thread { source })?;
+        Ok(Self { readers, requests: Some(requests), writer: Some(writer), wakeups, commits, folder })
+    }
+
+    /// How many transactions it has committed: fewer than there were appends, where many came together.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Hands a request to the writer. Whoever stops waiting for the answer does not stop the request.
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.as_ref()?.send(request(answer)).await.ok()?;
+        answered.await.ok()
+    }
+}
+
+impl Log for SqliteLog {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+        Box::pin(async move {
+            let count = appends.len();
+            if count == 0 {
+                return Vec::new();
+            }
+            let answer = self.ask(|answer| Request::append(appends, answer)).await;
+            answer.unwrap_or_else(|| vec![Appended::Unknown; count])
+        })
+    }
+
+    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
+        let wanted = chat.clone();
+        Box::pin(async move {
+            let read = self.readers.run(move |connection| reader::batches(connection, &wanted, after, limit)).await;
+            read.map_err(|error| LogError(format!("could not read chat {chat} in {}: {error}", self.folder)))
+        })
+    }
+
+    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+        self.wakeups.subscribe()
+    }
+
+    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
+        Box::pin(async move {
+            let read = self.readers.run(move |connection| reader::heads(connection, &query, limit)).await;
+            read.map_err(|error| LogError(format!("could not list the chats in {}: {error}", self.folder)))
+        })
+    }
+
+    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+        Box::pin(async move {
+            let forgotten = self.ask(|answer| Request::forget(chat.clone(), answer)).await;
+            forgotten
+                .unwrap_or_else(|| Err("its writer has stopped".into()))
+                .map_err(|error: String| LogError(format!("could not forget chat {chat} in {}: {error}", self.folder)))
+        })
+    }
+
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+        let (whose, wanted) = (subject.clone(), key.to_owned());
+        Box::pin(async move {
+            let read = self.readers.run(move |connection| reader::find(connection, &whose, &wanted)).await;
+            read.map_err(|error| LogError(format!("could not find {key} in {}: {error}", self.folder)))
+        })
+    }
+}
+
+impl Drop for SqliteLog {
+    fn drop(&mut self) {
+        self.readers.stop();
+        self.requests = None;
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!(folder = %self.folder, "the log's writer ended in a panic");
+        }
+    }
+}
+
+impl fmt::Debug for SqliteLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SqliteLog({})", self.folder)
+    }
+}

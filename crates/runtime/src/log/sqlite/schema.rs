@@ -1,0 +1,98 @@
+//! The tables, and how an older file becomes a newer one.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::SqliteError;
+
+/// What makes each version out of the one before. Never change one that was released: add the next.
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+
+const VERSION_1: &str = "
+    -- What a chat looks like from outside.
+    CREATE TABLE chats (
+        number     INTEGER PRIMARY KEY,
+        id         TEXT NOT NULL UNIQUE,
+        subject    TEXT NOT NULL,
+        len        INTEGER NOT NULL,           -- how many events it has
+        is_open    INTEGER NOT NULL,           -- whether anything waits or runs in it
+        updated_at INTEGER NOT NULL,           -- milliseconds since 1970, UTC
+        head       BLOB NOT NULL               -- JSON
+    ) STRICT;
+    CREATE INDEX chats_by_subject ON chats (subject, id);
+    CREATE INDEX chats_open ON chats (id) WHERE is_open;
+    CREATE INDEX chats_open_by_subject ON chats (subject, id) WHERE is_open;
+
+    -- What happened in it, in the pieces in which it was written.
+    CREATE TABLE batches (
+        chat      INTEGER NOT NULL,            -- its number
+        first     INTEGER NOT NULL,            -- how many events came before
+        count     INTEGER NOT NULL,
+        append_id BLOB NOT NULL,
+        payload   BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX batches_by_chat ON batches (chat, first);
+
+    -- By what a subject finds a chat.
+    CREATE TABLE keys (
+        subject TEXT NOT NULL,
+        key     TEXT NOT NULL,
+        chat    INTEGER NOT NULL,              -- its number
+        PRIMARY KEY (subject, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX keys_by_chat ON keys (chat);
+";
+
+/// Sets how the writer works; gives the journal mode that it got.
+pub(super) fn set_up_writer(connection: &Connection) -> rusqlite::Result<String> {
+    let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    connection.execute_batch(
+        "
+        -- Every commit is on the disk before it is answered; on macOS too, where a plain fsync does not see to that.
+        PRAGMA synchronous = FULL;
+        PRAGMA fullfsync = ON;
+        PRAGMA checkpoint_fullfsync = ON;
+        -- A chat that is forgotten must not be found in the file's free pages.
+        PRAGMA secure_delete = ON;
+        PRAGMA foreign_keys = OFF;
+        PRAGMA temp_store = MEMORY;
+        PRAGMA cache_size = -8192;
+        PRAGMA wal_autocheckpoint = 4000;
+        PRAGMA journal_size_limit = 67108864;
+        ",
+    )?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(mode)
+}
+
+/// Brings a file to the newest version, or leaves it as it is.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &Path) -> Result<(), SqliteError> {
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    let failed = |from| {
+        move |error: rusqlite::Error| SqliteError::Migration {
+            file: file.to_owned(),
+            from,
+            to: known,
+            source: error.into(),
+        }
+    };
+    let found =
+        version(connection).map_err(|error| SqliteError::File { file: file.to_owned(), source: error.into() })?;
+    let Some(missing) = usize::try_from(found).ok().and_then(|found| migrations.get(found..)) else {
+        return Err(SqliteError::Newer { file: file.to_owned(), found, known });
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed(found))?;
+    for migration in missing {
+        transaction.execute_batch(migration).map_err(failed(found))?;
+    }
+    transaction.pragma_update(None, "user_version", known).map_err(failed(found))?;
+    transaction.commit().map_err(failed(found))
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}

@@ -1,0 +1,170 @@
+//! What only the inside shows: migrations, what happens when writing fails, which indexes are used.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{future::join_all, poll};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    clock::Timestamp,
+    log::{AppendId, Head},
+};
+
+const FILE: &str = "holdpoint.db";
+
+fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
+    let head = Head { subject: Subject::local(), is_open: true, updated_at: Timestamp(1), data: Bytes::new() };
+    let (chat, payload) = (ChatId::from(chat), Bytes::from_static(payload.as_bytes()));
+    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys: Vec::new() }
+}
+
+/// A log that gives up soon when somebody else writes, and a connection of somebody else.
+fn log_and_other() -> (TempDir, SqliteLog, Connection) {
+    let dir = TempDir::new().expect("a temporary folder");
+    let mut folder = Folder::lock(dir.path()).expect("it is free");
+    folder.patience = Duration::from_millis(20);
+    let log = SqliteLog::start(folder).expect("it opens");
+    let other = Connection::open(dir.path().join(FILE)).expect("it opens");
+    (dir, log, other)
+}
+
+async fn one(log: &SqliteLog, append: Append) -> Appended {
+    log.append_many(vec![append]).await[0]
+}
+
+fn version(connection: &Connection) -> i64 {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("it has one")
+}
+
+#[test]
+fn an_older_file_is_brought_to_the_newest_version_and_keeps_what_it_has() {
+    let mut file = Connection::open_in_memory().expect("it opens");
+    let versions = [
+        "CREATE TABLE notes (text TEXT)",
+        "ALTER TABLE notes ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0; CREATE INDEX pins ON notes (pinned)",
+        "UPDATE notes SET pinned = 1 WHERE text = 'first'",
+    ];
+    schema::migrate(&mut file, &versions[..1], "f".as_ref()).expect("it is made");
+    assert_eq!(version(&file), 1);
+    file.execute("INSERT INTO notes VALUES ('first'), ('second')", []).expect("it writes");
+    for _ in 0..2 {
+        schema::migrate(&mut file, &versions, "f".as_ref()).expect("it is migrated");
+        assert_eq!(version(&file), 3);
+        let pinned: String = file.query_row("SELECT text FROM notes WHERE pinned", [], |row| row.get(0)).expect("one");
+        assert_eq!(pinned, "first");
+    }
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_file_as_it_was() {
+    let mut file = Connection::open_in_memory().expect("it opens");
+    let versions = ["CREATE TABLE notes (text TEXT)", "CREATE TABLE more (text TEXT)", "DROP TABLE notes; nonsense"];
+    schema::migrate(&mut file, &versions[..1], "f".as_ref()).expect("it is made");
+    let error = schema::migrate(&mut file, &versions, "some/file".as_ref()).expect_err("it can't be");
+    let text = error.to_string();
+    assert!(text.starts_with("some/file could not be brought from format 1 to 3: near \"nonsense\""), "{text}");
+    assert_eq!(version(&file), 1);
+    let tables: Vec<String> = file
+        .prepare("SELECT name FROM sqlite_schema")
+        .and_then(|mut tables| tables.query_map([], |row| row.get(0))?.collect())
+        .expect("it lists");
+    assert_eq!(tables, ["notes"]);
+}
+
+#[test]
+fn a_newer_file_is_left_alone() {
+    let (dir, log, other) = log_and_other();
+    drop(log);
+    other.pragma_update(None, "user_version", 99).expect("it writes");
+    let error = SqliteLog::open(dir.path()).expect_err("it is newer");
+    assert!(matches!(error, SqliteError::Newer { found: 99, known: 1, .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains(FILE) && text.ends_with("use a newer holdpoint"), "{text}");
+    other.pragma_update(None, "user_version", 1).expect("it writes");
+    SqliteLog::open(dir.path()).expect("the refusal left no lock behind");
+}
+
+#[tokio::test]
+async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settled() {
+    let (_dir, log, other) = log_and_other();
+    other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
+    let appends = ["a", "b", "c"].map(|chat| log.append_many(vec![append(chat, 0, "x"); 2]));
+    assert_eq!(join_all(appends).await, vec![[Appended::Unknown; 2]; 3]);
+    let error = log.forget(&"a".into()).await.expect_err("it can't be written");
+    assert!(error.0.contains("could not forget chat a in ") && error.0.contains("database is locked"), "{error}");
+    assert_eq!(log.read(&"a".into(), 0, 10).await, Ok(vec![]), "reading goes on");
+    assert_eq!(log.commits(), 0);
+    other.execute_batch("ROLLBACK").expect("it was begun");
+    for chat in ["a", "b", "c"] {
+        assert_eq!(one(&log, append(chat, 0, "x")).await, Appended::Committed { len: 1 });
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_does_not_take_others_with_it() {
+    let (_dir, log, other) = log_and_other();
+    other
+        .execute_batch(
+            "CREATE TRIGGER refuse BEFORE INSERT ON batches WHEN new.payload = CAST('poison' AS BLOB)
+             BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        )
+        .expect("it writes");
+    // Blocks the writer until all are handed in, so that they come in one group.
+    other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
+    let mut blocked = log.append_many(vec![append("blocked", 0, "x")]);
+    let mut before = log.append_many(vec![append("before", 0, "x")]);
+    let mut poison = log.append_many(vec![append("beside", 0, "x"), append("poison", 0, "poison")]);
+    let mut after = log.append_many(vec![append("after", 0, "x"), append("before", 1, "x")]);
+    for appending in [&mut blocked, &mut before, &mut poison, &mut after] {
+        assert!(poll!(appending).is_pending());
+    }
+    other.execute_batch("ROLLBACK").expect("it was begun");
+    blocked.await;
+    assert_eq!(before.await, [Appended::Committed { len: 1 }]);
+    assert_eq!(poison.await, [Appended::Unknown; 2]);
+    assert_eq!(after.await, [Appended::Committed { len: 1 }, Appended::Committed { len: 2 }]);
+    for (chat, batches) in [("before", 2), ("beside", 0), ("poison", 0), ("after", 1)] {
+        assert_eq!(log.read(&chat.into(), 0, 10).await.expect("it reads").len(), batches, "{chat}");
+    }
+    let heads = log.heads(HeadQuery::default(), 10).await.expect("it lists");
+    assert!(heads.iter().all(|(id, ..)| !["beside", "poison"].contains(&id.as_str())), "{heads:?}");
+}
+
+#[test]
+fn the_writer_waits_for_the_disk() {
+    let dir = TempDir::new().expect("a temporary folder");
+    let connection = Folder::lock(dir.path()).and_then(|folder| folder.writer()).expect("it opens");
+    let setting = |name: &str| -> String {
+        let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+        connection.query_row(&sql, [], |row| row.get(0)).expect("it is set")
+    };
+    assert_eq!([setting("journal_mode"), setting("synchronous"), setting("secure_delete")], ["wal", "2", "1"]);
+}
+
+#[test]
+fn no_list_looks_at_what_it_does_not_give() {
+    let (_dir, _log, other) = log_and_other();
+    for subject in [None, Some(Subject::local())] {
+        for only_open in [false, true] {
+            for after in [None, Some(ChatId::from("a"))] {
+                let query = HeadQuery { subject: subject.clone(), only_open, after };
+                let (sql, _) = reader::select_heads(&query);
+                let plan: Vec<String> = other
+                    .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                    .and_then(|mut plan| plan.raw_query().mapped(|row| row.get("detail")).collect())
+                    .expect("it explains");
+                let [step] = &plan[..] else { panic!("{query:?}: {plan:?}") };
+                let index = match (only_open, &subject) {
+                    (true, Some(_)) => "USING INDEX chats_open_by_subject",
+                    (true, None) => "USING INDEX chats_open",
+                    (false, Some(_)) => "USING INDEX chats_by_subject",
+                    (false, None) => "USING INDEX sqlite_autoindex_chats_1",
+                };
+                assert!(format!("{step} ").contains(&format!("{index} ")), "{query:?}: {step}");
+            }
+        }
+    }
+}

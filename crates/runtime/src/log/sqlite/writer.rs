@@ -1,0 +1,250 @@
+//! Writing: one thread that takes all that is waiting, writes it in one transaction, and answers when that is on the disk.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use holdpoint_protocol::ids::ChatId;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use super::open::Folder;
+use crate::log::{Append, Appended};
+
+/// How many requests may share a transaction: the last of them must not wait too long for the first.
+const GROUP: usize = 512;
+
+/// What the writer can be asked, with room for the result: it is filled in by the transaction, and sent when that is committed.
+pub(super) enum Request {
+    Append { appends: Vec<Append>, results: Vec<Appended>, answer: oneshot::Sender<Vec<Appended>> },
+    Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), String>> },
+}
+
+impl Request {
+    /// See [`crate::log::Log::append_many`].
+    pub(super) fn append(appends: Vec<Append>, answer: oneshot::Sender<Vec<Appended>>) -> Self {
+        Self::Append { results: Vec::with_capacity(appends.len()), appends, answer }
+    }
+
+    /// See [`crate::log::Log::forget`]. An error is told as a text.
+    pub(super) fn forget(chat: ChatId, answer: oneshot::Sender<Result<(), String>>) -> Self {
+        Self::Forget { chat, was_there: false, answer }
+    }
+}
+
+/// Where a transaction failed. Nothing of it may be answered as done.
+enum Failure {
+    /// It could not begin.
+    Begin(rusqlite::Error),
+    /// One of its requests could not be written.
+    Request(rusqlite::Error),
+    /// Nobody knows what is on the disk.
+    Commit(rusqlite::Error),
+}
+
+/// The thread's own.
+pub(super) struct Writer {
+    folder: Folder,
+    connection: Connection,
+    waiting: mpsc::Receiver<Request>,
+    wakeups: broadcast::Sender<ChatId>,
+    commits: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// A writer that has not begun.
+    pub(super) fn new(
+        folder: Folder,
+        connection: Connection,
+        waiting: mpsc::Receiver<Request>,
+        wakeups: broadcast::Sender<ChatId>,
+        commits: Arc<AtomicU64>,
+    ) -> Self {
+        Self { folder, connection, waiting, wakeups, commits }
+    }
+
+    /// Writes until there is nobody left to ask, and all that was asked is done.
+    pub(super) fn run(mut self) {
+        let mut group = Vec::with_capacity(GROUP);
+        while self.waiting.blocking_recv_many(&mut group, GROUP) > 0 {
+            self.settle(&mut group);
+        }
+    }
+
+    fn settle(&mut self, group: &mut Vec<Request>) {
+        match self.commit(group) {
+            Ok(()) => group.drain(..).for_each(|request| self.answer(request)),
+            // What can't be written must not take with it what came at the same time.
+            Err(Failure::Request(_)) if group.len() > 1 => {
+                for request in group.drain(..) {
+                    self.settle(&mut vec![request]);
+                }
+            }
+            Err(Failure::Begin(error) | Failure::Request(error) | Failure::Commit(error)) => {
+                tracing::error!(folder = %self.folder, requests = group.len(), %error, "the log could not be written");
+                self.reopen();
+                group.drain(..).for_each(|request| fail(request, &error));
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &mut [Request]) -> Result<(), Failure> {
+        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        // Dropped before its commit, it is rolled back.
+        let transaction = begun.map_err(Failure::Begin)?;
+        for request in group {
+            write(&transaction, request).map_err(Failure::Request)?;
+        }
+        transaction.commit().map_err(Failure::Commit)?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Answers, and wakes whoever follows the chat. A caller who has gone away needs no answer.
+    fn answer(&self, request: Request) {
+        match request {
+            Request::Append { appends, results, answer } => {
+                for (append, result) in appends.into_iter().zip(&results) {
+                    // A repeated append too: where the first was answered with "unknown", nobody was woken.
+                    if matches!(result, Appended::Committed { .. }) {
+                        self.wake(append.chat);
+                    }
+                }
+                let _ = answer.send(results);
+            }
+            Request::Forget { chat, was_there, answer } => {
+                if was_there {
+                    self.wake(chat);
+                }
+                let _ = answer.send(Ok(()));
+            }
+        }
+    }
+
+    fn wake(&self, chat: ChatId) {
+        let _ = self.wakeups.send(chat);
+    }
+
+    /// A connection that failed may be in any state: takes a new one. Where there is none, the next transaction will say why.
+    fn reopen(&mut self) {
+        match self.folder.writer() {
+            Ok(connection) => self.connection = connection,
+            Err(error) => tracing::error!(%error, "the log could not be opened again"),
+        }
+    }
+}
+
+fn fail(request: Request, error: &rusqlite::Error) {
+    match request {
+        Request::Append { appends, answer, .. } => drop(answer.send(vec![Appended::Unknown; appends.len()])),
+        Request::Forget { answer, .. } => drop(answer.send(Err(error.to_string()))),
+    }
+}
+
+fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Result<()> {
+    match request {
+        Request::Append { appends, results, .. } => {
+            results.clear();
+            for one in appends {
+                results.push(append(transaction, one)?);
+            }
+        }
+        Request::Forget { chat, was_there, .. } => *was_there = forget(transaction, chat)?,
+    }
+    Ok(())
+}
+
+fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Appended> {
+    let before = find(transaction, append)?;
+    let len = before.as_ref().map_or(0, |before| before.len);
+    if append.expected != len {
+        let done = before.map(|before| done(transaction, before.number, append)).transpose()?.flatten();
+        return Ok(done.map_or(Appended::Conflict { len }, |len| Appended::Committed { len }));
+    }
+    if append.count == 0 {
+        return Ok(Appended::Committed { len });
+    }
+    let end = len + u64::from(append.count);
+    let number = set_head(transaction, before, append, end)?;
+    transaction
+        .prepare_cached("INSERT INTO batches (chat, first, count, append_id, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute((number, len.cast_signed(), append.count, append.append_id.0.to_be_bytes(), &append.payload[..]))?;
+    for key in &append.keys {
+        transaction.prepare_cached("REPLACE INTO keys (subject, key, chat) VALUES (?1, ?2, ?3)")?.execute((
+            append.head.subject.as_str(),
+            key,
+            number,
+        ))?;
+    }
+    Ok(Appended::Committed { len: end })
+}
+
+/// A chat as it is before an append.
+struct Before {
+    number: i64,
+    len: u64,
+    /// The append leaves what is indexed as it is.
+    keeps_indexes: bool,
+}
+
+fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Option<Before>> {
+    transaction
+        .prepare_cached("SELECT number, len, subject = ?2 AND is_open = ?3 FROM chats WHERE id = ?1")?
+        .query_row((append.chat.as_str(), append.head.subject.as_str(), append.head.is_open), |row| {
+            Ok(Before { number: row.get(0)?, len: row.get::<_, i64>(1)?.cast_unsigned(), keeps_indexes: row.get(2)? })
+        })
+        .optional()
+}
+
+/// Where the same append ended, if it was done before.
+fn done(transaction: &Transaction<'_>, number: i64, append: &Append) -> rusqlite::Result<Option<u64>> {
+    transaction
+        .prepare_cached("SELECT first + count FROM batches WHERE chat = ?1 AND first = ?2 AND append_id = ?3")?
+        .query_row((number, append.expected.cast_signed(), append.append_id.0.to_be_bytes()), |row| {
+            Ok(row.get::<_, i64>(0)?.cast_unsigned())
+        })
+        .optional()
+}
+
+/// Writes how the chat looks after an append; gives its number.
+fn set_head(transaction: &Transaction<'_>, before: Option<Before>, append: &Append, len: u64) -> rusqlite::Result<i64> {
+    let Append { chat, head, .. } = append;
+    let (subject, data) = (head.subject.as_str(), &head.data[..]);
+    let (len, updated_at) = (len.cast_signed(), head.updated_at.0.cast_signed());
+    match before {
+        // SQLite writes an index again when one of its columns is set, even to what it was.
+        Some(Before { number, keeps_indexes: true, .. }) => {
+            transaction
+                .prepare_cached("UPDATE chats SET len = ?2, updated_at = ?3, head = ?4 WHERE number = ?1")?
+                .execute((number, len, updated_at, data))?;
+            Ok(number)
+        }
+        Some(Before { number, .. }) => {
+            transaction
+                .prepare_cached(
+                    "UPDATE chats SET len = ?2, updated_at = ?3, head = ?4, subject = ?5, is_open = ?6
+                     WHERE number = ?1",
+                )?
+                .execute((number, len, updated_at, data, subject, head.is_open))?;
+            Ok(number)
+        }
+        None => transaction
+            .prepare_cached(
+                "INSERT INTO chats (id, len, updated_at, head, subject, is_open) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .insert((chat.as_str(), len, updated_at, data, subject, head.is_open)),
+    }
+}
+
+/// Whether there was anything to forget.
+fn forget(transaction: &Transaction<'_>, chat: &ChatId) -> rusqlite::Result<bool> {
+    let number: Option<i64> = transaction
+        .prepare_cached("DELETE FROM chats WHERE id = ?1 RETURNING number")?
+        .query_row([chat.as_str()], |row| row.get(0))
+        .optional()?;
+    for sql in ["DELETE FROM batches WHERE chat = ?1", "DELETE FROM keys WHERE chat = ?1"] {
+        transaction.prepare_cached(sql)?.execute([number])?;
+    }
+    Ok(number.is_some())
+}

@@ -1,0 +1,77 @@
+//! Following a chat: what is there, then what comes.
+
+use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+
+use futures::{Stream, stream};
+use holdpoint_protocol::ids::ChatId;
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time,
+};
+
+use super::{Batch, Log, LogError};
+
+/// How many batches one read asks for.
+const PAGE: usize = 64;
+
+/// The batches of a chat that hold events after the first `after`, as they come, each once and in order. It never ends.
+///
+/// A wakeup only makes it look sooner: one that is lost costs at most `poll`. After an error it waits like after an empty read, and
+/// goes on where it was.
+pub fn tail(
+    log: Arc<dyn Log>,
+    chat: ChatId,
+    after: u64,
+    poll: Duration,
+) -> impl Stream<Item = Result<Batch, LogError>> + Send {
+    // Before the first read, so that nothing can fall between the two.
+    let wakeups = log.wakeups();
+    let tail = Tail { log, chat, after, poll, wakeups, ready: VecDeque::new(), is_waiting: false };
+    stream::unfold(tail, |mut tail| async move { Some((tail.next().await, tail)) })
+}
+
+struct Tail {
+    log: Arc<dyn Log>,
+    chat: ChatId,
+    after: u64,
+    poll: Duration,
+    wakeups: broadcast::Receiver<ChatId>,
+    /// Read and not yet given out.
+    ready: VecDeque<Batch>,
+    /// All that was there has been read.
+    is_waiting: bool,
+}
+
+impl Tail {
+    async fn next(&mut self) -> Result<Batch, LogError> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(batch);
+            }
+            if self.is_waiting {
+                self.wait().await;
+            }
+            let read = self.log.read(&self.chat, self.after, PAGE).await;
+            self.is_waiting = read.as_ref().map_or(true, |batches| batches.len() < PAGE);
+            self.ready = read?.into();
+            if let Some(last) = self.ready.back() {
+                self.after = last.first + u64::from(last.count);
+            }
+        }
+    }
+
+    /// Ends when the chat may have changed.
+    async fn wait(&mut self) {
+        let mut polled = pin!(time::sleep(self.poll));
+        loop {
+            tokio::select! {
+                woken = self.wakeups.recv() => match woken {
+                    Ok(chat) if chat != self.chat => {}
+                    Ok(_) | Err(RecvError::Lagged(_)) => return,
+                    Err(RecvError::Closed) => return polled.await,
+                },
+                () = &mut polled => return,
+            }
+        }
+    }
+}

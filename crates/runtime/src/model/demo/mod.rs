@@ -1,0 +1,204 @@
+//! The demo model: plays the demo tools from plain requests in English and Japanese, without a key and without a network.
+
+mod action;
+mod answer;
+mod language;
+mod outcome;
+mod payment;
+mod plan;
+mod talk;
+#[cfg(test)]
+mod tests;
+
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use holdpoint_protocol::chunk::FinishReason;
+use serde_json::{Value, json};
+
+use self::{
+    answer::{Done, answer, users},
+    language::{Language, pieces},
+    outcome::Outcome,
+    plan::{Plan, Wish},
+};
+use super::{
+    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage, UserPart,
+    conversation::{last_user_text, since_user},
+};
+
+const VERSION: &str = "holdpoint-demo";
+
+/// A model that understands plain requests for the demo tools, and answers from their real results.
+///
+/// It keeps nothing between calls: what it does is decided by the last user message, and by what has happened since.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DemoModel;
+
+impl Model for DemoModel {
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        stream::iter(events(&request).into_iter().map(Ok)).boxed()
+    }
+}
+
+/// What one step consists of.
+#[derive(Debug, Default)]
+struct Step {
+    reasoning: String,
+    calls: Vec<Call>,
+    text: String,
+}
+
+/// A call to be made: the tool, and its input or the text that was to be one.
+#[derive(Debug)]
+struct Call {
+    name: String,
+    input: Result<Value, String>,
+}
+
+/// Decides a step.
+fn decide(request: &ModelRequest) -> Step {
+    let text = last_user_text(&request.messages);
+    let language = Language::of(&text);
+    let is_tool = |name: &str| request.tools.iter().any(|tool| tool.name == name);
+    let plan = Plan::of(&text, is_tool);
+    let since = since_user(&request.messages);
+    if since.is_empty() {
+        return begin(&text, plan, language, is_tool);
+    }
+    let done = done(since);
+    if done.is_empty() || !matches!(since.last(), Some(ModelMessage::Results(_))) {
+        return Step::default();
+    }
+    let is_clean_up = plan.wishes.contains(&Wish::CleanUp) && is_tool("update_database");
+    if let Some(step) = is_clean_up.then(|| deactivate(&done, language)).flatten() {
+        return step;
+    }
+    let missing = plan.wishes.iter().map(Wish::tool).filter(|tool| !is_tool(tool));
+    let sentences = std::iter::once(answer(&done, language)).chain(missing.map(|tool| talk::missing(tool, language)));
+    Step { text: sentences.collect::<Vec<_>>().join(language.pick(" ", "")), ..Step::default() }
+}
+
+fn begin(text: &str, plan: Plan, language: Language, is_tool: impl Fn(&str) -> bool) -> Step {
+    if let Some(question) = plan.question {
+        return Step { text: talk::ask(question, language), ..Step::default() };
+    }
+    let Some(first) = plan.wishes.first() else {
+        return Step { text: talk::chat(text, language, is_tool), ..Step::default() };
+    };
+    let wishes: Vec<&Wish> = plan.wishes.iter().filter(|wish| is_tool(wish.tool())).collect();
+    if wishes.is_empty() {
+        return Step { text: talk::missing(first.tool(), language), ..Step::default() };
+    }
+    let call = |wish: &&Wish| Call { name: wish.tool().to_owned(), input: wish.input(language) };
+    Step::calling(wishes.iter().map(call).collect(), language)
+}
+
+/// The second half of "find inactive users and deactivate them": with the ids that the first half found.
+fn deactivate(done: &[Done<'_>], language: Language) -> Option<Step> {
+    if done.iter().any(|done| done.call.name == "update_database") {
+        return None;
+    }
+    let search = done.iter().find(|done| done.call.name == "search_database")?;
+    let Outcome::Done(output) = Outcome::of(&search.result.outcome) else { return None };
+    let ids: Vec<Value> = users(output)?.into_iter().map(|(_, id)| id).collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let input = json!({"ids": ids, "set": {"status": "deactivated"}});
+    Some(Step::calling(vec![Call { name: "update_database".to_owned(), input: Ok(input) }], language))
+}
+
+/// The calls since the user spoke, each with its result.
+fn done(since: &[ModelMessage]) -> Vec<Done<'_>> {
+    let results = || {
+        since.iter().flat_map(|message| match message {
+            ModelMessage::Results(results) => results.as_slice(),
+            _ => &[],
+        })
+    };
+    let calls = since.iter().flat_map(|message| match message {
+        ModelMessage::Assistant { calls, .. } => calls.as_slice(),
+        _ => &[],
+    });
+    calls.filter_map(|call| results().find(|result| result.id == call.id).map(|result| Done { call, result })).collect()
+}
+
+impl Step {
+    /// A step that makes these calls, with a thought before them.
+    fn calling(calls: Vec<Call>, language: Language) -> Self {
+        let null = Value::Null;
+        let actions =
+            calls.iter().map(|call| action::action(&call.name, call.input.as_ref().unwrap_or(&null), language));
+        let actions = actions.collect::<Vec<_>>().join(language.pick(" and ", "と"));
+        let reasoning = language.pick(format!("I am asked to {actions}."), format!("{actions}を頼まれました。"));
+        Self { reasoning, calls, text: String::new() }
+    }
+}
+
+/// Plays a step as events.
+fn events(request: &ModelRequest) -> Vec<ModelEvent> {
+    let step = decide(request);
+    let is_answer = |message: &&ModelMessage| matches!(message, ModelMessage::Assistant { .. });
+    let index = since_user(&request.messages).iter().filter(is_answer).count();
+    let mut events = Vec::new();
+    let mut written = 0;
+    if !step.reasoning.is_empty() {
+        let pieces = pieces(&step.reasoning);
+        written += pieces.len();
+        events.push(ModelEvent::ReasoningStart);
+        events.extend(pieces.into_iter().map(ModelEvent::ReasoningDelta));
+        events.push(ModelEvent::ReasoningEnd);
+    }
+    if !step.text.is_empty() {
+        let pieces = pieces(&step.text);
+        written += pieces.len();
+        events.push(ModelEvent::TextStart);
+        events.extend(pieces.into_iter().map(ModelEvent::TextDelta));
+        events.push(ModelEvent::TextEnd);
+    }
+    let reason = if step.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+    for (number, Call { name, input }) in step.calls.into_iter().enumerate() {
+        let id = format!("call-{index}-{number}");
+        let delta = input.as_ref().map_or_else(String::clone, Value::to_string);
+        written += words(&delta);
+        events.push(ModelEvent::InputStart { id: id.clone(), name: name.clone() });
+        events.push(ModelEvent::InputDelta { id: id.clone(), delta });
+        events.push(ModelEvent::Call { id, name, input });
+    }
+    let usage = Usage { prompt_tokens: read(&request.messages), completion_tokens: written as u64 };
+    events.push(ModelEvent::Finish { usage, reason, version: Some(VERSION.to_owned()) });
+    events
+}
+
+/// How many words the model was given: it has no tokens, so it counts words.
+fn read(messages: &[ModelMessage]) -> u64 {
+    let words = messages.iter().map(|message| match message {
+        ModelMessage::User(parts) => parts
+            .iter()
+            .map(|part| match part {
+                UserPart::Text(text) => words(text),
+                UserPart::File { .. } => 1,
+            })
+            .sum(),
+        ModelMessage::Assistant { text, calls } => {
+            words(text) + calls.iter().map(|call| words(&call.input.to_string())).sum::<usize>()
+        }
+        ModelMessage::Results(results) => {
+            let output =
+                |outcome: &Result<Value, String>| outcome.as_ref().map_or_else(String::clone, Value::to_string);
+            results.iter().map(|result| words(&output(&result.outcome))).sum()
+        }
+    });
+    words.sum::<usize>() as u64
+}
+
+/// The words of a text, or of JSON, where they are between commas and colons.
+fn words(text: &str) -> usize {
+    text.split([',', ':']).map(|part| pieces(part).len()).sum()
+}

@@ -1,0 +1,178 @@
+//! Chunks that both adk projections write.
+
+use std::collections::HashMap;
+
+use holdpoint_protocol::{
+    chunk::{
+        Chunk, Finish, FinishReason, ReasoningDelta, ReasoningEnd, ReasoningStart, Start, TextDelta, TextEnd,
+        TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart, ToolOutputAvailable,
+        ToolOutputError,
+    },
+    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    json::{MessageMetadata, Payload},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    fact::{BlockKind, Outcome},
+    model::Usage,
+};
+
+pub(super) fn start(message: &MessageId) -> Chunk {
+    Start { message_id: Some(message.clone()), message_metadata: None }.into()
+}
+
+pub(super) fn input_start(call: &ToolCallId, name: &str) -> Chunk {
+    ToolInputStart {
+        tool_call_id: call.clone(),
+        tool_name: name.to_owned(),
+        input_encoding: None,
+        provider_executed: None,
+        provider_metadata: None,
+        tool_metadata: None,
+        dynamic: None,
+        title: None,
+    }
+    .into()
+}
+
+pub(super) fn input_available(call: &ToolCallId, name: &str, input: &Value) -> Chunk {
+    ToolInputAvailable {
+        tool_call_id: call.clone(),
+        tool_name: name.to_owned(),
+        input: Payload::from(input.clone()),
+        provider_executed: None,
+        provider_metadata: None,
+        tool_metadata: None,
+        dynamic: None,
+        title: None,
+    }
+    .into()
+}
+
+pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &str) -> Chunk {
+    ToolInputError {
+        tool_call_id: call.clone(),
+        tool_name: name.to_owned(),
+        input: Payload::from(input.clone()),
+        error_text: error.to_owned(),
+        provider_executed: None,
+        provider_metadata: None,
+        tool_metadata: None,
+        dynamic: None,
+        title: None,
+    }
+    .into()
+}
+
+pub(super) fn question(call: &ToolCallId, approval: &ApprovalId) -> Chunk {
+    ToolApprovalRequest {
+        approval_id: approval.clone(),
+        tool_call_id: call.clone(),
+        approval_descriptor: None,
+        input_schema_input: None,
+        reason: None,
+        is_automatic: None,
+        signature: None,
+    }
+    .into()
+}
+
+/// An outcome in the adk profile, which knows no denial: it is an error with the person's reason.
+pub(super) fn outcome(call: &ToolCallId, outcome: &Outcome) -> Chunk {
+    let error = |text: String| {
+        Chunk::from(ToolOutputError {
+            tool_call_id: call.clone(),
+            error_text: text,
+            provider_executed: None,
+            provider_metadata: None,
+            tool_metadata: None,
+            dynamic: None,
+        })
+    };
+    match outcome {
+        Outcome::Output(output) => ToolOutputAvailable {
+            tool_call_id: call.clone(),
+            output: Payload::from(output.clone()),
+            provider_executed: None,
+            provider_metadata: None,
+            tool_metadata: None,
+            dynamic: None,
+            preliminary: None,
+        }
+        .into(),
+        Outcome::Error(text) => error(text.clone()),
+        Outcome::Denied { reason } => error(Outcome::denial_text(reason.as_deref())),
+    }
+}
+
+pub(super) fn block_start(kind: BlockKind, id: &PartId) -> Chunk {
+    match kind {
+        BlockKind::Text => TextStart { id: id.clone(), provider_metadata: None }.into(),
+        BlockKind::Reasoning => ReasoningStart { id: id.clone(), provider_metadata: None }.into(),
+    }
+}
+
+pub(super) fn block_delta(kind: BlockKind, id: &PartId, delta: &str) -> Chunk {
+    match kind {
+        BlockKind::Text => TextDelta { id: id.clone(), delta: delta.to_owned(), provider_metadata: None }.into(),
+        BlockKind::Reasoning => {
+            ReasoningDelta { id: id.clone(), delta: delta.to_owned(), provider_metadata: None }.into()
+        }
+    }
+}
+
+pub(super) fn block_end(kind: BlockKind, id: &PartId) -> Chunk {
+    match kind {
+        BlockKind::Text => TextEnd { id: id.clone(), citations: None, provider_metadata: None }.into(),
+        BlockKind::Reasoning => ReasoningEnd { id: id.clone(), provider_metadata: None }.into(),
+    }
+}
+
+/// The blocks that are open, by id: a delta does not say what it is a delta of.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(HashMap<PartId, BlockKind>);
+
+impl Blocks {
+    pub(super) fn start(&mut self, kind: BlockKind, id: &PartId) {
+        self.0.insert(id.clone(), kind);
+    }
+
+    pub(super) fn kind(&self, id: &PartId) -> BlockKind {
+        self.0.get(id).copied().unwrap_or(BlockKind::Text)
+    }
+
+    pub(super) fn end(&mut self, id: &PartId) -> BlockKind {
+        self.0.remove(id).unwrap_or(BlockKind::Text)
+    }
+}
+
+/// Counts tokens from one `finish` to the next.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    usage: Usage,
+    version: String,
+}
+
+impl Meter {
+    pub(super) fn new(version: &str) -> Self {
+        Self { usage: Usage::default(), version: version.to_owned() }
+    }
+
+    pub(super) fn add(&mut self, usage: Usage, version: Option<&str>) {
+        self.usage += usage;
+        if let Some(version) = version {
+            version.clone_into(&mut self.version);
+        }
+    }
+
+    pub(super) fn finish(&mut self, reason: FinishReason) -> Chunk {
+        let Usage { prompt_tokens, completion_tokens } = std::mem::take(&mut self.usage);
+        let mut metadata = Map::new();
+        let total = prompt_tokens.saturating_add(completion_tokens);
+        let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
+        metadata.insert("usage".to_owned(), usage);
+        metadata.insert("modelVersion".to_owned(), Value::from(self.version.as_str()));
+        Finish { finish_reason: Some(reason), message_metadata: Some(MessageMetadata::from(metadata)) }.into()
+    }
+}

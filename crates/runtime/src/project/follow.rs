@@ -1,0 +1,141 @@
+//! One response: a projection, from where the request came in to the end of the segment.
+
+use std::collections::HashMap;
+
+use holdpoint_protocol::{chunk::Chunk, ids::ToolCallId};
+
+use super::{Out, Projection};
+use crate::{fact::Fact, turn::Follow};
+
+/// Whether a response goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Flow {
+    More,
+    End,
+}
+
+/// Makes one response out of a chat's facts. It is fed all of them, from the beginning; what came before the request is folded
+/// without being shown.
+pub struct Follower {
+    projection: Box<dyn Projection>,
+    follow: Follow,
+    /// How many facts there were when the request was answered: a segment that ended before that does not end the response.
+    known: u64,
+    position: u64,
+    has_joined: bool,
+    has_started: bool,
+    /// What the segment has had so far, for a replay.
+    segment: Vec<Out>,
+    /// Outcomes that earlier segments sent, of calls that this client has none of.
+    sent: HashMap<ToolCallId, Chunk>,
+}
+
+impl Follower {
+    /// Follows a chat that has `known` facts.
+    pub fn new(projection: Box<dyn Projection>, follow: Follow, known: u64) -> Self {
+        Self {
+            projection,
+            follow,
+            known,
+            position: 0,
+            has_joined: false,
+            has_started: false,
+            segment: Vec::new(),
+            sent: HashMap::new(),
+        }
+    }
+
+    /// How many facts it has taken.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Takes the next facts and appends what the response gets. All facts that were known must come in the first call.
+    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunk>) -> Flow {
+        let mut written = Vec::new();
+        for fact in facts {
+            let is_first = self.position >= self.follow.from;
+            self.has_joined |= is_first && !self.follow.is_replay;
+            self.position += 1;
+            self.projection.apply(fact, &mut written);
+            if !self.has_joined {
+                written.drain(..).for_each(|written| self.keep(written));
+                if is_first {
+                    written = self.replay();
+                }
+            }
+            if self.forward(&mut written, out) == Flow::End {
+                return Flow::End;
+            }
+        }
+        if self.position < self.known || self.has_started {
+            return Flow::More;
+        }
+        // There is nothing to show yet: the client learns at least which message it is about.
+        self.begin(out);
+        if !self.projection.is_closed() {
+            return Flow::More;
+        }
+        self.projection.nothing(&mut written);
+        self.forward(&mut written, out)
+    }
+
+    /// From here on it is shown; first what the segment has had so far.
+    fn replay(&mut self) -> Vec<Out> {
+        self.has_joined = true;
+        let segment = std::mem::take(&mut self.segment);
+        for id in segment.iter().filter_map(settled_call) {
+            self.sent.remove(id);
+        }
+        segment
+    }
+
+    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunk>) -> Flow {
+        for written in written.drain(..) {
+            match written {
+                Out::Chunk(Chunk::Start(_)) => self.begin(out),
+                Out::Chunk(chunk) => {
+                    self.begin(out);
+                    out.push(chunk);
+                }
+                Out::End if self.position >= self.known => return Flow::End,
+                // More has happened since: the response goes on with it.
+                Out::End => drop(out.pop_if(|chunk| matches!(chunk, Chunk::Finish(_)))),
+            }
+        }
+        Flow::More
+    }
+
+    /// `start`, once, and what the client has missed.
+    fn begin(&mut self, out: &mut Vec<Chunk>) {
+        if !std::mem::replace(&mut self.has_started, true) {
+            out.extend(self.projection.start());
+            out.extend(self.follow.unsettled.iter().filter_map(|id| self.sent.remove(id)));
+        }
+    }
+
+    /// Remembers what is not shown, as far as it may have to be.
+    fn keep(&mut self, written: Out) {
+        if let (Some(id), Out::Chunk(chunk)) = (settled_call(&written), &written)
+            && self.follow.unsettled.contains(id)
+        {
+            self.sent.insert(id.clone(), chunk.clone());
+        }
+        if self.follow.is_replay {
+            if matches!(written, Out::Chunk(Chunk::Start(_))) {
+                self.segment.clear();
+            }
+            self.segment.push(written);
+        }
+    }
+}
+
+fn settled_call(written: &Out) -> Option<&ToolCallId> {
+    match written {
+        Out::Chunk(Chunk::ToolOutputAvailable(c)) => Some(&c.tool_call_id),
+        Out::Chunk(Chunk::ToolOutputError(c)) => Some(&c.tool_call_id),
+        Out::Chunk(Chunk::ToolOutputDenied(c)) => Some(&c.tool_call_id),
+        _ => None,
+    }
+}

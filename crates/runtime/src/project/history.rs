@@ -1,0 +1,235 @@
+//! The history as a client reads it back: `UIMessage[]`, holds included, as they stand.
+
+use std::collections::HashMap;
+
+use holdpoint_protocol::{
+    ids::{MessageId, PartId, ToolCallId},
+    message::{Approval, Part, ReasoningPart, Role, StreamState, TextPart, ToolFields, ToolPart, ToolState, UiMessage},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    fact::{BlockKind, Fact, Outcome},
+    model::Usage,
+    tool::{Execution, Wait},
+};
+
+/// Builds it from the facts of a chat. A message that is being written right now is left out: a client that resumes gets it whole.
+pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
+    let mut book = Book::default();
+    for fact in facts.iter().map(AsRef::as_ref) {
+        book.apply(fact);
+    }
+    book.finish()
+}
+
+#[derive(Default)]
+struct Book {
+    messages: Vec<UiMessage>,
+    turn: Option<Turn>,
+}
+
+struct Turn {
+    message: UiMessage,
+    /// Text is held back until the turn is over.
+    holds_text: bool,
+    is_writing: bool,
+    is_over: bool,
+    blocks: HashMap<PartId, usize>,
+    calls: HashMap<ToolCallId, (usize, Waits)>,
+    usage: Usage,
+    model: String,
+}
+
+/// What a call waits for, as far as somebody who reads the history cares.
+#[derive(Clone, Copy, PartialEq)]
+enum Waits {
+    /// Its response is still being written.
+    Server,
+    /// The client's next request.
+    Client,
+    Nothing,
+}
+
+impl Book {
+    fn apply(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
+            Fact::Said { message, cut } => {
+                self.put_down();
+                self.cut(cut.as_ref());
+                self.messages.push(message.clone());
+            }
+            Fact::Regenerated { cut } => {
+                self.put_down();
+                self.cut(cut.as_ref());
+            }
+            Fact::TurnStarted { message, holds_text, model, .. } => {
+                self.put_down();
+                self.turn = Some(Turn {
+                    message: UiMessage {
+                        id: message.clone(),
+                        role: Role::Assistant,
+                        metadata: None,
+                        parts: Vec::new(),
+                    },
+                    holds_text: *holds_text,
+                    is_writing: true,
+                    is_over: false,
+                    blocks: HashMap::new(),
+                    calls: HashMap::new(),
+                    usage: Usage::default(),
+                    model: model.clone(),
+                });
+            }
+            _ => {
+                if let Some(turn) = &mut self.turn {
+                    turn.apply(fact);
+                }
+            }
+        }
+    }
+
+    fn put_down(&mut self) {
+        self.messages.extend(self.turn.take().map(Turn::into_message));
+    }
+
+    fn cut(&mut self, from: Option<&MessageId>) {
+        if let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message.id == *id)) {
+            self.messages.truncate(at);
+        }
+    }
+
+    fn finish(mut self) -> Vec<UiMessage> {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
+            self.turn = None;
+        }
+        self.put_down();
+        self.messages
+    }
+}
+
+impl Turn {
+    fn apply(&mut self, fact: &Fact) {
+        let parts = &mut self.message.parts;
+        match fact {
+            Fact::StepStarted => {
+                self.is_writing = true;
+                parts.push(Part::StepStart);
+            }
+            Fact::StepEnded { usage, version, .. } => {
+                self.is_writing = false;
+                self.usage += *usage;
+                if let Some(version) = version {
+                    self.model.clone_from(version);
+                }
+            }
+            Fact::BlockStarted { kind, id } => {
+                self.blocks.insert(id.clone(), parts.len());
+                parts.push(match kind {
+                    BlockKind::Text => {
+                        Part::Text(TextPart { state: Some(StreamState::Done), ..TextPart::done(String::new()) })
+                    }
+                    BlockKind::Reasoning => Part::Reasoning(ReasoningPart {
+                        id: Some(id.clone()),
+                        text: String::new(),
+                        state: Some(StreamState::Done),
+                        provider_metadata: None,
+                    }),
+                });
+            }
+            Fact::BlockDelta { id, delta } => match self.blocks.get(id).and_then(|at| parts.get_mut(*at)) {
+                Some(Part::Text(part)) => part.text.push_str(delta),
+                Some(Part::Reasoning(part)) => part.text.push_str(delta),
+                _ => {}
+            },
+            Fact::Called { call, name, input, execution, wait, .. } => {
+                let is_resubmit = *execution == Execution::Frontend && *wait == Wait::Resubmit;
+                let waits = if is_resubmit { Waits::Client } else { Waits::Server };
+                self.add(call, name, ToolState::InputAvailable, input, waits);
+            }
+            Fact::Invalid { call, name, input, error } => {
+                self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
+                self.change(call, Waits::Nothing, |part| part.fields.error_text = Some(error.clone()));
+            }
+            Fact::Asked { call, approval, .. } => self.change(call, Waits::Client, |part| {
+                part.state = ToolState::ApprovalRequested;
+                part.fields.approval = Some(Approval {
+                    id: approval.clone(),
+                    approved: None,
+                    reason: None,
+                    request_reason: None,
+                    extra: Map::new(),
+                });
+            }),
+            Fact::Decided { call, approved, reason, .. } => self.change(call, Waits::Server, |part| {
+                part.state = ToolState::ApprovalResponded;
+                if let Some(approval) = &mut part.fields.approval {
+                    approval.approved = Some(*approved);
+                    approval.reason.clone_from(reason);
+                }
+            }),
+            Fact::Settled { call, outcome, .. } => self.change(call, Waits::Nothing, |part| settle(part, outcome)),
+            Fact::TurnEnded { .. } => self.is_over = true,
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, id: &ToolCallId, name: &str, state: ToolState, input: &Value, waits: Waits) {
+        self.calls.insert(id.clone(), (self.message.parts.len(), waits));
+        let fields = ToolFields { input: Some(input.clone()), ..ToolFields::default() };
+        let part = ToolPart { name: name.to_owned(), dynamic: false, tool_call_id: id.clone(), state, fields };
+        self.message.parts.push(Part::Tool(Box::new(part)));
+    }
+
+    fn change(&mut self, id: &ToolCallId, waits: Waits, change: impl FnOnce(&mut ToolPart)) {
+        let Some((at, before)) = self.calls.get_mut(id) else { return };
+        *before = waits;
+        if let Some(Part::Tool(part)) = self.message.parts.get_mut(*at) {
+            change(part);
+        }
+    }
+
+    /// Whether a response is being written to right now, by the model, a tool, or a browser that it waits for.
+    fn is_being_written(&self) -> bool {
+        let waits = |waits: Waits| self.calls.values().any(|(_, each)| *each == waits);
+        // When all is settled and the turn is not over, it stands still: nothing is being written.
+        !self.is_over && (self.is_writing || waits(Waits::Server))
+    }
+
+    fn into_message(mut self) -> UiMessage {
+        if self.holds_text && !self.is_over {
+            self.message.parts.retain(|part| !matches!(part, Part::Text(_)));
+        }
+        let Usage { prompt_tokens, completion_tokens } = self.usage;
+        let total = prompt_tokens.saturating_add(completion_tokens);
+        let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
+        self.message.metadata = Some(json!({"usage": usage, "modelVersion": self.model}));
+        self.message
+    }
+}
+
+fn settle(part: &mut ToolPart, outcome: &Outcome) {
+    match outcome {
+        Outcome::Output(output) => {
+            part.state = ToolState::OutputAvailable;
+            part.fields.output = Some(output.clone());
+        }
+        Outcome::Error(text) => {
+            part.state = ToolState::OutputError;
+            part.fields.error_text = Some(text.clone());
+        }
+        Outcome::Denied { reason } if part.fields.approval.is_some() => {
+            part.state = ToolState::OutputDenied;
+            if let Some(approval) = &mut part.fields.approval {
+                approval.approved = Some(false);
+                approval.reason.clone_from(reason);
+            }
+        }
+        // A client can't hold a denial of something that was never asked.
+        Outcome::Denied { reason } => {
+            part.state = ToolState::OutputError;
+            part.fields.error_text = Some(Outcome::denial_text(reason.as_deref()));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Projections: facts in, something to look at out. Pure, and the same for everybody who looks.
+//!
+//! [`AdkSse`] and [`AdkLive`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
+//! messages: for a client, and for the model.
+
+mod adk_live;
+mod adk_sse;
+mod chunks;
+mod conversation;
+mod follow;
+mod history;
+mod text;
+
+pub use adk_live::AdkLive;
+pub use adk_sse::AdkSse;
+pub use conversation::conversation;
+pub use follow::{Flow, Follower};
+pub use history::history;
+use holdpoint_protocol::chunk::Chunk;
+
+use crate::fact::Fact;
+
+/// What a projection writes.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "chunks are nearly all of them")]
+pub enum Out {
+    /// A chunk.
+    Chunk(Chunk),
+    /// The segment is over.
+    End,
+}
+
+/// Writes a turn as the chunks of one profile.
+pub trait Projection: Send {
+    /// Takes the next fact of the chat.
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>);
+
+    /// The `start` of a segment of the current turn, for a response that joins in the middle of one.
+    fn start(&self) -> Option<Chunk>;
+
+    /// Whether no segment is open: the turn is over, or waits for the client's next request.
+    fn is_closed(&self) -> bool;
+
+    /// A segment in which nothing happened, after its `start`.
+    fn nothing(&mut self, out: &mut Vec<Out>);
+}
+
+/// How a client wants a turn written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct View {
+    /// Text as it comes.
+    pub is_progressive: bool,
+    /// Responses end at a frontend call; the result comes with the next request.
+    pub is_resubmit: bool,
+}

@@ -1,0 +1,26 @@
+//! Who somebody is.
+
+use serde::{Deserialize, Serialize};
+
+/// An authenticated user.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Subject(std::sync::Arc<str>);
+
+impl Subject {
+    /// The one user of a server without keys.
+    pub fn local() -> Self {
+        Self::from("local")
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Subject {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}

@@ -1,0 +1,342 @@
+//! How tools are made.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    Approval, Execution, Handler, InputSchema, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSpec, Wait,
+    input,
+};
+
+const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// What providers of models take.
+const NAME_LENGTH: usize = 64;
+
+/// A tool in the making: see [`Tool::server`], [`Tool::frontend`] and [`Tool::delegate`].
+///
+/// ```
+/// use holdpoint_runtime::tool::{Tool, ToolContext, ToolError};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Delete {
+///     /// The path of the file.
+///     path: String,
+/// }
+///
+/// let tool = Tool::server("delete_file", "Deletes a file", |input: Delete, _context: ToolContext| async move {
+///     if input.path.contains("..") {
+///         return Err(ToolError::from("path: must not lead out of the folder"));
+///     }
+///     Ok(serde_json::json!({ "deleted": input.path }))
+/// })
+/// .title("Delete a file")
+/// .approve_always()
+/// .build()
+/// .expect("the definition is good");
+/// assert_eq!(tool.spec.input.as_value()["required"][0], "path");
+/// ```
+#[must_use = "a builder does nothing until it is built"]
+pub struct ToolBuilder {
+    name: String,
+    title: Option<String>,
+    description: String,
+    input: Result<InputSchema, SchemaError>,
+    execution: Execution,
+    approval: Approval,
+    approval_timeout: Option<Duration>,
+    timeout: Duration,
+    wait: Wait,
+    returns: Returns,
+    is_idempotent: bool,
+    handler: Option<Handler>,
+}
+
+/// Why a tool can't be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ToolDefinitionError {
+    #[error(
+        "{name:?} can't be the name of a tool: use 1 to {NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
+         what models take"
+    )]
+    Name { name: String },
+    #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
+    Schema { tool: String, problem: SchemaError },
+    #[error(
+        "the tool `{tool}` runs on the server but has no handler: make it with `Tool::server`, or add `.handler(…)`"
+    )]
+    NoHandler { tool: String },
+    #[error(
+        "the tool `{tool}` runs in the browser, and its handler would never run: remove it, or make the tool with \
+         `Tool::server` or `Tool::delegate`"
+    )]
+    UnusedHandler { tool: String },
+}
+
+impl ToolBuilder {
+    /// A tool that runs here.
+    pub fn server<I, O, F, R>(name: &str, description: &str, handler: F) -> Self
+    where
+        I: DeserializeOwned + JsonSchema,
+        O: Serialize,
+        F: Fn(I, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        Self::browser::<I>(name, description, Execution::Server).handler(handler)
+    }
+
+    /// A tool without a handler, with an input of this type.
+    pub fn browser<I: JsonSchema>(name: &str, description: &str, execution: Execution) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: None,
+            description: description.to_owned(),
+            input: InputSchema::of::<I>(),
+            execution,
+            approval: Approval::Never,
+            approval_timeout: Some(APPROVAL_TIMEOUT),
+            timeout: TIMEOUT,
+            wait: Wait::default(),
+            returns: Returns::default(),
+            is_idempotent: false,
+            handler: None,
+        }
+    }
+
+    /// A name for people.
+    pub fn title(mut self, title: &str) -> Self {
+        self.title = Some(title.to_owned());
+        self
+    }
+
+    /// Who has to agree; nobody by default.
+    pub fn approval(mut self, approval: impl Into<Approval>) -> Self {
+        self.approval = approval.into();
+        self
+    }
+
+    /// Somebody has to agree every time.
+    pub fn approve_always(self) -> Self {
+        self.approval(Approval::Always)
+    }
+
+    /// How long a person has to answer: five minutes by default; `None`, or no time at all, is for ever.
+    pub fn approval_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.approval_timeout = timeout.filter(|timeout| !timeout.is_zero());
+        self
+    }
+
+    /// How long a frontend has to act: a minute by default.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How the response waits for a frontend.
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// What a frontend call's output is.
+    pub fn returns(mut self, returns: Returns) -> Self {
+        self.returns = returns;
+        self
+    }
+
+    /// A call that was cut off by a crash may simply be run again.
+    pub fn idempotent(mut self) -> Self {
+        self.is_idempotent = true;
+        self
+    }
+
+    /// What the input must look like, in place of what its type says.
+    pub fn schema(mut self, schema: Value) -> Self {
+        self.input = InputSchema::new(schema);
+        self
+    }
+
+    /// What runs the call; for a delegate, what makes its output.
+    pub fn handler<I, O, F, R>(mut self, handler: F) -> Self
+    where
+        I: DeserializeOwned,
+        O: Serialize,
+        F: Fn(I, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        self.handler = Some(typed(handler));
+        self
+    }
+
+    /// Makes the tool.
+    pub fn build(self) -> Result<Tool, ToolDefinitionError> {
+        let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
+            return Err(ToolDefinitionError::Name { name: self.name });
+        }
+        let input = match self.input {
+            Ok(input) => input,
+            Err(problem) => return Err(ToolDefinitionError::Schema { tool: self.name, problem }),
+        };
+        match (self.execution, &self.handler) {
+            (Execution::Server, None) => return Err(ToolDefinitionError::NoHandler { tool: self.name }),
+            (Execution::Frontend, Some(_)) => return Err(ToolDefinitionError::UnusedHandler { tool: self.name }),
+            _ => {}
+        }
+        let spec = ToolSpec {
+            name: self.name,
+            title: self.title,
+            description: self.description,
+            input,
+            execution: self.execution,
+            approval: self.approval,
+            approval_timeout: self.approval_timeout,
+            timeout: self.timeout,
+            wait: self.wait,
+            returns: self.returns,
+            is_idempotent: self.is_idempotent,
+        };
+        Ok(Tool { spec: Arc::new(spec), handler: self.handler })
+    }
+}
+
+/// A handler over values from a handler over types.
+fn typed<I, O, F, R>(handler: F) -> Handler
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    F: Fn(I, ToolContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+{
+    let handler = Arc::new(handler);
+    Arc::new(move |value, context| {
+        let handler = Arc::clone(&handler);
+        Box::pin(async move {
+            // The input is read and given away before the first await, so it need not be Send.
+            let running = handler(input::read(&value)?, context);
+            input::write(&running.await?)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use holdpoint_protocol::ids::{ChatId, ToolCallId};
+    use serde::Deserialize;
+    use serde_json::json;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{subject::Subject, tool::Condition};
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Add {
+        left: u32,
+        right: u32,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    fn add() -> ToolBuilder {
+        Tool::server("add", "Adds", |input: Add, _: ToolContext| async move {
+            input.left.checked_add(input.right).ok_or(ToolError::from("too large"))
+        })
+    }
+
+    fn context() -> ToolContext {
+        ToolContext {
+            chat: ChatId::from("chat"),
+            subject: Subject::local(),
+            call: ToolCallId::from("call"),
+            cancellation: CancellationToken::new(),
+            last_output: None,
+        }
+    }
+
+    async fn run(tool: &Tool, input: Value) -> Result<Value, ToolError> {
+        (tool.handler.as_ref().expect("a handler"))(input, context()).await
+    }
+
+    #[tokio::test]
+    async fn a_handler_gets_its_type() {
+        let tool = add().build().unwrap();
+        assert_eq!(run(&tool, json!({"left": 2, "right": 3})).await, Ok(json!(5)));
+        assert_eq!(run(&tool, json!({"left": u32::MAX, "right": 1})).await, Err("too large".into()));
+        let error = run(&tool, json!({"left": 1, "right": "3"})).await.unwrap_err();
+        assert_eq!(error.0, "right: invalid type: string \"3\", expected u32");
+    }
+
+    #[tokio::test]
+    async fn an_output_that_is_no_json_is_an_error() {
+        let tool = Tool::server("odd", "Odd", |_: Nothing, _: ToolContext| async move {
+            Ok(std::collections::HashMap::from([((1, 2), 3)]))
+        });
+        let error = run(&tool.build().unwrap(), json!({})).await.unwrap_err();
+        assert!(error.0.contains("can't be written as JSON"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_delegate_may_make_its_output() {
+        let plain = Tool::delegate::<Nothing>("plain", "Plain").build().unwrap();
+        assert!(plain.handler.is_none());
+        let told = Tool::delegate::<Nothing>("told", "Told")
+            .handler(|_: Nothing, context: ToolContext| async move { Ok(json!({"for": context.call})) })
+            .build()
+            .unwrap();
+        assert_eq!(run(&told, json!({})).await, Ok(json!({"for": "call"})));
+    }
+
+    #[test]
+    fn what_is_said_is_in_the_spec() {
+        let spec = add().build().unwrap().spec;
+        assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
+        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &Approval::Never));
+        assert_eq!((spec.approval_timeout, spec.timeout), (Some(APPROVAL_TIMEOUT), TIMEOUT));
+        assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
+
+        let rule = Condition::over("/left", 5).unwrap();
+        let spec = Tool::frontend::<Nothing>("look", "Looks")
+            .title("Look")
+            .approval(rule.clone())
+            .approval_timeout(None)
+            .timeout(Duration::from_secs(5))
+            .wait(Wait::Resubmit)
+            .returns(Returns::Ack)
+            .idempotent()
+            .schema(json!({"type": "object", "required": ["left"]}))
+            .build()
+            .unwrap()
+            .spec;
+        assert_eq!((spec.title.as_deref(), spec.execution), (Some("Look"), Execution::Frontend));
+        assert_eq!((&spec.approval, spec.approval_timeout), (&Approval::When(rule), None));
+        assert_eq!((spec.timeout, spec.wait, spec.returns), (Duration::from_secs(5), Wait::Resubmit, Returns::Ack));
+        assert!(spec.is_idempotent && spec.input.check(&json!({})).is_err());
+        let always = add().approve_always().approval_timeout(Some(Duration::ZERO)).build().unwrap().spec;
+        assert_eq!((&always.approval, always.approval_timeout), (&Approval::Always, None));
+    }
+
+    #[test]
+    fn a_wrong_definition_says_what_to_do() {
+        let long = "x".repeat(65);
+        for name in ["", "two words", "ünlich", "a.b", &long] {
+            let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
+            assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
+        }
+        assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
+        assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());
+        let schema = Tool::frontend::<Nothing>("a", "").schema(json!({"type": "object", "required": 5}));
+        let text = schema.build().unwrap_err().to_string();
+        assert!(text.starts_with("the input schema of the tool `a` can't be used: #/required"), "{text}");
+        let unit = Tool::frontend::<()>("a", "").build().unwrap_err().to_string();
+        assert!(unit.contains("derive it from a struct"), "{unit}");
+        let bare = ToolBuilder::browser::<Nothing>("a", "", Execution::Server).build().unwrap_err();
+        assert_eq!(bare, ToolDefinitionError::NoHandler { tool: "a".to_owned() });
+        let unused = Tool::frontend::<Nothing>("a", "").handler(|_: Value, _| async { Ok(()) }).build().unwrap_err();
+        assert_eq!(unused, ToolDefinitionError::UnusedHandler { tool: "a".to_owned() });
+    }
+}

@@ -1,0 +1,112 @@
+//! The demo tools: what a server starts with, so that every flow can be tried without a key and without a network.
+//!
+//! They are made up, and made with the same builder that everybody uses.
+
+mod browser;
+mod database;
+mod payment;
+mod recent;
+mod weather;
+
+use super::ToolSet;
+
+/// The seven demo tools.
+pub fn demo_tools() -> ToolSet {
+    let builders = [
+        payment::process_payment(),
+        weather::get_weather(),
+        browser::get_location(),
+        browser::change_bgm(),
+        browser::open_url(),
+        database::search_database(),
+        database::update_database(),
+    ];
+    builders.into_iter().map(|builder| builder.build().expect("the definitions of the demo tools are good")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use holdpoint_protocol::ids::{ChatId, ToolCallId};
+    use serde_json::{Value, json};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        subject::Subject,
+        tool::{
+            Approval::{Always, Never},
+            Execution::{Delegate, Frontend, Server},
+            Returns, ToolBuilder, ToolContext, ToolError, Wait,
+        },
+    };
+
+    /// A chat that calls one tool as the driver does: input checked, last output given.
+    pub(super) struct Calls {
+        tool: crate::tool::Tool,
+        chat: ChatId,
+        pub(super) last_output: Option<Arc<Value>>,
+    }
+
+    impl Calls {
+        pub(super) fn of(builder: ToolBuilder) -> Self {
+            Self { tool: builder.build().unwrap(), chat: ChatId::from("chat"), last_output: None }
+        }
+
+        pub(super) fn in_chat(&self, chat: &str) -> Self {
+            Self { tool: self.tool.clone(), chat: ChatId::from(chat), last_output: None }
+        }
+
+        pub(super) async fn call(&self, input: Value) -> Result<Value, ToolError> {
+            self.tool.spec.input.check(&input)?;
+            let context = ToolContext {
+                chat: self.chat.clone(),
+                subject: Subject::local(),
+                call: ToolCallId::from("call"),
+                cancellation: CancellationToken::new(),
+                last_output: self.last_output.clone(),
+            };
+            (self.tool.handler.as_ref().expect("a handler"))(input, context).await
+        }
+    }
+
+    #[test]
+    fn the_tools_are_those_of_the_contract() {
+        let tools = demo_tools();
+        let table = [
+            ("change_bgm", Delegate, Never, vec!["track"], vec!["track"]),
+            ("get_location", Frontend, Always, vec![], vec![]),
+            ("get_weather", Server, Never, vec!["location"], vec!["location"]),
+            ("open-url", Frontend, Never, vec!["url"], vec!["url", "title", "timeoutSec"]),
+            (
+                "process_payment",
+                Server,
+                Always,
+                vec!["amount", "recipient", "currency"],
+                vec!["amount", "recipient", "currency", "description"],
+            ),
+            ("search_database", Server, Always, vec!["query"], vec!["query"]),
+            ("update_database", Server, Always, vec!["ids", "set"], vec!["ids", "set"]),
+        ];
+        assert_eq!(tools.specs().len(), table.len());
+        for (spec, (name, execution, approval, required, fields)) in tools.specs().iter().zip(table) {
+            assert_eq!(spec.name, name);
+            assert_eq!((spec.execution, &spec.approval), (execution, &approval), "{name}");
+            let schema = spec.input.as_value();
+            assert_eq!(schema.get("required").cloned().unwrap_or(json!([])), json!(required), "{name}");
+            let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+            assert_eq!(properties.keys().collect::<Vec<_>>(), fields, "{name}");
+            assert!(properties.values().all(|field| field["description"].is_string()), "{name}: {schema}");
+            assert!(schema.get("additionalProperties").is_none(), "{name}");
+            assert!(spec.title.is_some() && !spec.description.is_empty(), "{name}");
+            assert_eq!(
+                (spec.approval_timeout, spec.timeout),
+                (Some(Duration::from_secs(300)), Duration::from_secs(60))
+            );
+            assert_eq!(spec.wait, Wait::Stream);
+            assert_eq!(spec.returns, if name == "open-url" { Returns::Ack } else { Returns::Output });
+            assert_eq!(tools.get(name).unwrap().handler.is_some(), execution != Frontend, "{name}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Tools: what an agent can call, and who has to agree or to act.
+
+mod approval;
+mod build;
+pub mod demo;
+mod input;
+mod schema;
+pub(crate) mod text;
+
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
+
+pub use approval::{Approval, Condition, RuleError};
+pub use build::{ToolBuilder, ToolDefinitionError};
+use futures::future::BoxFuture;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+pub use schema::{InputSchema, SchemaError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::subject::Subject;
+
+/// Where a call runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Execution {
+    /// Here.
+    Server,
+    /// In the user's browser; the turn waits for the result.
+    Frontend,
+    /// Handed to the browser and not waited for; the output says that it was handed over.
+    Delegate,
+}
+
+/// How the response waits for a frontend's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// It stays open; the result comes by ack.
+    #[default]
+    Stream,
+    /// It ends; the client's next request carries the result.
+    Resubmit,
+}
+
+/// What a frontend call's output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Returns {
+    /// The frontend's output.
+    #[default]
+    Output,
+    /// The whole ack payload.
+    Ack,
+}
+
+/// All that is known of a tool, its handler apart.
+#[derive(Debug, Clone)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: String,
+    /// What its input must look like: checked before anybody is asked.
+    pub input: InputSchema,
+    /// Where it runs.
+    pub execution: Execution,
+    /// Who has to agree.
+    pub approval: Approval,
+    /// How long a person has to answer; `None` is for ever.
+    pub approval_timeout: Option<Duration>,
+    /// How long a frontend has to act.
+    pub timeout: Duration,
+    /// How the response waits for a frontend.
+    pub wait: Wait,
+    /// What a frontend call's output is.
+    pub returns: Returns,
+    /// Whether a call that was cut off by a crash may simply be run again.
+    pub is_idempotent: bool,
+}
+
+/// What a handler gets besides its input.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The chat.
+    pub chat: ChatId,
+    /// Whose chat it is.
+    pub subject: Subject,
+    /// The call.
+    pub call: ToolCallId,
+    /// Cancelled when the turn is stopped or the server shuts down.
+    pub cancellation: CancellationToken,
+    /// The last output of this tool in this chat before this turn's step, if there was one.
+    pub last_output: Option<Arc<Value>>,
+}
+
+/// Why a call failed: told to the model and shown to the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl From<&str> for ToolError {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for ToolError {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// Runs a call.
+pub type Handler = Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
+
+/// A tool: its description, and for what runs here its handler.
+#[derive(Clone)]
+pub struct Tool {
+    /// What is known of it.
+    pub spec: Arc<ToolSpec>,
+    /// How it is run; a frontend tool has none, a delegate may have one that makes its output.
+    pub handler: Option<Handler>,
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Tool {
+    /// A tool that runs here.
+    pub fn server<I, O, F, R>(name: &str, description: &str, handler: F) -> ToolBuilder
+    where
+        I: serde::de::DeserializeOwned + schemars::JsonSchema,
+        O: Serialize,
+        F: Fn(I, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        ToolBuilder::server(name, description, handler)
+    }
+
+    /// A tool that runs in the browser, with an input of this type.
+    pub fn frontend<I: schemars::JsonSchema>(name: &str, description: &str) -> ToolBuilder {
+        ToolBuilder::browser::<I>(name, description, Execution::Frontend)
+    }
+
+    /// A tool that is handed to the browser and not waited for.
+    pub fn delegate<I: schemars::JsonSchema>(name: &str, description: &str) -> ToolBuilder {
+        ToolBuilder::browser::<I>(name, description, Execution::Delegate)
+    }
+}
+
+/// The tools of a server, by name.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSet {
+    tools: BTreeMap<String, Tool>,
+    specs: Arc<[Arc<ToolSpec>]>,
+}
+
+impl ToolSet {
+    /// A tool by its name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name)
+    }
+
+    /// All tools, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.values()
+    }
+
+    /// What is known of all of them, in the order of their names.
+    pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(&self.specs)
+    }
+
+    /// Whether any tool can need somebody's approval: then adk text is held back.
+    pub fn can_ask(&self) -> bool {
+        self.specs.iter().any(|spec| spec.approval != Approval::Never)
+    }
+}
+
+impl FromIterator<Tool> for ToolSet {
+    fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
+        let tools: BTreeMap<String, Tool> = tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect();
+        let specs = tools.values().map(|tool| Arc::clone(&tool.spec)).collect();
+        Self { tools, specs }
+    }
+}

@@ -1,0 +1,110 @@
+//! How fields, values and patterns are named to people and to the model: short, on one line, and as they are.
+
+use std::io;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+/// How much of a value is shown.
+const SHOWN: usize = 80;
+/// How much memory a compiled pattern may take.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// A JSON pointer as people write it: `/items/0/price` is `items.0.price`.
+pub(crate) fn field(pointer: &str) -> String {
+    match pointer.strip_prefix('/') {
+        None => "the input".to_owned(),
+        Some(path) => plain(&path.replace('/', ".").replace("~1", "/").replace("~0", "~"), SHOWN),
+    }
+}
+
+/// A value as JSON, cut where it is long.
+pub(crate) fn show(value: &Value) -> String {
+    let mut head = Head { bytes: Vec::new(), room: SHOWN * 4 };
+    // The only thing that can fail here is a full head, and that is what it is for.
+    let _ = serde_json::to_writer(&mut head, value);
+    plain(&String::from_utf8_lossy(&head.bytes), SHOWN)
+}
+
+/// A text on one line and of at most this many characters, with what deceives the eye (the reversal of the direction of
+/// writing, for example) written as an escape: somebody decides by what they read here.
+pub(crate) fn plain(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    for (index, char) in text.chars().enumerate() {
+        if index == limit {
+            shown.push('…');
+            break;
+        }
+        match char {
+            '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{61c}'
+            | '\u{feff}'
+            | '\u{fffd}' => shown.extend(char.escape_unicode()),
+            _ if char.is_control() => shown.extend(char.escape_default()),
+            _ => shown.push(char),
+        }
+    }
+    shown
+}
+
+/// Compiles a pattern that came from outside: bounded in size, and with the problem on one line.
+pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text).size_limit(PATTERN_BYTES).build().map_err(|error| {
+        let text = error.to_string();
+        let last = text.lines().last().unwrap_or_default();
+        last.trim_start_matches("error: ").to_owned()
+    })
+}
+
+/// Takes the first bytes and refuses the rest, so that a value of megabytes is not written out for its first line.
+struct Head {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl io::Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.room - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        if taken == 0 && !bytes.is_empty() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_named_as_people_write_them() {
+        assert_eq!(field("/amount"), "amount");
+        assert_eq!(field("/items/0/unit~1price"), "items.0.unit/price");
+        assert_eq!(field(""), "the input");
+    }
+
+    #[test]
+    fn values_are_shown_short_and_as_they_are() {
+        assert_eq!(show(&json!({"b": 1, "a": "東京"})), r#"{"b":1,"a":"東京"}"#);
+        assert_eq!(show(&json!("a\nb")), r#""a\nb""#);
+        assert_eq!(show(&json!("ab\u{202e}cd")), r#""ab\u{202e}cd""#);
+        for long in [json!("あ".repeat(5_000_000)), json!(vec![12345; 100_000])] {
+            let shown = show(&long);
+            assert_eq!(shown.chars().count(), SHOWN + 1);
+            assert!(shown.ends_with('…'));
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_bounded_and_its_problem_is_one_line() {
+        assert!(pattern("^a+$").unwrap().is_match("aaa"));
+        assert_eq!(pattern("a(b").unwrap_err(), "unclosed group");
+        assert!(pattern(r"\w{500}{500}").unwrap_err().contains("size limit"));
+    }
+}

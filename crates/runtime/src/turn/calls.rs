@@ -1,0 +1,181 @@
+//! Calls: asked about, started, settled; and what the turn does next.
+
+use std::time::Duration;
+
+use holdpoint_protocol::ids::ToolCallId;
+use serde_json::{Value, json};
+
+use super::{Draft, Env, Phase, Stage};
+use crate::{
+    fact::{CallOrder, Cause, Fact, Outcome, TurnEnd},
+    tool::{Execution, Returns, ToolSpec},
+};
+
+/// Takes up the calls that can be taken up, and calls the model again when all are settled.
+pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    take_up(draft, env);
+    go_on(draft, env);
+}
+
+/// Calls the model again if all calls are settled.
+pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    if !draft.state.stands_still() {
+        return;
+    }
+    let steps = draft.state.turn.as_ref().map_or(0, |turn| turn.steps);
+    if steps < env.max_steps {
+        draft.push(Fact::StepStarted);
+    } else {
+        let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
+        draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
+    }
+}
+
+fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    let Some(turn) = draft.state.turn.as_ref().filter(|turn| turn.phase == Phase::Calls) else { return };
+    let order = turn.order;
+    for id in turn.calls.clone() {
+        match draft.call(&id).map(|call| (&call.stage, call.question.as_ref().and_then(|question| question.answer))) {
+            Some((Stage::Made, _)) => ask_or_start(draft, &id, env),
+            // Answered, and nothing done about it yet: the log was cut off in between.
+            Some((Stage::Asked, Some((true, _)))) => start(draft, &id, env),
+            Some((Stage::Asked, Some((false, _)))) => {
+                settle(draft, &id, Outcome::Denied { reason: None }, Cause::Decision, env);
+            }
+            _ => {}
+        }
+        if order == CallOrder::OneByOne && draft.call(&id).is_some_and(|call| !call.is_settled()) {
+            return;
+        }
+    }
+}
+
+fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
+    let Some(call) = draft.call(id) else { return };
+    let Some(tool) = env.tools.get(&call.name) else { return start(draft, id, env) };
+    let Some(reason) = tool.spec.approval.asks(&call.input) else { return start(draft, id, env) };
+    if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
+        let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
+        return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
+    }
+    let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
+    let approval = env.approval_id();
+    draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires });
+}
+
+/// Starts a call that may run. From here on it counts as started: it is never started again.
+pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
+    let Some(call) = draft.call(id) else { return };
+    let Some(tool) = env.tools.get(&call.name) else {
+        let text = format!("not run: there is no tool {:?} any more", call.name);
+        return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
+    };
+    let deadline =
+        (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)));
+    draft.push(Fact::Started { call: id.clone(), deadline });
+}
+
+/// The call's own `timeoutSec` where its tool has that field, else the tool's.
+fn frontend_timeout(spec: &ToolSpec, input: &Value) -> Duration {
+    let has_field = spec.input.as_value().pointer("/properties/timeoutSec").is_some();
+    let own = input.get("timeoutSec").and_then(Value::as_f64).filter(|seconds| (1.0..=3600.0).contains(seconds));
+    own.filter(|_| has_field).map_or(spec.timeout, Duration::from_secs_f64)
+}
+
+pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, cause: Cause, env: &Env<'_>) {
+    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now });
+}
+
+/// A tool that ran here is done.
+pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value, String>, env: &mut Env<'_>) {
+    let runs_here = draft
+        .call(id)
+        .is_some_and(|call| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend);
+    if runs_here {
+        let outcome = outcome.map_or_else(Outcome::Error, Outcome::Output);
+        settle(draft, id, outcome, Cause::Ran, env);
+        advance(draft, env);
+    }
+}
+
+/// A deadline has come. What was answered in time, or has another deadline by now, is left alone.
+pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
+    let Some(call) = draft.call(id) else { return };
+    if call.deadline().is_none_or(|deadline| deadline > env.now) {
+        return;
+    }
+    let outcome = match call.stage {
+        Stage::Asked => Outcome::Error("Approval request timed out".to_owned()),
+        _ => no_answer(call.returns),
+    };
+    settle(draft, id, outcome, Cause::Expired, env);
+    take_up(draft, env);
+    if is_watched {
+        go_on(draft, env);
+    }
+}
+
+/// What a frontend call comes to when the browser gives no answer in time.
+pub(super) fn no_answer(returns: Returns) -> Outcome {
+    match returns {
+        Returns::Ack => Outcome::Output(json!({"status": "timeout"})),
+        Returns::Output => Outcome::Error("Tool execution timed out: the browser gave no answer in time".to_owned()),
+    }
+}
+
+/// Stops the turn: what is open gets its outcome.
+pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
+    if draft.state.turn.is_none() {
+        return;
+    }
+    let text = match &reason {
+        Some(reason) => format!("stopped: {reason}"),
+        None => "stopped by the user".to_owned(),
+    };
+    stop_writing(draft, &text);
+    for id in open(draft) {
+        settle(draft, &id, Outcome::Error(text.clone()), Cause::Stopped, env);
+    }
+    draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason }, at: env.now });
+}
+
+/// Makes room for a new turn. What waits is denied; what runs is stopped.
+pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    if draft.state.turn.is_none() {
+        return;
+    }
+    let was_running = draft.state.is_running();
+    stop_writing(draft, "superseded");
+    for id in open(draft) {
+        let runs = draft
+            .call(&id)
+            .is_some_and(|call| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend);
+        if runs {
+            settle(draft, &id, Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped, env);
+        } else {
+            let reason = Some("superseded".to_owned());
+            settle(draft, &id, Outcome::Denied { reason }, Cause::Superseded, env);
+        }
+    }
+    let end = match was_running {
+        true => TurnEnd::Stopped { reason: Some("superseded".to_owned()) },
+        false => TurnEnd::Superseded,
+    };
+    draft.push(Fact::TurnEnded { end, at: env.now });
+}
+
+fn open(draft: &Draft<'_>) -> Vec<ToolCallId> {
+    draft.state.open_calls().map(|(id, _)| id.clone()).collect()
+}
+
+/// Closes the block and the inputs that the model was writing.
+pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str) {
+    let Some(turn) = &mut draft.state.turn else { return };
+    let inputs = std::mem::take(&mut turn.inputs);
+    if let Some((_, id)) = turn.block.clone() {
+        draft.push(Fact::BlockEnded { id });
+    }
+    for (_, call, name) in inputs {
+        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned() });
+    }
+}

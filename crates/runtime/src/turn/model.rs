@@ -1,0 +1,162 @@
+//! What the model says becomes facts.
+
+use holdpoint_protocol::ids::{PartId, ToolCallId};
+use serde_json::Value;
+
+use super::{Draft, Env, Phase, Stage, calls};
+use crate::{
+    fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
+    model::ModelEvent,
+    tool::Execution,
+};
+
+/// One event of the model's stream.
+pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>) {
+    if draft.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) {
+        return;
+    }
+    match event {
+        ModelEvent::TextStart => drop(open_block(draft, BlockKind::Text)),
+        ModelEvent::ReasoningStart => drop(open_block(draft, BlockKind::Reasoning)),
+        ModelEvent::TextDelta(delta) => write(draft, BlockKind::Text, delta),
+        ModelEvent::ReasoningDelta(delta) => write(draft, BlockKind::Reasoning, delta),
+        ModelEvent::TextEnd | ModelEvent::ReasoningEnd => close_block(draft),
+        ModelEvent::InputStart { id, name } => drop(begin_input(draft, id, name, env)),
+        ModelEvent::InputDelta { id, delta } => {
+            let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|(theirs, ..)| *theirs == id);
+            if let Some(call) = begun.map(|(_, call, _)| call.clone()) {
+                draft.push(Fact::InputDelta { call, delta });
+            }
+        }
+        ModelEvent::Call { id, name, input } => call(draft, &id, name, input, env),
+        ModelEvent::Finish { usage, reason, version } => {
+            calls::stop_writing(draft, "the model did not finish this call");
+            draft.push(Fact::StepEnded { usage, reason, version });
+            if draft.state.turn.as_ref().is_some_and(|turn| turn.calls.is_empty()) {
+                draft.push(Fact::TurnEnded { end: TurnEnd::Finished { reason }, at: env.now });
+            } else {
+                calls::advance(draft, env);
+            }
+        }
+    }
+}
+
+fn open_block(draft: &mut Draft<'_>, kind: BlockKind) -> PartId {
+    close_block(draft);
+    let number = draft.state.turn.as_ref().map_or(0, |turn| turn.blocks);
+    let id = PartId::from(&*number.to_string());
+    draft.push(Fact::BlockStarted { kind, id: id.clone() });
+    id
+}
+
+fn close_block(draft: &mut Draft<'_>) {
+    if let Some((_, id)) = draft.state.turn.as_ref().and_then(|turn| turn.block.clone()) {
+        draft.push(Fact::BlockEnded { id });
+    }
+}
+
+/// A delta goes into the open block; a model that opens none gets one.
+fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: String) {
+    let open = draft.state.turn.as_ref().and_then(|turn| turn.block.as_ref());
+    let id = match open {
+        Some((open, id)) if *open == kind => id.clone(),
+        _ => open_block(draft, kind),
+    };
+    draft.push(Fact::BlockDelta { id, delta });
+}
+
+fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut Env<'_>) -> ToolCallId {
+    close_block(draft);
+    // Providers repeat ids, some have none: the chat's ids are ours.
+    let call = env.call_id();
+    draft.push(Fact::InputStarted { call: call.clone(), name });
+    if let Some(input) = draft.state.turn.as_mut().and_then(|turn| turn.inputs.last_mut()) {
+        input.0 = theirs;
+    }
+    call
+}
+
+fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, String>, env: &mut Env<'_>) {
+    close_block(draft);
+    let begun =
+        draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|(id, _, begun)| id == theirs && *begun == name);
+    let call = match begun.map(|(_, call, _)| call.clone()) {
+        Some(call) => call,
+        None => begin_input(draft, theirs.to_owned(), name.clone(), env),
+    };
+    let Some(tool) = env.tools.get(&name) else {
+        let error = format!("there is no tool {name:?}");
+        return draft.push(Fact::Invalid { call, name, input: input.unwrap_or(Value::Null), error });
+    };
+    let input = match input {
+        Ok(input) => input,
+        Err(text) => {
+            let error = "the input is not valid JSON".to_owned();
+            return draft.push(Fact::Invalid { call, name, input: Value::String(text), error });
+        }
+    };
+    match tool.spec.input.check(&input) {
+        Err(error) => draft.push(Fact::Invalid { call, name, input, error }),
+        Ok(()) => draft.push(Fact::Called {
+            call,
+            name,
+            input,
+            execution: tool.spec.execution,
+            wait: tool.spec.wait,
+            returns: tool.spec.returns,
+        }),
+    }
+}
+
+/// The model failed: what it had begun is closed, and the chat stays usable.
+pub(super) fn failed(draft: &mut Draft<'_>, message: String, env: &mut Env<'_>) {
+    if draft.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) {
+        return;
+    }
+    calls::stop_writing(draft, "the model failed before this call was complete");
+    let open: Vec<ToolCallId> = draft.state.open_calls().map(|(id, _)| id.clone()).collect();
+    for id in open {
+        let text = "not run: the model failed in the middle of its answer".to_owned();
+        calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
+    }
+    draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
+}
+
+/// The server has started again. A model's step is done anew; a tool that had started is not, unless it may be.
+pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    let Some(turn) = &draft.state.turn else { return };
+    if turn.phase == Phase::Model {
+        if turn.steps > 0 {
+            draft.push(Fact::StepAbandoned);
+        }
+        return draft.push(Fact::StepStarted);
+    }
+    let started: Vec<(ToolCallId, String)> = draft
+        .state
+        .open_calls()
+        .filter(|(_, call)| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend)
+        .map(|(id, call)| (id.clone(), call.name.clone()))
+        .collect();
+    for (id, name) in started {
+        if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
+            draft.push(Fact::Started { call: id, deadline: None });
+        } else {
+            let text = "interrupted: outcome unknown".to_owned();
+            calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
+        }
+    }
+    let expired_unseen = draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
+    if !expired_unseen {
+        calls::advance(draft, env);
+    }
+}
+
+/// What settled the last call of the step.
+fn last_cause(draft: &Draft<'_>) -> Option<Cause> {
+    let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| draft.call(id));
+    let settled = calls.filter_map(|call| match call.stage {
+        Stage::Settled { cause, position, .. } => Some((position, cause)),
+        _ => None,
+    });
+    settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause)
+}

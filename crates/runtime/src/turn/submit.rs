@@ -1,0 +1,177 @@
+//! A chat request: a new message, an edit, another answer, or answers to what is held. The client's copy of the history is never
+//! trusted: an approval counts only for a call that is held here, with the input that was shown.
+
+use holdpoint_protocol::{
+    ids::MessageId,
+    message::{ClientMessage, Part, Role, ToolState, UiMessage},
+    request::{AckStatus, Answer, ChatRequest, ClientResult, Trigger},
+};
+
+use super::{Answered, Draft, Env, Follow, FrontendResult, Rejection, Reply, Stage, Submit, answers, calls};
+use crate::{fact::Fact, subject::Subject};
+
+pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -> Reply {
+    let Submit { request, subject, order, holds_text } = submit;
+    let before = draft.facts.len();
+    let begun = match request.trigger {
+        Trigger::RegenerateMessage => regenerate(draft, &request, env),
+        Trigger::SubmitMessage => match new_message(draft, &request) {
+            Some(message) => say(draft, message, &request, &subject, env),
+            None => return answer(draft, &request, subject, env),
+        },
+    };
+    if let Err(rejection) = begun {
+        draft.facts.truncate(before);
+        return Reply::Rejected(rejection);
+    }
+    let from = draft.state.len;
+    let message = env.message_id();
+    draft.push(Fact::TurnStarted { message, order, holds_text, model: env.model.to_owned(), at: env.now });
+    draft.push(Fact::StepStarted);
+    Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new() })
+}
+
+/// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit).
+fn new_message<'a>(draft: &Draft<'_>, request: &'a ChatRequest) -> Option<&'a ClientMessage> {
+    let last = request.messages.last().filter(|message| message.role == Role::User)?;
+    let is_known = |id: &MessageId| draft.state.messages.iter().any(|(known, ..)| known == id);
+    let is_new = last.id.as_ref().is_none_or(|id| !is_known(id) || request.message_id.as_ref() == Some(id));
+    is_new.then_some(last)
+}
+
+fn say(
+    draft: &mut Draft<'_>,
+    message: &ClientMessage,
+    request: &ChatRequest,
+    subject: &Subject,
+    env: &mut Env<'_>,
+) -> Result<(), Rejection> {
+    let has_content = message.parts.iter().any(|part| match part {
+        Part::Text(text) => !text.text.trim().is_empty(),
+        Part::File(_) => true,
+        _ => false,
+    });
+    if !has_content {
+        return Err(Rejection::NothingToDo);
+    }
+    if draft.state.subject.is_none() {
+        draft.push(Fact::Opened { subject: subject.clone() });
+        let earlier = request.messages.split_last().map_or(&[][..], |(_, earlier)| earlier);
+        if !earlier.is_empty() {
+            let messages = earlier.iter().map(|message| own(message, env)).collect();
+            draft.push(Fact::Context { messages });
+        }
+    }
+    calls::supersede(draft, env);
+    // `messageId` names what is edited: the message itself, or (its id may be missing) the one that it replaces.
+    let edited = request
+        .message_id
+        .as_ref()
+        .filter(|id| draft.state.messages.iter().any(|(known, role, _)| known == *id && *role == Role::User));
+    let cut = edited.cloned();
+    let mut message = own(message, env);
+    if message.id.as_str().is_empty()
+        || draft.state.messages.iter().any(|(known, ..)| *known == message.id) && cut.is_none()
+    {
+        message.id = env.message_id();
+    }
+    draft.push(Fact::Said { message, cut });
+    Ok(())
+}
+
+fn own(message: &ClientMessage, env: &mut Env<'_>) -> UiMessage {
+    let id = message.id.clone().unwrap_or_else(|| env.message_id());
+    UiMessage { id, role: message.role, metadata: message.metadata.clone(), parts: message.parts.clone() }
+}
+
+fn regenerate(draft: &mut Draft<'_>, request: &ChatRequest, env: &mut Env<'_>) -> Result<(), Rejection> {
+    let messages = &draft.state.messages;
+    let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
+    let last = messages.iter().rposition(|(_, role, _)| *role == Role::Assistant);
+    let cut = match named.or(last) {
+        // A user message is answered again: what came after it is taken back.
+        Some(at) if messages[at].1 == Role::User => messages.get(at + 1).map(|(id, ..)| id.clone()),
+        Some(at) => Some(messages[at].0.clone()),
+        None => None,
+    };
+    let kept =
+        cut.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id)).unwrap_or(messages.len());
+    if messages[..kept].last().is_none_or(|(_, role, _)| *role != Role::User) {
+        return Err(Rejection::NothingToRegenerate);
+    }
+    calls::supersede(draft, env);
+    draft.push(Fact::Regenerated { cut });
+    Ok(())
+}
+
+/// Takes the answers of a request that brings no new message.
+fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &mut Env<'_>) -> Reply {
+    let Some((last, earlier)) = request.messages.split_last() else { return Reply::Rejected(Rejection::NothingToDo) };
+    if draft.state.subject.is_none() {
+        return Reply::Rejected(Rejection::NothingToDo);
+    }
+    let from = draft.state.len;
+    for answer in earlier.iter().flat_map(ClientMessage::answers) {
+        take(draft, answer, &subject, env);
+    }
+    let answers = last.answers();
+    let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
+    let (mut contradictions, mut others) = (0, 0);
+    for answer in answers {
+        match take(draft, answer, &subject, env) {
+            Answered::Contradicts => contradictions += 1,
+            Answered::Unknown => {}
+            _ => others += 1,
+        }
+    }
+    calls::go_on(draft, env);
+    let unsettled =
+        last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded);
+    let unsettled = unsettled.map(|tool| tool.tool_call_id.clone()).collect();
+    if draft.state.len > from {
+        return Reply::Follow(Follow { from, is_replay: false, unsettled });
+    }
+    if contradictions > 0 && others == 0 {
+        return Reply::Rejected(Rejection::Contradicts);
+    }
+    // Somebody else was first, or the request was sent twice: the response shows what followed.
+    let is_repeated = last.role == Role::User;
+    let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant).filter(|_| is_repeated);
+    let at = latest.or(turn.map(|(.., position)| *position));
+    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled })
+}
+
+fn take(draft: &mut Draft<'_>, answer: Answer, subject: &Subject, env: &mut Env<'_>) -> Answered {
+    match answer {
+        Answer::Approval { approval_id, approved, reason } => {
+            answers::decision(draft, &approval_id, approved, reason, subject.clone(), env)
+        }
+        Answer::Result { tool_call_id, result } => {
+            let result = match result {
+                ClientResult::Output(output) => {
+                    FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None }
+                }
+                ClientResult::Error(text) => {
+                    FrontendResult { status: AckStatus::Failed, output: None, error_text: Some(text), ack: None }
+                }
+            };
+            answers::result(draft, &tool_call_id, &result, env)
+        }
+    }
+}
+
+/// Where in the log the thing stands that this answer answers, if it was settled before.
+fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
+    let call = match answer {
+        Answer::Approval { approval_id, .. } => draft.call(draft.state.approvals.get(approval_id)?)?,
+        Answer::Result { tool_call_id, .. } => draft.call(tool_call_id)?,
+    };
+    let decided = call.question.as_ref().and_then(|question| question.answer).map(|(_, position)| position);
+    let settled = match call.stage {
+        Stage::Settled { position, .. } => Some(position),
+        _ => None,
+    };
+    // An answer to calls of earlier turns is history, not news.
+    let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant)?.2;
+    decided.or(settled).filter(|position| *position >= turn)
+}

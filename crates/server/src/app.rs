@@ -1,0 +1,123 @@
+//! What all handlers share, and the table of routes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    routing::{get, post},
+};
+use holdpoint_runtime::{driver::Runtime, subject::Subject};
+use tokio_util::sync::CancellationToken;
+
+use crate::{auth::Keys, transport};
+
+/// What is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a body or a frame.
+    pub body: usize,
+    /// Levels of JSON.
+    pub depth: usize,
+    /// Open streams of a subject.
+    pub streams_per_subject: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 4 * 1024 * 1024, depth: 64, streams_per_subject: 1000 }
+    }
+}
+
+/// Holdpoint's HTTP side.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) runtime: Runtime,
+    pub(crate) keys: Keys,
+    pub(crate) limits: Limits,
+    streams: Mutex<HashMap<Subject, usize>>,
+    /// Cancelled when open connections should end.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Server {
+    /// A server without keys: everybody is the subject `local`.
+    pub fn new(runtime: Runtime) -> Self {
+        Self::with(runtime, Keys::default(), Limits::default())
+    }
+
+    /// A server with these keys and limits.
+    pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
+        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing: CancellationToken::new() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The runtime behind it.
+    pub fn runtime(&self) -> &Runtime {
+        &self.inner.runtime
+    }
+
+    /// Asks open connections to end: streams that only wait are closed, those that write may go on.
+    pub fn close(&self) {
+        self.inner.closing.cancel();
+    }
+
+    /// The routes.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/stream", post(transport::stream::post))
+            .route("/live", get(transport::live::get))
+            .route("/api/tools/ack", post(transport::ack::post))
+            .route("/api/approvals", get(transport::approvals::list))
+            .route("/api/approvals/{id}", post(transport::approvals::decide))
+            .route("/api/chats", get(transport::chats::list))
+            .route("/api/chat/{id}", axum::routing::delete(transport::chats::delete))
+            .route("/api/chat/{id}/messages", get(transport::chats::messages))
+            .route("/api/chat/{id}/stop", post(transport::chats::stop))
+            .route("/api/tools", get(transport::tools::list))
+            .route("/api/events", get(transport::events::get))
+            .route("/api/ticket", post(transport::ticket::post))
+            .route("/health", get(transport::health::alive))
+            .route("/ready", get(transport::health::ready))
+            .layer(DefaultBodyLimit::disable())
+            .with_state(self.clone())
+    }
+}
+
+/// A place among a subject's open streams, given back when it is dropped.
+pub(crate) struct StreamPlace {
+    inner: Arc<Inner>,
+    subject: Subject,
+}
+
+impl Inner {
+    /// A place for one more stream, if there is one.
+    pub(crate) fn place(self: &Arc<Self>, subject: &Subject) -> Option<StreamPlace> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = streams.entry(subject.clone()).or_default();
+        if *open >= self.limits.streams_per_subject {
+            return None;
+        }
+        *open += 1;
+        Some(StreamPlace { inner: Arc::clone(self), subject: subject.clone() })
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = streams.get_mut(&self.subject) {
+            *open -= 1;
+            if *open == 0 {
+                streams.remove(&self.subject);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Who asks: an API key, or for a browser's WebSocket a ticket.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, header, request::Parts},
+};
+use holdpoint_runtime::{clock::Timestamp, subject::Subject};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::{app::Server, request::Failure};
+
+/// How long a ticket is good for.
+const TICKET: Duration = Duration::from_secs(60);
+/// How many tickets may be out.
+const TICKETS: usize = 10_000;
+
+/// One key, as the configuration has it: never the key itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuthKey {
+    /// SHA-256 of the key, in hex.
+    pub key_sha256: String,
+    /// Who has it.
+    pub subject: String,
+    /// What they may do: user, approver, admin.
+    #[serde(default)]
+    pub roles: Vec<Role>,
+}
+
+/// What a subject may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Role {
+    User,
+    Approver,
+    Admin,
+}
+
+/// The keys of a server. Without any it is open, and everybody is `local`.
+#[derive(Debug, Default)]
+pub struct Keys {
+    keys: Vec<([u8; 32], Subject)>,
+    tickets: Mutex<HashMap<String, (Subject, Timestamp)>>,
+}
+
+/// A hash in the configuration is no hash.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
+pub struct BadHash {
+    subject: String,
+}
+
+impl Keys {
+    /// Reads the keys of a configuration.
+    pub fn new(keys: &[AuthKey]) -> Result<Self, BadHash> {
+        let read = |key: &AuthKey| {
+            let hash = hex(&key.key_sha256).ok_or_else(|| BadHash { subject: key.subject.clone() })?;
+            Ok((hash, Subject::from(key.subject.as_str())))
+        };
+        Ok(Self { keys: keys.iter().map(read).collect::<Result<_, _>>()?, tickets: Mutex::default() })
+    }
+
+    /// Whether nobody has to show a key.
+    pub fn is_open(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    fn subject(&self, key: &[u8]) -> Option<Subject> {
+        let hash: [u8; 32] = Sha256::digest(key).into();
+        // All keys are compared, each in constant time: how long it takes says nothing.
+        let mut found = None;
+        for (known, subject) in &self.keys {
+            if bool::from(known.ct_eq(&hash)) {
+                found = Some(subject.clone());
+            }
+        }
+        found
+    }
+
+    /// A ticket for one WebSocket.
+    pub(crate) fn issue(&self, subject: Subject, now: Timestamp) -> String {
+        let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        tickets.retain(|_, (_, until)| *until > now);
+        if tickets.len() < TICKETS {
+            tickets.insert(ticket.clone(), (subject, now.after(TICKET)));
+        }
+        ticket
+    }
+
+    fn redeem(&self, ticket: &str, now: Timestamp) -> Option<Subject> {
+        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(subject, _)| subject)
+    }
+}
+
+fn hex(text: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// Who asks. Extracting it answers 401 for somebody without a key.
+pub(crate) struct Caller(pub(crate) Subject);
+
+impl FromRequestParts<Server> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+        let keys = &server.inner.keys;
+        if keys.is_open() {
+            return Ok(Self(Subject::local()));
+        }
+        let by_key = key_of(&parts.headers).and_then(|key| keys.subject(key.as_bytes()));
+        let by_ticket = || {
+            let ticket = parts.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))?;
+            keys.redeem(ticket, server.inner.runtime.clock().now())
+        };
+        by_key.or_else(by_ticket).map(Self).ok_or(Failure::Unauthorized)
+    }
+}
+
+fn key_of(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer =
+        bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    bearer.map(|(_, key)| key.trim()).or_else(|| headers.get("x-api-key")?.to_str().ok())
+}

@@ -1,0 +1,151 @@
+//! Settings: a TOML file, and the environment over it.
+
+mod environment;
+mod tools;
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+pub use tools::{ToolConfig, ToolConfigError};
+
+use crate::auth::AuthKey;
+
+/// Everything that can be set. What is not said has its default.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: Option<SocketAddr>,
+    /// Where chats are kept.
+    pub data: Option<PathBuf>,
+    /// The model.
+    pub model: ModelConfig,
+    /// Who may use the server.
+    pub auth: AuthConfig,
+    /// Settings of tools, by name.
+    pub tools: BTreeMap<String, ToolConfig>,
+    /// What is too much.
+    pub limits: LimitsConfig,
+}
+
+/// The model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// `demo`, or `script:FILE`.
+    #[serde(rename = "use")]
+    pub use_model: Option<String>,
+    /// How many steps a turn may take.
+    pub max_steps: Option<u32>,
+}
+
+/// Who may use the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuthConfig {
+    /// Without any, everybody; and then only on this machine.
+    pub keys: Vec<AuthKey>,
+}
+
+/// What is too much.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Bytes of a body or a frame.
+    pub body_bytes: Option<usize>,
+    /// Levels of JSON; 100 at the most.
+    pub json_depth: Option<usize>,
+    /// Open streams of a subject.
+    pub streams_per_subject: Option<usize>,
+    /// Open holds of a chat.
+    pub holds_per_chat: Option<usize>,
+}
+
+/// Why the settings can't be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ConfigError {
+    #[error("{path}: {error}")]
+    Read { path: String, error: std::io::Error },
+    #[error("{path}: {error}")]
+    Toml { path: String, error: Box<toml::de::Error> },
+    #[error("the environment variable {name}: {error}")]
+    Environment { name: String, error: String },
+    #[error("{origin}: {error}")]
+    Setting { origin: String, error: Box<toml::de::Error> },
+}
+
+impl Config {
+    /// Reads the file, if there is one, and the environment. `names` are the tools that exist anyway: a variable can't spell a dash.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        names: &[String],
+    ) -> Result<Self, ConfigError> {
+        let origin = file.map_or("the environment".to_owned(), |path| path.display().to_string());
+        let mut table = match file {
+            None => toml::Table::new(),
+            Some(path) => {
+                let path_text = path.display().to_string();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| ConfigError::Read { path: path_text.clone(), error })?;
+                // Read as a whole first: what is wrong is told with its line.
+                toml::from_str::<Self>(&text)
+                    .map_err(|error| ConfigError::Toml { path: path_text.clone(), error: Box::new(error) })?;
+                text.parse().map_err(|error| ConfigError::Toml { path: path_text, error: Box::new(error) })?
+            }
+        };
+        environment::overlay(&mut table, environment, names)?;
+        Self::deserialize_table(table).map_err(|error| ConfigError::Setting { origin, error: Box::new(error) })
+    }
+
+    fn deserialize_table(table: toml::Table) -> Result<Self, toml::de::Error> {
+        serde::Deserialize::deserialize(toml::Value::Table(table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), text).expect("it can be written");
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::load(Some(file.path()), environment, &["open-url".to_owned(), "process_payment".to_owned()])
+    }
+
+    #[test]
+    fn the_environment_goes_over_the_file() {
+        let config = from(
+            "listen = \"127.0.0.1:1\"\n[tools.process_payment]\napproval_timeout_sec = 5",
+            &[
+                ("HOLDPOINT_LISTEN", "127.0.0.1:2"),
+                ("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL_TIMEOUT_SEC", "300"),
+                ("HOLDPOINT_TOOLS__OPEN_URL__TIMEOUT_SEC", "7"),
+                ("HOLDPOINT_MODEL__USE", "script:x.json"),
+                ("PATH", "/bin"),
+            ],
+        )
+        .expect("valid");
+        assert_eq!(config.listen, "127.0.0.1:2".parse().ok());
+        assert_eq!(config.tools["process_payment"].approval_timeout_sec, Some(300));
+        assert_eq!(config.tools["open-url"].timeout_sec, Some(7));
+        assert_eq!(config.model.use_model.as_deref(), Some("script:x.json"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let error = from("lisen = \"127.0.0.1:1\"", &[]).expect_err("unknown").to_string();
+        assert!(error.contains("lisen"), "{error}");
+        let error = from("[tools.process_payment]\naproval = \"never\"", &[]).expect_err("unknown").to_string();
+        assert!(error.contains("aproval"), "{error}");
+        let error = from("", &[("HOLDPOINT_LIMITS__BODY", "5")]).expect_err("unknown").to_string();
+        assert!(error.contains("HOLDPOINT_LIMITS__BODY"), "{error}");
+        let error = from("", &[("HOLDPOINT_LISTEN", "nowhere")]).expect_err("no address").to_string();
+        assert!(error.contains("HOLDPOINT_LISTEN"), "{error}");
+    }
+}

@@ -1,0 +1,21 @@
+//! Holdpoint over HTTP: a router to serve, or to mount in an axum app of your own.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = holdpoint_server::runtime::driver::Runtime::builder().start().await?;
+//! let app = axum::Router::new().merge(holdpoint_server::Server::new(runtime).router());
+//! # drop::<axum::Router>(app);
+//! # Ok(())
+//! # }
+//! ```
+
+mod app;
+mod auth;
+pub mod config;
+mod request;
+mod transport;
+
+pub use app::{Limits, Server};
+pub use auth::{AuthKey, BadHash, Keys, Role};
+/// The runtime, so that an embedding program needs only this crate.
+pub use holdpoint_runtime as runtime;

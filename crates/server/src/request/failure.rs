@@ -1,0 +1,113 @@
+//! Why a request was not served: one type, each with its status and a text for people.
+
+use axum::{
+    Json,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use holdpoint_protocol::request::AckResponse;
+use holdpoint_runtime::{
+    driver::RuntimeError,
+    turn::{Answered, Rejection},
+};
+
+/// Why a request was not served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
+    Unauthorized,
+    #[error("there is no such chat")]
+    NotFound,
+    #[error("the body is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the JSON is nested deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("the body ended before it was complete")]
+    Incomplete,
+    #[error("the body is not valid JSON: {0}")]
+    NotJson(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("this subject has {limit} streams open, which is the limit: close one")]
+    TooManyStreams { limit: usize },
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl Failure {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Failure::Unauthorized => StatusCode::UNAUTHORIZED,
+            Failure::NotFound => StatusCode::NOT_FOUND,
+            Failure::TooLarge { .. } | Failure::TooDeep { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
+            Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Failure::Conflict(_) => StatusCode::CONFLICT,
+            Failure::TooManyStreams { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::NotFound => Failure::NotFound,
+            RuntimeError::Rejected(Rejection::Contradicts) => Failure::Conflict(error.to_string()),
+            RuntimeError::Rejected(_) => Failure::Invalid(error.to_string()),
+            RuntimeError::ShuttingDown | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// The text alone: a client shows it as it is.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let text = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+        let mut response = (self.status(), text, self.to_string()).into_response();
+        if self == Failure::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The answer of the ack endpoint and of the inbox: `{ok, ignored?, reason?}`.
+pub(crate) struct Answer(pub(crate) StatusCode, pub(crate) AckResponse);
+
+impl Answer {
+    fn refused(status: StatusCode, reason: &str) -> Self {
+        Self(status, AckResponse { ok: false, ignored: None, reason: Some(reason.to_owned()) })
+    }
+}
+
+impl From<Answered> for Answer {
+    fn from(answered: Answered) -> Self {
+        match answered {
+            Answered::Taken => Self(StatusCode::OK, AckResponse { ok: true, ignored: None, reason: None }),
+            Answered::Again => Self(StatusCode::OK, AckResponse { ok: true, ignored: Some(true), reason: None }),
+            Answered::Contradicts => Self::refused(StatusCode::CONFLICT, "another answer was given before, and stands"),
+            Answered::TooLate => Self::refused(StatusCode::GONE, "expired"),
+            Answered::NeedsApproval => Self::refused(StatusCode::CONFLICT, "approval-required"),
+            Answered::Unknown => Self::refused(StatusCode::NOT_FOUND, "unknown"),
+        }
+    }
+}
+
+impl From<Failure> for Answer {
+    fn from(failure: Failure) -> Self {
+        let status = match &failure {
+            Failure::NotJson(_) | Failure::Incomplete => StatusCode::UNPROCESSABLE_ENTITY,
+            other => other.status(),
+        };
+        Self::refused(status, &failure.to_string())
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        (self.0, Json(self.1)).into_response()
+    }
+}

@@ -1,0 +1,7 @@
+//! What comes in: bodies within limits, and what is told when they are not.
+
+mod body;
+mod failure;
+
+pub(crate) use body::{body, parse};
+pub(crate) use failure::{Answer, Failure};

@@ -1,0 +1,39 @@
+//! `POST /api/tools/ack`: a browser's result.
+
+use axum::{body::Body, extract::State};
+use holdpoint_protocol::request::AckRequest;
+use serde_json::Value;
+
+use crate::{
+    app::Server,
+    auth::Caller,
+    request::{Answer, Failure, body, parse},
+};
+
+pub(crate) async fn post(
+    State(server): State<Server>,
+    Caller(subject): Caller,
+    request: Body,
+) -> Result<Answer, Answer> {
+    let limits = server.inner.limits;
+    let bytes = body(request, limits.body).await?;
+    let raw: Value = parse(&bytes, limits.depth)?;
+    let ack: AckRequest = parse(&bytes, limits.depth)?;
+    if !is_date(&ack.requested_at) {
+        return Err(Failure::Invalid(
+            "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned(),
+        )
+        .into());
+    }
+    let answered = server.inner.runtime.ack(&subject, ack, raw).await.map_err(Failure::from)?;
+    Ok(answered.into())
+}
+
+/// Whether it looks like a time: it is not compared with anything.
+fn is_date(text: &str) -> bool {
+    let digits = |range: std::ops::Range<usize>| {
+        text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let bytes = text.as_bytes();
+    bytes.len() >= 10 && digits(0..4) && bytes[4] == b'-' && digits(5..7) && bytes[7] == b'-' && digits(8..10)
+}

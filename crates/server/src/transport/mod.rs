@@ -1,0 +1,12 @@
+//! What goes out: one file an endpoint, or a few that belong together.
+
+pub(crate) mod ack;
+pub(crate) mod approvals;
+pub(crate) mod chats;
+pub(crate) mod events;
+pub(crate) mod health;
+pub(crate) mod live;
+mod sse;
+pub(crate) mod stream;
+pub(crate) mod ticket;
+pub(crate) mod tools;

@@ -1,0 +1,121 @@
+//! A real server on a real socket, with a clock that the test moves, and clients that check everything they are sent.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+mod client;
+mod live;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+pub(crate) use client::{Answer, Chat};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    driver::{Runtime, RuntimeBuilder},
+    log::Log,
+    model::ScriptModel,
+};
+use holdpoint_server::{Keys, Limits, Server};
+use holdpoint_testkit::ManualClock;
+pub(crate) use live::Live;
+use serde_json::Value;
+
+/// Longer than anything here takes, shorter than anybody waits.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) server: Server,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+/// What the server is made of.
+pub(crate) struct Setup {
+    pub(crate) builder: RuntimeBuilder,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) keys: Keys,
+    pub(crate) limits: Limits,
+}
+
+impl Setup {
+    /// The demo, in memory.
+    pub(crate) fn demo() -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp(1_700_000_000_000)));
+        let builder = Runtime::builder().clock(clock.clone());
+        Self { builder, clock, keys: Keys::default(), limits: Limits::default() }
+    }
+
+    /// A scripted model.
+    pub(crate) fn script(script: &Value) -> Self {
+        let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+        let mut setup = Self::demo();
+        setup.builder = setup.builder.model(Arc::new(model));
+        setup
+    }
+
+    pub(crate) fn log(mut self, log: Arc<dyn Log>) -> Self {
+        self.builder = self.builder.log(log);
+        self
+    }
+
+    pub(crate) async fn start(self) -> TestServer {
+        let runtime = self.builder.start().await.expect("the runtime starts");
+        let server = Server::with(runtime, self.keys, self.limits);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let router = server.router();
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("serves") });
+        TestServer { address, clock: self.clock, server, serving }
+    }
+}
+
+impl TestServer {
+    pub(crate) async fn demo() -> Self {
+        Setup::demo().start().await
+    }
+
+    pub(crate) async fn script(script: Value) -> Self {
+        Setup::script(&script).start().await
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn chat(&self) -> Chat<'_> {
+        Chat::new(self)
+    }
+
+    /// The process is killed: nothing is told, nothing is finished.
+    pub(crate) async fn kill(self) {
+        self.serving.abort();
+        let _ = self.serving.await;
+        self.server.runtime().shutdown(Duration::ZERO).await;
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
+        let response = client::http().get(self.url(path)).send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let text = response.text().await.expect("a body");
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let response = client::http().post(self.url(path)).json(body).send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let text = response.text().await.expect("a body");
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    pub(crate) async fn ack(&self, call: &str, status: &str, output: Value) -> (u16, Value) {
+        let body = serde_json::json!({"toolCallId": call, "status": status, "output": output, "errorText": null, "requestedAt": "2025-02-01T12:34:56.789Z"});
+        self.post("/api/tools/ack", &body).await
+    }
+
+    /// What waits in the inbox.
+    pub(crate) async fn approvals(&self) -> Vec<Value> {
+        match self.get("/api/approvals").await {
+            (200, Value::Array(approvals)) => approvals,
+            other => panic!("the inbox says {other:?}"),
+        }
+    }
+}

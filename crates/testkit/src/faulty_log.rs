@@ -1,0 +1,280 @@
+//! A log that fails when the test says so, in the ways in which real ones do.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::future::BoxFuture;
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::{
+    log::{Append, Appended, Batch, HeadQuery, Listed, Log, LogError},
+    subject::Subject,
+};
+use tokio::sync::broadcast;
+
+use crate::Gate;
+
+/// What happens to one append.
+pub enum AppendFault {
+    /// Nothing: it goes as it goes.
+    Pass,
+    /// It is not done, and answered with "unknown".
+    UnknownBefore,
+    /// It is done, and answered with "unknown".
+    UnknownAfter,
+    /// It waits, and is then done.
+    HoldBefore(Gate),
+    /// It is done, and the answer waits.
+    HoldAfter(Gate),
+    /// Somebody else appends something first.
+    Overtaken(Box<dyn FnOnce(&Append) -> Append + Send>),
+}
+
+impl AppendFault {
+    /// Somebody else appends first what this makes of the append.
+    pub fn overtaken(by: impl FnOnce(&Append) -> Append + Send + 'static) -> Self {
+        Self::Overtaken(Box::new(by))
+    }
+}
+
+impl fmt::Debug for AppendFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "Pass",
+            Self::UnknownBefore => "UnknownBefore",
+            Self::UnknownAfter => "UnknownAfter",
+            Self::HoldBefore(_) => "HoldBefore",
+            Self::HoldAfter(_) => "HoldAfter",
+            Self::Overtaken(_) => "Overtaken",
+        })
+    }
+}
+
+/// What happens to one read.
+#[derive(Debug)]
+pub enum ReadFault {
+    /// Nothing: it goes as it goes.
+    Pass,
+    /// It fails with this text.
+    Error(String),
+    /// It waits, and is then done.
+    Hold(Gate),
+}
+
+/// Another log, with faults. Each append, read and list takes the next fault of its script; where there is none left, it passes.
+#[derive(Debug)]
+pub struct FaultyLog {
+    inner: Arc<dyn Log>,
+    script: Mutex<Script>,
+    /// A channel on which nothing ever comes.
+    silence: Option<broadcast::Sender<ChatId>>,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    appends: VecDeque<AppendFault>,
+    reads: VecDeque<ReadFault>,
+    heads: VecDeque<ReadFault>,
+}
+
+impl FaultyLog {
+    /// The log, without faults so far.
+    pub fn new(inner: Arc<dyn Log>) -> Self {
+        Self { inner, script: Mutex::default(), silence: None }
+    }
+
+    /// The same, and all wakeups are lost.
+    pub fn without_wakeups(inner: Arc<dyn Log>) -> Self {
+        Self { silence: Some(broadcast::Sender::new(1)), ..Self::new(inner) }
+    }
+
+    /// What happens to the next append that has no fault yet. Each append of an `append_many` takes one.
+    pub fn on_append(&self, fault: AppendFault) -> &Self {
+        self.script().appends.push_back(fault);
+        self
+    }
+
+    /// What happens to the next read that has no fault yet.
+    pub fn on_read(&self, fault: ReadFault) -> &Self {
+        self.script().reads.push_back(fault);
+        self
+    }
+
+    /// What happens to the next list of heads that has no fault yet.
+    pub fn on_heads(&self, fault: ReadFault) -> &Self {
+        self.script().heads.push_back(fault);
+        self
+    }
+
+    /// How many faults have not happened yet.
+    pub fn left(&self) -> usize {
+        let script = self.script();
+        script.appends.len() + script.reads.len() + script.heads.len()
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn append(&self, append: Append) -> Appended {
+        self.inner.append_many(vec![append]).await[0]
+    }
+
+    async fn append_with(&self, append: Append, fault: AppendFault) -> Appended {
+        match fault {
+            AppendFault::Pass => self.append(append).await,
+            AppendFault::UnknownBefore => Appended::Unknown,
+            AppendFault::UnknownAfter => {
+                self.append(append).await;
+                Appended::Unknown
+            }
+            AppendFault::HoldBefore(gate) => {
+                gate.pass().await;
+                self.append(append).await
+            }
+            AppendFault::HoldAfter(gate) => {
+                let appended = self.append(append).await;
+                gate.pass().await;
+                appended
+            }
+            AppendFault::Overtaken(by) => {
+                let rival = by(&append);
+                self.append(rival).await;
+                self.append(append).await
+            }
+        }
+    }
+}
+
+impl Log for FaultyLog {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+        Box::pin(async move {
+            let faults: Vec<_> = {
+                let mut script = self.script();
+                appends.iter().map(|_| script.appends.pop_front().unwrap_or(AppendFault::Pass)).collect()
+            };
+            if faults.iter().all(|fault| matches!(fault, AppendFault::Pass)) {
+                return self.inner.append_many(appends).await;
+            }
+            let mut results = Vec::with_capacity(appends.len());
+            for (append, fault) in appends.into_iter().zip(faults) {
+                results.push(self.append_with(append, fault).await);
+            }
+            results
+        })
+    }
+
+    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
+        Box::pin(async move {
+            let fault = self.script().reads.pop_front();
+            suffer(fault).await?;
+            self.inner.read(chat, after, limit).await
+        })
+    }
+
+    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+        self.silence.as_ref().map_or_else(|| self.inner.wakeups(), broadcast::Sender::subscribe)
+    }
+
+    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
+        Box::pin(async move {
+            let fault = self.script().heads.pop_front();
+            suffer(fault).await?;
+            self.inner.heads(query, limit).await
+        })
+    }
+
+    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+        self.inner.forget(chat)
+    }
+
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+        self.inner.find(subject, key)
+    }
+}
+
+async fn suffer(fault: Option<ReadFault>) -> Result<(), LogError> {
+    match fault {
+        None | Some(ReadFault::Pass) => Ok(()),
+        Some(ReadFault::Error(text)) => Err(LogError(text)),
+        Some(ReadFault::Hold(gate)) => {
+            gate.pass().await;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::poll;
+    use holdpoint_runtime::log::{AppendId, MemoryLog};
+
+    use super::*;
+    use crate::log_suite::append;
+
+    fn logs() -> (Arc<dyn Log>, FaultyLog) {
+        let inner: Arc<dyn Log> = Arc::new(MemoryLog::new());
+        (Arc::clone(&inner), FaultyLog::new(inner))
+    }
+
+    async fn one(log: &FaultyLog, append: Append) -> Appended {
+        log.append_many(vec![append]).await[0]
+    }
+
+    #[tokio::test]
+    async fn unknown_before_and_after_look_the_same_and_are_settled_by_the_same_append() {
+        for (fault, written) in [(AppendFault::UnknownBefore, 0), (AppendFault::UnknownAfter, 1)] {
+            let (inner, log) = logs();
+            log.on_append(fault);
+            assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Unknown);
+            assert_eq!(inner.read(&"chat".into(), 0, 10).await.expect("it reads").len(), written);
+            assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Committed { len: 1 });
+            assert_eq!(log.left(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn each_append_of_a_call_takes_its_own_fault() {
+        let (_, log) = logs();
+        log.on_append(AppendFault::Pass).on_append(AppendFault::UnknownAfter);
+        let results = log.append_many(["a", "b", "c"].map(|chat| append(chat, 0, 1)).into()).await;
+        assert_eq!(results, [Appended::Committed { len: 1 }, Appended::Unknown, Appended::Committed { len: 1 }]);
+    }
+
+    #[tokio::test]
+    async fn somebody_else_is_first() {
+        let (_, log) = logs();
+        log.on_append(AppendFault::overtaken(|append| Append { append_id: AppendId(9), count: 3, ..append.clone() }));
+        assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Conflict { len: 3 });
+    }
+
+    #[tokio::test]
+    async fn a_gate_holds_before_or_after_it_is_done() {
+        let (inner, log) = logs();
+        for (chat, written) in [("before", 0), ("after", 1)] {
+            let gate = Gate::new();
+            let hold = if written == 0 { AppendFault::HoldBefore } else { AppendFault::HoldAfter };
+            log.on_append(hold(gate.clone()));
+            let mut appending = log.append_many(vec![append(chat, 0, 1)]);
+            assert!(poll!(&mut appending).is_pending());
+            gate.arrived().await;
+            assert_eq!(inner.read(&chat.into(), 0, 10).await.expect("it reads").len(), written);
+            gate.open();
+            assert_eq!(appending.await, [Appended::Committed { len: 1 }]);
+        }
+    }
+
+    #[tokio::test]
+    async fn reads_fail_as_the_script_says() {
+        let (_, log) = logs();
+        log.on_read(ReadFault::Error("no disk".into())).on_read(ReadFault::Pass);
+        log.on_heads(ReadFault::Error("no list".into()));
+        let chat = ChatId::from("chat");
+        assert_eq!(log.read(&chat, 0, 1).await, Err(LogError("no disk".into())));
+        assert_eq!(log.read(&chat, 0, 1).await, Ok(vec![]));
+        assert_eq!(log.heads(HeadQuery::default(), 1).await, Err(LogError("no list".into())));
+        assert_eq!(log.left(), 0);
+    }
+}

@@ -1,0 +1,43 @@
+//! A place where something waits until the test lets it go on.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// Closed at first. Clones are the same gate.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<watch::Sender<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: usize,
+    is_open: bool,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets everything through, from now on.
+    pub fn open(&self) {
+        self.0.send_modify(|state| state.is_open = true);
+    }
+
+    /// Ends when something has come to the gate.
+    pub async fn arrived(&self) {
+        self.wait(|state| state.arrived > 0).await;
+    }
+
+    /// Ends when the gate is open.
+    pub async fn pass(&self) {
+        self.0.send_modify(|state| state.arrived += 1);
+        self.wait(|state| state.is_open).await;
+    }
+
+    async fn wait(&self, condition: impl FnMut(&State) -> bool) {
+        // It can't fail: the sender is in `self`.
+        let _ = self.0.subscribe().wait_for(condition).await;
+    }
+}

@@ -1,0 +1,120 @@
+//! The contract of a log, as tests: every engine must pass all of them.
+//!
+//! ```ignore
+//! holdpoint_testkit::log_contract_suite!(memory, new_memory_log);
+//! ```
+//! where `new_memory_log()` gives `(kept, Arc<dyn Log>)`: an empty log, and whatever must be kept as long as it is used.
+
+mod appends;
+mod chats;
+mod reads;
+mod tails;
+
+use std::sync::Arc;
+
+pub use appends::*;
+use bytes::Bytes;
+pub use chats::*;
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::{
+    clock::Timestamp,
+    log::{Append, AppendId, Appended, Batch, Head, Log},
+    subject::Subject,
+};
+pub use reads::*;
+pub use tails::*;
+
+/// Makes a module with a test for each property of a log.
+#[macro_export]
+macro_rules! log_contract_suite {
+    ($name:ident, $make:ident) => {
+        mod $name {
+            $crate::log_contract_suite!(@each $make:
+                one_of_many_racing_appends_wins,
+                racing_writers_leave_no_gaps,
+                a_repeated_append_is_done_once,
+                a_conflict_tells_the_length_and_changes_nothing,
+                appends_of_one_call_go_or_fail_by_themselves,
+                an_append_of_nothing_changes_nothing,
+                whoever_stops_waiting_breaks_nothing,
+                bytes_are_kept_as_they_are,
+                a_commit_can_be_read_at_once,
+                a_read_may_begin_inside_a_batch,
+                a_read_keeps_its_limit,
+                an_unknown_chat_is_empty,
+                a_wakeup_comes_after_the_commit,
+                heads_are_listed_in_order_and_in_pages,
+                heads_follow_the_last_append,
+                a_key_finds_the_chat_for_its_subject_only,
+                a_forgotten_chat_begins_again,
+                a_tail_gives_what_is_there_and_what_comes,
+                a_tail_survives_lost_wakeups_and_failed_reads,
+                a_tail_sees_everything_once_across_reconnects,
+            );
+        }
+    };
+    (@each $make:ident: $($property:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $property() {
+                // The log goes first, then what it stands on.
+                let (_kept, log) = super::$make();
+                $crate::log_suite::$property(log).await;
+            }
+        )*
+    };
+}
+
+/// An append of one event by the subject "ann", to an open chat. The payload tells them apart.
+pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
+    Append {
+        chat: ChatId::from(chat),
+        expected,
+        append_id: AppendId(append_id),
+        count: 1,
+        payload: Bytes::from(format!("{append_id} at {expected} of {chat}")),
+        head: head("ann", true, expected + 1),
+        keys: Vec::new(),
+    }
+}
+
+/// An append of several events.
+fn append_events(chat: &str, expected: u64, append_id: u128, count: u32) -> Append {
+    Append { count, ..append(chat, expected, append_id) }
+}
+
+/// A head with some data that tells it apart.
+fn head(subject: &str, is_open: bool, updated_at: u64) -> Head {
+    let data = Bytes::from(format!("{{\"at\":{updated_at}}}"));
+    Head { subject: Subject::from(subject), is_open, updated_at: Timestamp(updated_at), data }
+}
+
+async fn one(log: &dyn Log, append: Append) -> Appended {
+    let results = log.append_many(vec![append]).await;
+    assert_eq!(results.len(), 1, "a result for each append");
+    results[0]
+}
+
+async fn must(log: &dyn Log, append: Append) {
+    let end = append.expected + u64::from(append.count);
+    assert_eq!(one(log, append).await, Appended::Committed { len: end });
+}
+
+async fn all(log: &dyn Log, chat: &str) -> Vec<Batch> {
+    log.read(&ChatId::from(chat), 0, usize::MAX).await.expect("it reads")
+}
+
+/// Panics unless each batch begins where the one before it ended.
+fn assert_no_gaps(batches: &[Batch], mut from: u64) {
+    for batch in batches {
+        assert_eq!(batch.first, from, "{batches:?}");
+        from += u64::from(batch.count);
+    }
+}
+
+/// Waits for tasks; a panic in one is a panic here.
+async fn join<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
+    futures::future::try_join_all(tasks).await.expect("no task panics")
+}
+
+type Shared = Arc<dyn Log>;

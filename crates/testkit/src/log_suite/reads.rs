@@ -1,0 +1,121 @@
+//! What reading and wakeups promise.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::log::{Appended, HeadQuery};
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::{Shared, all, append, append_events, join, must, one};
+
+/// What was committed before a call is in its answer, whoever committed it.
+pub async fn a_commit_can_be_read_at_once(log: Shared) {
+    let writers = (0..8).map(|writer| {
+        let log = Arc::clone(&log);
+        tokio::spawn(async move {
+            let name = format!("chat {writer}");
+            for at in 0..40 {
+                let mut event = append(&name, at, at.into());
+                event.keys = vec![format!("{writer} {at}").into()];
+                let (chat, subject) = (event.chat.clone(), event.head.subject.clone());
+                must(&*log, event).await;
+                let read = log.read(&chat, at, 10).await.expect("it reads");
+                assert_eq!(read.iter().map(|batch| batch.first).collect::<Vec<_>>(), [at]);
+                assert_eq!(log.find(&subject, &format!("{writer} {at}")).await, Ok(Some(chat.clone())));
+                let heads = log.heads(HeadQuery::default(), 100).await.expect("it lists");
+                let len = heads.iter().find(|(id, ..)| *id == chat).map(|(_, len, _)| *len);
+                assert_eq!(len, Some(at + 1));
+            }
+        })
+    });
+    join(writers.collect()).await;
+}
+
+/// Whoever asks from the middle of a batch gets the whole batch; whoever has everything gets nothing.
+pub async fn a_read_may_begin_inside_a_batch(log: Shared) {
+    for (at, count) in [(0, 1), (1, 4), (5, 2)] {
+        must(&*log, append_events("chat", at, at.into(), count)).await;
+    }
+    // Neighbours, by id and by time, are not in it.
+    must(&*log, append_events("cha", 0, 1, 9)).await;
+    must(&*log, append_events("chat2", 0, 1, 9)).await;
+    let cases: [(u64, &[u64]); 11] = [
+        (0, &[0, 1, 5]),
+        (1, &[1, 5]),
+        (2, &[1, 5]),
+        (4, &[1, 5]),
+        (5, &[5]),
+        (6, &[5]),
+        (7, &[]),
+        (8, &[]),
+        (i64::MAX as u64, &[]),
+        (i64::MAX as u64 + 1, &[]),
+        (u64::MAX, &[]),
+    ];
+    for (after, firsts) in cases {
+        let read = log.read(&"chat".into(), after, 10).await.expect("it reads");
+        assert_eq!(read.iter().map(|batch| batch.first).collect::<Vec<_>>(), firsts, "after {after}");
+    }
+}
+
+/// At most as many batches as asked for, the oldest first.
+pub async fn a_read_keeps_its_limit(log: Shared) {
+    for at in 0..10 {
+        must(&*log, append_events("chat", at * 2, at.into(), 2)).await;
+    }
+    for (after, limit, firsts) in [
+        (0, 0, vec![]),
+        (0, 1, vec![0]),
+        (3, 2, vec![2, 4]),
+        (17, 5, vec![16, 18]),
+        (0, 10, (0..10).map(|at| at * 2).collect()),
+        (14, usize::MAX, vec![14, 16, 18]),
+    ] {
+        let read = log.read(&"chat".into(), after, limit).await.expect("it reads");
+        assert_eq!(read.iter().map(|batch| batch.first).collect::<Vec<_>>(), firsts, "{limit} after {after}");
+    }
+}
+
+/// A chat that nobody has made has no events, no head and nothing to forget.
+pub async fn an_unknown_chat_is_empty(log: Shared) {
+    let unknown = ChatId::from("unknown");
+    for _ in 0..2 {
+        assert_eq!(log.read(&unknown, 0, 10).await, Ok(vec![]));
+        assert_eq!(log.read(&unknown, 5, 10).await, Ok(vec![]));
+        assert_eq!(log.heads(HeadQuery::default(), 10).await, Ok(vec![]));
+        assert_eq!(log.find(&"ann".into(), "unknown").await, Ok(None));
+        assert_eq!(log.forget(&unknown).await, Ok(()));
+    }
+}
+
+/// Whoever is woken finds what they were woken for; what was not written wakes nobody.
+pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
+    must(&*log, append("before", 0, 1)).await;
+    let mut wakeups = log.wakeups();
+    assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "only from now on");
+    assert!(matches!(one(&*log, append("before", 0, 2)).await, Appended::Conflict { .. }));
+    log.forget(&"unknown".into()).await.expect("it forgets");
+
+    let writer = {
+        let log = Arc::clone(&log);
+        tokio::spawn(async move {
+            for at in 0..50 {
+                let results = log.append_many(vec![append("a", at, 1), append("b", at, 1)]).await;
+                assert_eq!(results, [Appended::Committed { len: at + 1 }; 2]);
+            }
+        })
+    };
+    for at in 0..50 {
+        for chat in ["a", "b"] {
+            assert_eq!(wakeups.recv().await, Ok(chat.into()));
+            assert!(all(&*log, chat).await.len() > at, "the wakeup for event {at} came before its commit");
+        }
+    }
+    writer.await.expect("it writes");
+    assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
+    log.forget(&"a".into()).await.expect("it forgets");
+    assert_eq!(wakeups.recv().await, Ok("a".into()), "a chat that is forgotten has changed");
+    // The first may have been answered with "unknown", and its wakeup lost.
+    must(&*log, append("b", 0, 1)).await;
+    assert_eq!(wakeups.recv().await, Ok("b".into()), "a repeated append wakes again");
+}
