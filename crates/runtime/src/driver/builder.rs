@@ -81,6 +81,7 @@ impl RuntimeBuilder {
             holds: Holds::new(),
             chats: Mutex::default(),
             tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
         let mut query = HeadQuery { only_open: true, ..HeadQuery::default() };

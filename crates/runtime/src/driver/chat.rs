@@ -130,9 +130,11 @@ impl ChatTask {
     async fn serve(&mut self) {
         loop {
             let is_quiet = self.model.is_none() && self.tools.is_empty() && self.pending.is_empty();
-            if is_quiet && !self.feed.is_watched() && self.mailbox.is_empty() {
+            let is_ending = self.inner.ending.is_cancelled();
+            if is_quiet && (is_ending || !self.feed.is_watched()) && self.mailbox.is_empty() {
                 self.inner.forget(&self.id, &mut self.mailbox);
                 if self.mailbox.is_empty() {
+                    self.feed.close();
                     return;
                 }
             }
@@ -149,6 +151,7 @@ impl ChatTask {
                 events = next_events(&mut self.model), if self.model.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new()).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
+                () = self.inner.ending.cancelled(), if is_quiet && !is_ending => Ok(()),
             };
             if let Err(error) = went {
                 tracing::warn!(chat = %self.id, %error, "a chat is given up, to be read again");

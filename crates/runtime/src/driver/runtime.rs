@@ -101,6 +101,8 @@ pub(super) struct Inner {
     /// Chats that are awake.
     pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
     pub(super) tasks: TaskTracker,
+    /// Cancelled when chats that only wait are to end, whoever looks at them.
+    pub(super) ending: CancellationToken,
     /// Cancelled when every task is to end, wherever it is: what was not finished is taken up at the next start.
     pub(super) closing: CancellationToken,
 }
@@ -348,6 +350,7 @@ impl Runtime {
     /// server starts again.
     pub async fn shutdown(&self, grace: Duration) {
         self.inner.tasks.close();
+        self.inner.ending.cancel();
         let deadline = self.inner.clock.now().after(grace);
         tokio::select! {
             () = self.inner.tasks.wait() => {}

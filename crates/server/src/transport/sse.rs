@@ -77,7 +77,7 @@ impl Events for Segment {
     async fn next(&mut self, out: &mut Vec<u8>) -> bool {
         let next = self.subscription.next(&mut self.chunks).await;
         if next == Next::Gone {
-            let error_text = "The connection to this chat was lost. Please try again.".to_owned();
+            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
             self.chunks.push(Error { error_text }.into());
             self.chunks.push(Finish { finish_reason: None, message_metadata: None }.into());
         }

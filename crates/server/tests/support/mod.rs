@@ -1,12 +1,12 @@
 //! A real server on a real socket, with a clock that the test moves, and clients that check everything they are sent.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 mod client;
 mod live;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-pub(crate) use client::{Answer, Chat};
+pub(crate) use client::{Answer, Chat, Sse, types};
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Runtime, RuntimeBuilder},

@@ -1,0 +1,129 @@
+//! The binary itself: it starts with nothing configured, says where it is, refuses what is unsafe, and goes when it is told to.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+struct Running {
+    child: Child,
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn start(args: &[&str]) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut all = vec!["--listen", "127.0.0.1:0"];
+    all.extend(args);
+    let mut child = command(&all).current_dir(folder.path()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+    let address = line.trim().rsplit_once("http://").expect("an address").1.to_owned();
+    Running { child, address, _folder: folder }
+}
+
+impl Running {
+    fn request(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("connects");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.write_all(text.as_bytes()).expect("can be sent");
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut answer = String::new();
+        let text = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        self.request(&text).read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    fn post(&self, path: &str, body: &str) -> TcpStream {
+        self.request(&format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+    }
+
+    /// SIGTERM; gives the exit code and how long it took.
+    fn terminate(mut self) -> (Option<i32>, Duration) {
+        let begun = Instant::now();
+        let kill = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
+        assert!(kill.success());
+        (self.child.wait().expect("ends").code(), begun.elapsed())
+    }
+}
+
+fn fails(args: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Output { status, stderr, .. } = command(args).current_dir(folder.path()).output().expect("runs");
+    assert_eq!(status.code(), Some(2));
+    String::from_utf8_lossy(&stderr).into_owned()
+}
+
+#[test]
+fn it_serves_and_goes_when_told() {
+    let server = start(&["--ephemeral"]);
+    assert!(server.get("/ready").starts_with("HTTP/1.1 200"));
+    assert!(server.get("/health").starts_with("HTTP/1.1 200"));
+    assert!(server.get("/").contains("Holdpoint"));
+    assert!(server.get("/nowhere").starts_with("HTTP/1.1 404"));
+    // A response that waits for a browser is open when the signal comes: it must not hold the server up.
+    let mut stream = server.post("/stream", r#"{"messages":[{"role":"user","content":"open https://example.com"}]}"#);
+    let mut seen = String::new();
+    let mut piece = [0; 4096];
+    while !seen.contains("tool-input-available") {
+        let read = stream.read(&mut piece).expect("more");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    let (code, took) = server.terminate();
+    assert_eq!(code, Some(0));
+    assert!(took < Duration::from_secs(9), "{took:?}");
+}
+
+#[test]
+fn chats_are_kept_in_the_data_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("deep/data");
+    let data = data.to_str().expect("a path");
+    let server = start(&["--data", data]);
+    let mut answer = String::new();
+    let body = r#"{"id":"kept","messages":[{"role":"user","content":"hello"}]}"#;
+    let text = format!(
+        "POST /stream HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    server.request(&text).read_to_string(&mut answer).expect("an answer");
+    assert!(answer.contains("[DONE]"), "{answer}");
+    let other = fails(&["--listen", "127.0.0.1:0", "--data", data]);
+    assert!(other.contains("deep/data"), "a second server is told whose folder it is: {other}");
+    assert_eq!(server.terminate().0, Some(0));
+    let server = start(&["--data", data]);
+    assert!(server.get("/api/chat/kept/messages").contains("hello"));
+    assert_eq!(server.terminate().0, Some(0));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let server = start(&["--ephemeral"]);
+    let text = fails(&["--listen", &server.address, "--ephemeral"]);
+    assert!(text.contains("in use") && text.contains("--listen"), "{text}");
+    let text = fails(&["--listen", "0.0.0.0:0", "--ephemeral"]);
+    assert!(text.contains("keys") && text.contains("127.0.0.1"), "{text}");
+    let text = fails(&["--model", "parrot"]);
+    assert!(text.contains("parrot") && text.contains("script:FILE"), "{text}");
+    let text = fails(&["--model", "script:nowhere.json"]);
+    assert!(text.contains("nowhere.json"), "{text}");
+    let text = fails(&["--config", "nowhere.toml"]);
+    assert!(text.contains("nowhere.toml"), "{text}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("h.toml");
+    std::fs::write(&config, "[tools.process_payment]\naproval = \"never\"\n").expect("can be written");
+    let text = fails(&["--config", config.to_str().expect("a path")]);
+    assert!(text.contains("aproval") && text.contains("h.toml"), "{text}");
+    server.terminate();
+}
