@@ -78,7 +78,17 @@ fn what_cannot_be_opened_is_named() {
     assert!(error.to_string().starts_with(&format!("{} can't be opened: ", database.display())), "{error}");
 }
 
-/// A file that holds up the writer until it is dropped.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_we_make_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = folder();
+    let dir = dir.path().join("data");
+    open(&dir);
+    assert_eq!(fs::metadata(&dir).expect("it is there").permissions().mode() & 0o777, 0o700);
+}
+
+/// A connection that holds up the writer until it is dropped.
 fn hold_up(dir: &Path) -> rusqlite::Connection {
     let other = rusqlite::Connection::open(dir.join("holdpoint.db")).expect("it opens");
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");

@@ -85,6 +85,26 @@ fn it_serves_and_goes_when_told() {
     assert!(took < Duration::from_secs(9), "{took:?}");
 }
 
+/// A turn that runs when the signal comes is let finish.
+#[test]
+fn a_running_turn_is_let_finish() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("slow.json");
+    let text = r#"{"turns":[{"steps":[[{"reasoning":["hm"]},{"waitMs":700},{"text":["finished"]}]]}]}"#;
+    std::fs::write(&script, text).expect("can be written");
+    let server = start(&["--ephemeral", "--model", &format!("script:{}", script.display())]);
+    let mut stream = server.post("/stream", r#"{"messages":[{"role":"user","content":"go"}]}"#);
+    let mut seen = String::new();
+    let mut piece = [0; 4096];
+    while !seen.contains("reasoning-end") {
+        let read = stream.read(&mut piece).expect("more");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    assert_eq!(server.terminate().0, Some(0));
+    stream.read_to_string(&mut seen).expect("the rest");
+    assert!(seen.contains("finished") && seen.contains("[DONE]"), "{seen}");
+}
+
 #[test]
 fn chats_are_kept_in_the_data_folder() {
     let folder = tempfile::tempdir().expect("a folder");

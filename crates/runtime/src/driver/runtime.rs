@@ -331,6 +331,11 @@ impl Runtime {
         self.inner.holds.len()
     }
 
+    /// How many chats are awake: something runs in them, or somebody looks at them.
+    pub fn awake(&self) -> usize {
+        self.inner.chats.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Which chats and approvals changed, of all subjects, from now on. Lossy.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.inner.holds.changes()

@@ -1,0 +1,175 @@
+//! The driver over a log that fails, and under a crowd: what is acknowledged is done, once.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use holdpoint_protocol::{
+    chunk::Chunk,
+    ids::{ApprovalId, ChatId},
+    request::ChatRequest,
+};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    driver::{Next, Runtime, Subscription},
+    fact::{CallOrder, Fact},
+    log::{Log, MemoryLog},
+    model::ScriptModel,
+    project::View,
+    subject::Subject,
+    tool::{Tool, ToolContext, ToolSet},
+    turn::Answered,
+};
+use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
+use serde_json::{Value, json};
+
+/// A tool that counts how often it ran.
+fn counting(ran: &Arc<AtomicUsize>) -> ToolSet {
+    let ran = Arc::clone(ran);
+    let tool = Tool::server("count", "Counts", move |_: Value, _: ToolContext| {
+        let count = ran.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(json!({"count": count})) }
+    });
+    [tool.approve_always().build().expect("a valid tool")].into_iter().collect()
+}
+
+async fn start(log: Arc<dyn Log>, tools: ToolSet) -> Runtime {
+    let script = json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
+    let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+    let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
+    let builder = Runtime::builder().log(log).tools(tools).model(Arc::new(model)).clock(clock);
+    builder.start().await.expect("starts")
+}
+
+fn said(chat: &str) -> ChatRequest {
+    serde_json::from_value(json!({"id": chat, "messages": [{"role": "user", "content": "go"}]})).expect("a valid body")
+}
+
+async fn submit(runtime: &Runtime, request: ChatRequest) -> Subscription {
+    runtime.submit(&Subject::local(), request, CallOrder::Together, View::default()).await.expect("is taken").1
+}
+
+async fn read(subscription: &mut Subscription) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    while subscription.next(&mut chunks).await == Next::More {}
+    chunks
+}
+
+fn approval(chunks: &[Chunk]) -> ApprovalId {
+    let asked = chunks.iter().find_map(|chunk| match chunk {
+        Chunk::ToolApprovalRequest(asked) => Some(asked.approval_id.clone()),
+        _ => None,
+    });
+    asked.expect("a question")
+}
+
+async fn facts(log: &dyn Log, chat: &str) -> Vec<Fact> {
+    let batches = log.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
+    let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
+    batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+}
+
+/// Waits until the turn of a chat is over.
+async fn ended(runtime: &Runtime, chat: &str) {
+    loop {
+        let messages = runtime.messages(&Subject::local(), &ChatId::from(chat)).await.expect("the chat is there");
+        if serde_json::to_string(&messages).expect("json").contains("done") {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_append_of_unknown_fate_is_done_once() {
+    for fault in [AppendFault::UnknownBefore, AppendFault::UnknownAfter] {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
+        let runtime = start(log.clone(), counting(&ran)).await;
+        let chunks = read(&mut submit(&runtime, said("c")).await).await;
+        log.on_append(fault);
+        let decided = runtime.decide(&Subject::local(), approval(&chunks), true, None).await;
+        assert_eq!(decided, Ok(Answered::Taken));
+        ended(&runtime, "c").await;
+        assert_eq!(ran.load(Ordering::SeqCst), 1);
+        let facts = facts(&*memory, "c").await;
+        assert_eq!(facts.iter().filter(|fact| matches!(fact, Fact::Decided { .. })).count(), 1);
+    }
+}
+
+/// Another node was first: the decision that stands is theirs, and nothing runs here because of ours.
+#[tokio::test]
+async fn whoever_loses_the_race_reads_again() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let memory: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let log = Arc::new(FaultyLog::new(Arc::clone(&memory)));
+    let runtime = start(log.clone(), counting(&ran)).await;
+    let chunks = read(&mut submit(&runtime, said("c")).await).await;
+    let other = Timestamp(5);
+    log.on_append(AppendFault::overtaken(move |ours| {
+        let facts: Vec<Fact> = serde_json::from_slice(&ours.payload).expect("facts");
+        let Some(Fact::Decided { call, .. }) = facts.first().cloned() else { panic!("a decision: {facts:?}") };
+        let theirs = [
+            Fact::Decided { call: call.clone(), approved: false, reason: None, by: Subject::from("them"), at: other },
+            Fact::Settled {
+                call,
+                outcome: holdpoint_runtime::fact::Outcome::Denied { reason: None },
+                cause: holdpoint_runtime::fact::Cause::Decision,
+                at: other,
+            },
+        ];
+        let mut append = ours.clone();
+        append.payload = serde_json::to_vec(&theirs).expect("json").into();
+        append.count = 2;
+        append.append_id.0 ^= 1;
+        append
+    }));
+    let decided = runtime.decide(&Subject::local(), approval(&chunks), true, None).await;
+    assert_eq!(decided, Ok(Answered::Contradicts), "the other answer stands");
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_people_answer_at_once() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let runtime = start(Arc::new(MemoryLog::default()), counting(&ran)).await;
+    let chunks = read(&mut submit(&runtime, said("c")).await).await;
+    let approval = approval(&chunks);
+    let answers = (0..20).map(|number| {
+        let (runtime, approval) = (runtime.clone(), approval.clone());
+        tokio::spawn(async move {
+            runtime.decide(&Subject::local(), approval, number % 2 == 0, None).await.expect("an answer")
+        })
+    });
+    let answers: Vec<Answered> =
+        futures::future::join_all(answers).await.into_iter().map(|answer| answer.expect("no panic")).collect();
+    assert_eq!(answers.iter().filter(|answer| **answer == Answered::Taken).count(), 1, "{answers:?}");
+    assert!(answers.iter().all(|answer| matches!(answer, Answered::Taken | Answered::Again | Answered::Contradicts)));
+    ended(&runtime, "c").await;
+    assert!(ran.load(Ordering::SeqCst) <= 1);
+}
+
+/// Many chats that wait cost no task; and each still answers.
+#[tokio::test]
+async fn a_chat_that_waits_sleeps_and_wakes() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let runtime = start(Arc::new(MemoryLog::default()), counting(&ran)).await;
+    let mut questions = Vec::new();
+    for number in 0..200 {
+        questions.push(approval(&read(&mut submit(&runtime, said(&format!("c{number}"))).await).await));
+    }
+    assert_eq!(runtime.holds(), 200);
+    assert_eq!(runtime.approvals(&Subject::local()).len(), 200);
+    while runtime.awake() > 0 {
+        tokio::task::yield_now().await;
+    }
+    for approval in questions {
+        assert_eq!(runtime.decide(&Subject::local(), approval, true, None).await, Ok(Answered::Taken));
+    }
+    for number in 0..200 {
+        ended(&runtime, &format!("c{number}")).await;
+    }
+    assert_eq!((ran.load(Ordering::SeqCst), runtime.holds()), (200, 0));
+}
