@@ -42,6 +42,8 @@ pub enum Fact {
         message: MessageId,
         order: CallOrder,
         holds_text: bool,
+        #[serde(default)]
+        is_resubmit: bool,
         model: String,
         at: Timestamp,
     },

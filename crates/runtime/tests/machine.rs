@@ -138,7 +138,7 @@ impl World {
     fn submit(&mut self, body: Value) -> Reply {
         let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
         let (order, subject) = (self.order, Subject::local());
-        self.input(Input::Submit(Box::new(Submit { request, subject, order, holds_text: true })))
+        self.input(Input::Submit(Box::new(Submit { request, subject, order, holds_text: true, is_resubmit: false })))
     }
 
     fn say(&mut self) -> Reply {

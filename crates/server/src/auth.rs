@@ -19,8 +19,8 @@ use crate::{app::Server, request::Failure};
 
 /// How long a ticket is good for.
 const TICKET: Duration = Duration::from_secs(60);
-/// How many tickets may be out.
-const TICKETS: usize = 10_000;
+/// How many tickets of one subject may be out: the oldest gives way.
+const TICKETS: usize = 100;
 
 /// One key, as the configuration has it: never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -91,9 +91,14 @@ impl Keys {
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.retain(|_, (_, until)| *until > now);
-        if tickets.len() < TICKETS {
-            tickets.insert(ticket.clone(), (subject, now.after(TICKET)));
+        let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
+        let own: Vec<(String, Timestamp)> = own.map(|(ticket, (_, until))| (ticket.clone(), *until)).collect();
+        if own.len() >= TICKETS
+            && let Some((oldest, _)) = own.into_iter().min_by_key(|(_, until)| *until)
+        {
+            tickets.remove(&oldest);
         }
+        tickets.insert(ticket.clone(), (subject, now.after(TICKET)));
         ticket
     }
 
@@ -127,6 +132,8 @@ impl FromRequestParts<Server> for Caller {
         }
         let by_key = key_of(&parts.headers).and_then(|key| keys.subject(key.as_bytes()));
         let by_ticket = || {
+            // For a WebSocket and nothing else: elsewhere a key can be sent.
+            parts.headers.get(header::UPGRADE).filter(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))?;
             let ticket = parts.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))?;
             keys.redeem(ticket, server.inner.runtime.clock().now())
         };

@@ -395,3 +395,104 @@ async fn a_model_that_fails_leaves_the_chat_usable() {
     chat.ask("anything").await;
     assert_eq!(chat.text(), "fine");
 }
+
+/// The same result again is no contradiction: when it was asked for does not matter, and a client may echo our own output.
+#[tokio::test]
+async fn an_ack_is_compared_by_what_it_says() {
+    let server = TestServer::demo().await;
+    let mut chat = server.chat();
+    let mut sse = chat.say("open https://example.com").await;
+    let mut payloads = Vec::new();
+    while payloads.last().is_none_or(|payload: &String| !payload.contains("tool-input-available")) {
+        payloads.push(sse.next().await.expect("the call"));
+    }
+    let call = serde_json::from_str::<Value>(&payloads[payloads.len() - 1]).expect("json")["toolCallId"].clone();
+    let ack = |at: &str| json!({"toolCallId": call, "status": "success", "output": {"url": "u"}, "requestedAt": at});
+    assert_eq!(server.post("/api/tools/ack", &ack("2025-02-01T00:00:00Z")).await.0, 200);
+    payloads.extend(sse.rest().await);
+    chat.take(payloads);
+    let again = server.post("/api/tools/ack", &ack("2026-03-04T00:00:00Z")).await;
+    assert_eq!(again, (200, json!({"ok": true, "ignored": true})));
+    let echoed = chat.request(&chat.body("submit-message")).await;
+    assert_eq!(echoed.status(), 200);
+}
+
+/// On live, too, a request that brings nothing new is answered.
+#[tokio::test]
+async fn nothing_new_on_live_is_an_empty_segment() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "").await;
+    live.say(PAY).await;
+    live.until("finish-step").await;
+    let (call, approval) = live.last_call();
+    let approval = approval.expect("a question");
+    assert_eq!(server.post(&format!("/api/approvals/{approval}"), &json!({"approved": true})).await.0, 200);
+    live.until("[DONE]").await;
+    live.decide(&call, &approval, true).await;
+    let chunks = live.until("[DONE]").await;
+    assert_eq!(support::types(&chunks), ["start", "finish", "[DONE]"]);
+}
+
+/// A reload while the browser has something to do finds the call again, for a client that sends results with its next request.
+#[tokio::test]
+async fn history_keeps_a_call_that_waits_for_the_next_request() {
+    let server = TestServer::demo().await;
+    let mut chat = server.chat().resubmit();
+    chat.ask("where am I").await;
+    let (call, approval) = (chat.call(0), chat.approval(0));
+    let mut sse = chat.answer(&[Answer::Approve(&approval)]).await;
+    chat.read(&mut sse).await;
+    let (_, messages) = server.get(&format!("/api/chat/{}/messages", chat.id)).await;
+    let part = messages[1]["parts"].as_array().and_then(|parts| parts.last()).cloned().unwrap_or_default();
+    assert_eq!((&part["toolCallId"], &part["state"]), (&json!(call), &json!("approval-responded")), "{messages:#}");
+    // The result comes together with the user's next message: it is kept.
+    chat.put(&[Answer::Output(&call, json!({"latitude": 5}))]);
+    chat.ask("hello").await;
+    let (_, messages) = server.get(&format!("/api/chat/{}/messages", chat.id)).await;
+    assert!(messages.to_string().contains("\"latitude\":5"), "{messages:#}");
+}
+
+/// Progressive text goes on being progressive after an approval.
+#[tokio::test]
+async fn progressive_text_after_an_approval() {
+    let pay =
+        json!({"toolCall": {"name": "process_payment", "input": {"amount": 5, "recipient": "K", "currency": "USD"}}});
+    let open = json!({"toolCall": {"name": "open-url", "input": {"url": "https://example.com"}}});
+    let server = TestServer::script(
+        json!({"turns": [{"steps": [[pay], [{"text": ["before the browser acts"]}, open], [{"text": ["end"]}]]}]}),
+    )
+    .await;
+    let mut chat = server.chat().progressive();
+    chat.ask("go").await;
+    let approval = chat.approval(0);
+    let mut sse = chat.answer(&[Answer::Approve(&approval)]).await;
+    let mut payloads = Vec::new();
+    while payloads.last().is_none_or(|payload: &String| !payload.contains("before the browser acts")) {
+        payloads.push(sse.next().await.expect("text, while the turn waits for the browser"));
+    }
+    server.clock.advance(Duration::from_secs(61));
+    payloads.extend(sse.rest().await);
+    chat.take(payloads);
+}
+
+/// A ticket opens one WebSocket, and nothing else.
+#[tokio::test]
+async fn a_ticket_is_for_one_websocket() {
+    let mut setup = Setup::demo();
+    let key = AuthKey { key_sha256: sha256("k"), subject: "alice".to_owned(), roles: Vec::new() };
+    setup.keys = Keys::new(&[key]).expect("a valid hash");
+    let server = setup.start().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let ticket = async || {
+        let answer = client.post(server.url("/api/ticket")).bearer_auth("k").send().await.expect("an answer");
+        answer.json::<Value>().await.expect("json")["ticket"].as_str().expect("a ticket").to_owned()
+    };
+    let mut live = Live::connect(&server, &format!("?ticket={}", ticket().await)).await;
+    live.say("hello").await;
+    live.until("[DONE]").await;
+    let used = ticket().await;
+    assert_eq!(server.get(&format!("/api/chats?ticket={used}")).await.0, 401, "not for anything else");
+    let url = format!("ws://{}/live?ticket={used}", server.address);
+    assert!(tokio_tungstenite::connect_async(&url).await.is_ok());
+    assert!(tokio_tungstenite::connect_async(&url).await.is_err(), "once");
+}

@@ -40,13 +40,16 @@ impl Running {
 
     fn get(&self, path: &str) -> String {
         let mut answer = String::new();
-        let text = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let text = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         self.request(&text).read_to_string(&mut answer).expect("an answer");
         answer
     }
 
     fn post(&self, path: &str, body: &str) -> TcpStream {
-        self.request(&format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+        self.request(&format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ))
     }
 
     /// SIGTERM; gives the exit code and how long it took.
@@ -72,6 +75,13 @@ fn it_serves_and_goes_when_told() {
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
     assert!(server.get("/").contains("Holdpoint"));
     assert!(server.get("/nowhere").starts_with("HTTP/1.1 404"));
+    // Without keys it is for this machine alone, whatever page its browser visits and whatever name leads here.
+    for headers in ["host: evil.example", "host: localhost\r\norigin: https://evil.example"] {
+        let mut answer = String::new();
+        let text = format!("GET /api/approvals HTTP/1.1\r\n{headers}\r\nconnection: close\r\n\r\n");
+        server.request(&text).read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 403"), "{headers}: {answer}");
+    }
     // A response that waits for a browser is open when the signal comes: it must not hold the server up.
     let mut stream = server.post("/stream", r#"{"messages":[{"role":"user","content":"open https://example.com"}]}"#);
     let mut seen = String::new();
@@ -114,7 +124,7 @@ fn chats_are_kept_in_the_data_folder() {
     let mut answer = String::new();
     let body = r#"{"id":"kept","messages":[{"role":"user","content":"hello"}]}"#;
     let text = format!(
-        "POST /stream HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /stream HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     server.request(&text).read_to_string(&mut answer).expect("an answer");

@@ -46,14 +46,12 @@ impl StreamChecker {
     pub(super) fn adk_text(&mut self) {
         self.message.has_text = true;
         self.segment.has_text = true;
+        self.segment.text_line.get_or_insert(self.line);
         if self.options.progressive_text {
             return;
         }
         match self.options.profile {
-            Profile::AdkSse if self.segment.has_question && self.is_intermediate() => {
-                self.tell(Rule::K4, "text in an intermediate segment: hold it back until the last one");
-            }
-            Profile::AdkSse if self.segment.has_question && self.message.calls.asked > 0 => {
+            Profile::AdkSse if self.segment.has_question && self.message.calls.asked > 0 && !self.is_later() => {
                 self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             Profile::AdkLive if self.message.calls.asked > 0 => {
@@ -70,38 +68,43 @@ impl StreamChecker {
         if self.options.profile == Profile::AiSdk {
             return;
         }
-        let is_intermediate = self.is_intermediate();
-        if is_intermediate && self.segment.has_outcome {
-            self.tell(
-                Rule::K4,
-                "an outcome in a segment that asks for another approval: hold it back until the last one",
-            );
-        }
-        if self.options.progressive_text || !self.message.has_text {
-            return;
-        }
-        if is_intermediate && self.segment.has_text {
-            self.tell(Rule::K4, "text in a segment that asks for another approval: hold it back until the last one");
-        } else {
+        // Text of this segment, if it comes after one that asked, is told when the segment has ended: K4.
+        let is_told_later = self.is_later() && self.segment.has_text;
+        if self.message.has_text && !self.options.progressive_text && !is_told_later {
             self.tell(Rule::K3, "text before an approval request: the seeds' auto-send then never sends the answer");
         }
     }
 
-    /// Whether this segment comes after one that asked; if it asks too, it is not the last one.
-    fn is_intermediate(&self) -> bool {
+    /// Whether this segment comes after one that asked.
+    fn is_later(&self) -> bool {
         self.options.profile == Profile::AdkSse
             && self.message.asked_in.is_some_and(|asked| asked < self.segment.number)
     }
 
-    /// K4, at an outcome behind the request.
+    /// An outcome, for K4.
     pub(super) fn adk_outcome(&mut self) {
         self.segment.has_outcome = true;
-        if self.segment.has_question && self.is_intermediate() {
+        self.segment.outcome_line.get_or_insert(self.line);
+    }
+
+    /// K4: a later segment that ends on an open question is not the last one.
+    fn intermediate(&mut self) {
+        if !self.is_later() || !self.segment.has_question || self.message.calls.asked == 0 {
+            return;
+        }
+        let end = self.line;
+        if let Some(line) = self.segment.outcome_line {
+            self.line = line;
             self.tell(
                 Rule::K4,
                 "an outcome in a segment that asks for another approval: hold it back until the last one",
             );
         }
+        if let Some(line) = self.segment.text_line.filter(|_| !self.options.progressive_text) {
+            self.line = line;
+            self.tell(Rule::K4, "text in a segment that asks for another approval: hold it back until the last one");
+        }
+        self.line = end;
     }
 
     /// K5: at `[DONE]`.
@@ -118,6 +121,7 @@ impl StreamChecker {
 
     /// K5 and K6: at the end of a segment.
     pub(super) fn adk_close(&mut self) {
+        self.intermediate();
         if !self.segment.has_done {
             self.tell(Rule::K5, "the segment has no `[DONE]`");
         }

@@ -71,6 +71,8 @@ pub(super) struct Segment {
     pub(super) has_done: bool,
     pub(super) has_text: bool,
     pub(super) has_outcome: bool,
+    pub(super) outcome_line: Option<u64>,
+    pub(super) text_line: Option<u64>,
     pub(super) has_question: bool,
     pub(super) has_step: bool,
     told_no_step: bool,

@@ -117,7 +117,8 @@ async fn keep_time(inner: Arc<Inner>) {
             () = inner.closing.cancelled() => return,
         };
         if let Some(mailbox) = inner.wake(&chat) {
-            let _ = mailbox.send(Command::Expired { call }).await;
+            // A chat that has no room now is told again: one that is stuck must not hold up the deadlines of the others.
+            let _ = mailbox.try_send(Command::Expired { call });
         }
     }
 }

@@ -58,6 +58,8 @@ pub(super) enum Command {
 /// An input that was taken.
 pub(super) struct Taken {
     pub(super) reply: Reply,
+    /// Whether anything came of it.
+    pub(super) is_new: bool,
     pub(super) look: Look,
 }
 
@@ -124,6 +126,13 @@ impl ChatTask {
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
         task.feed.push(facts);
+        if task.state.is_running() {
+            // This task has just begun, so nothing runs, whatever the log says: the server went down, or a task was given up.
+            if let Err(error) = task.input(Input::Recover).await {
+                tracing::warn!(chat = %task.id, %error, "a chat could not be recovered");
+                return task.give_up(&error).await;
+            }
+        }
         task.serve().await;
     }
 
@@ -132,21 +141,14 @@ impl ChatTask {
             let is_quiet = self.model.is_none() && self.tools.is_empty() && self.pending.is_empty();
             let is_ending = self.inner.ending.is_cancelled();
             if is_quiet && (is_ending || !self.feed.is_watched()) && self.mailbox.is_empty() {
-                self.inner.forget(&self.id, &mut self.mailbox);
-                if self.mailbox.is_empty() {
-                    self.feed.close();
-                    return;
-                }
+                // Whoever asked in between asks again, and wakes the chat anew.
+                return self.leave(&ChatError::Lost).await;
             }
             let flush_at = self.flush_at;
             let went = tokio::select! {
                 biased;
                 () = self.inner.closing.cancelled() => return,
-                command = self.mailbox.recv() => match command {
-                    Some(command) => self.command(command).await,
-                    None if is_quiet => return,
-                    None => Ok(()),
-                },
+                Some(command) = self.mailbox.recv() => self.command(command).await,
                 Some(done) = self.tools.join_next_with_id(), if !self.tools.is_empty() => self.tool_done(done).await,
                 events = next_events(&mut self.model), if self.model.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new()).await,
@@ -165,8 +167,12 @@ impl ChatTask {
     async fn give_up(&mut self, error: &ChatError) {
         self.model = None;
         self.tools.shutdown().await;
+        self.leave(error).await;
+    }
+
+    /// From here on nobody can ask this task; who has done so is told.
+    async fn leave(&mut self, error: &ChatError) {
         self.inner.forget(&self.id, &mut self.mailbox);
-        self.feed.close();
         while let Some(command) = self.mailbox.recv().await {
             command.fail(error.clone());
         }
@@ -180,10 +186,12 @@ impl ChatTask {
                     let _ = reply.send(Err(ChatError::NotFound));
                     return Ok(());
                 }
+                let before = self.state.len;
                 let taken = self.input(*input).await;
+                let is_new = self.state.len > before;
                 let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
                 // Whoever asked may be gone; what was taken stands.
-                let _ = reply.send(taken.map(|reply| Taken { reply, look: self.feed.look() }));
+                let _ = reply.send(taken.map(|reply| Taken { reply, is_new, look: self.feed.look() }));
                 result
             }
             Command::Look { subject, may_be_new, reply } => {
@@ -213,7 +221,9 @@ impl ChatTask {
                 self.model = None;
                 self.tools.shutdown().await;
                 let forgotten = self.inner.log.forget(&self.id).await.map_err(ChatError::Log);
-                self.inner.holds.set(&self.id, &subject, Vec::new());
+                if forgotten.is_ok() {
+                    self.inner.holds.set(&self.id, &subject, Vec::new());
+                }
                 let _ = reply.send(forgotten);
                 Err(ChatError::NotFound)
             }
@@ -315,6 +325,13 @@ impl ChatTask {
             }
             _ => {}
         }
+    }
+}
+
+/// However the task ends, whoever looks is told.
+impl Drop for ChatTask {
+    fn drop(&mut self) {
+        self.feed.close();
     }
 }
 

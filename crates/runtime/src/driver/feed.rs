@@ -46,7 +46,9 @@ impl Feed {
 
     /// Looks at it. As long as somebody does, the chat stays awake, so this must be done before its task lets go of the feed.
     pub(super) fn look(self: &Arc<Self>) -> Look {
-        Look { feed: Arc::clone(self), bell: self.len.subscribe() }
+        let bell = self.len.subscribe();
+        let known = self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
+        Look { feed: Arc::clone(self), bell, known }
     }
 
     /// Whether anybody looks.
@@ -70,6 +72,8 @@ impl Feed {
 pub(super) struct Look {
     feed: Arc<Feed>,
     bell: watch::Receiver<u64>,
+    /// How many facts there were when they began to look.
+    pub(super) known: u64,
 }
 
 impl Look {

@@ -184,15 +184,15 @@ impl Runtime {
         Ok((chat, Subscription::new(taken.look, projection, follow)))
     }
 
-    /// The same for a connection that looks at the chat already.
+    /// The same for a connection that looks at the chat already. Tells whether the request brought anything new.
     pub async fn submit_live(
         &self,
         subject: &Subject,
         chat: &ChatId,
         request: ChatRequest,
         view: View,
-    ) -> Result<(), RuntimeError> {
-        self.input_request(subject, chat, request, CallOrder::OneByOne, view).await.map(drop)
+    ) -> Result<bool, RuntimeError> {
+        Ok(self.input_request(subject, chat, request, CallOrder::OneByOne, view).await?.is_new)
     }
 
     async fn input_request(
@@ -204,7 +204,8 @@ impl Runtime {
         view: View,
     ) -> Result<Taken, RuntimeError> {
         let holds_text = self.inner.tools.can_ask() && !view.is_progressive;
-        let submit = Submit { request, subject: subject.clone(), order, holds_text };
+        let is_resubmit = view.is_resubmit;
+        let submit = Submit { request, subject: subject.clone(), order, holds_text, is_resubmit };
         let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
         match taken.reply {
             Reply::Rejected(rejection) => Err(rejection.into()),

@@ -32,8 +32,8 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn new(look: Look, projection: Box<dyn Projection>, follow: Follow) -> Self {
-        let known = look.after(0).len() as u64;
-        Self { look, follower: Follower::new(projection, follow, known), is_first: true }
+        let follower = Follower::new(projection, follow, look.known);
+        Self { look, follower, is_first: true }
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
@@ -83,6 +83,16 @@ impl LiveSubscription {
         let mut projection = AdkLive::new(view);
         projection.replay(settled);
         Self { look, projection, position: position as u64, subject }
+    }
+
+    /// The answer to a request that brought nothing new: a segment in which nothing happens, unless one is being written anyway.
+    pub fn nothing_new(&mut self, out: &mut Vec<Out>) {
+        if self.projection.is_closed()
+            && let Some(start) = self.projection.start()
+        {
+            out.push(Out::Chunk(start));
+            self.projection.nothing(out);
+        }
     }
 
     /// Waits for what comes next and appends all that is ready. Cancel-safe.

@@ -45,6 +45,7 @@ struct Call {
     is_shown: bool,
     question: Option<ApprovalId>,
     is_asked: bool,
+    is_decided: bool,
     outcome: Option<Outcome>,
 }
 
@@ -62,7 +63,7 @@ impl AdkLive {
     /// Whether a turn waits for a person's approval: the client has closed what it reads, and a newer message goes first.
     fn waits_for_person(turn: &Turn) -> bool {
         let first = turn.queue.front().and_then(|id| turn.calls.get(id));
-        first.is_some_and(|call| call.is_asked)
+        first.is_some_and(|call| call.is_asked && !call.is_decided)
     }
 }
 
@@ -110,6 +111,7 @@ impl Projection for AdkLive {
 impl Turn {
     fn apply(&mut self, fact: &Fact, replayed: &HashSet<ToolCallId>, out: &mut Vec<Out>) {
         match fact {
+            Fact::StepStarted => self.text.next_step(out),
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
                 self.write(*kind, chunks::block_start(*kind, id), out);
@@ -144,6 +146,11 @@ impl Turn {
                     (call.has_begun, call.question) = (true, Some(approval.clone()));
                 }
                 self.show(replayed, out);
+            }
+            Fact::Decided { call, .. } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.is_decided = true;
+                }
             }
             Fact::Started { call, .. } => {
                 if let Some(call) = self.calls.get_mut(call) {

@@ -135,6 +135,7 @@ impl Turn {
         match fact {
             Fact::StepStarted => {
                 self.open(out);
+                self.text.next_step(out);
                 self.step.clear();
                 self.has_question_in_step = false;
             }

@@ -1,6 +1,6 @@
 //! The history as a client reads it back: `UIMessage[]`, holds included, as they stand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use holdpoint_protocol::{
     ids::{MessageId, PartId, ToolCallId},
@@ -37,6 +37,8 @@ struct Turn {
     is_over: bool,
     blocks: HashMap<PartId, usize>,
     calls: HashMap<ToolCallId, (usize, Waits)>,
+    /// Calls whose result the client's next request brings.
+    resubmitted: HashSet<ToolCallId>,
     usage: Usage,
     model: String,
 }
@@ -78,6 +80,7 @@ impl Book {
                     is_over: false,
                     blocks: HashMap::new(),
                     calls: HashMap::new(),
+                    resubmitted: HashSet::new(),
                     usage: Usage::default(),
                     model: model.clone(),
                 });
@@ -145,8 +148,10 @@ impl Turn {
             },
             Fact::Called { call, name, input, execution, wait, .. } => {
                 let is_resubmit = *execution == Execution::Frontend && *wait == Wait::Resubmit;
-                let waits = if is_resubmit { Waits::Client } else { Waits::Server };
-                self.add(call, name, ToolState::InputAvailable, input, waits);
+                if is_resubmit {
+                    self.resubmitted.insert(call.clone());
+                }
+                self.add(call, name, ToolState::InputAvailable, input, Waits::Server);
             }
             Fact::Invalid { call, name, input, error } => {
                 self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
@@ -169,6 +174,7 @@ impl Turn {
                     approval.reason.clone_from(reason);
                 }
             }),
+            Fact::Started { call, .. } if self.resubmitted.contains(call) => self.change(call, Waits::Client, |_| {}),
             Fact::Settled { call, outcome, .. } => self.change(call, Waits::Nothing, |part| settle(part, outcome)),
             Fact::TurnEnded { .. } => self.is_over = true,
             _ => {}

@@ -46,6 +46,12 @@ impl Text {
         }
     }
 
+    /// A new step: what waited for calls of the step before waits no longer.
+    pub(super) fn next_step(&mut self, out: &mut Vec<Out>) {
+        self.behind.clear();
+        out.extend(self.waiting.drain(..).map(Out::Chunk));
+    }
+
     /// All that is left, in order.
     pub(super) fn release(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();

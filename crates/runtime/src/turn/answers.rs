@@ -65,7 +65,7 @@ pub(super) fn result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendRe
             Answered::Taken
         }
         Stage::Settled { outcome: before, cause: Cause::Result, .. } => {
-            if *before == outcome(id, call, result) {
+            if is_same(before, id, call, result) {
                 Answered::Again
             } else {
                 Answered::Contradicts
@@ -74,6 +74,28 @@ pub(super) fn result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendRe
         Stage::Settled { cause: Cause::Decision | Cause::Ran, .. } => Answered::Contradicts,
         Stage::Settled { .. } => Answered::TooLate,
     }
+}
+
+/// Takes a result that came together with a new message: the call gets its outcome, and the turn goes no further.
+pub(super) fn keep_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, env: &Env<'_>) {
+    let runs = |call: &&Call| call.execution == Execution::Frontend && matches!(call.stage, Stage::Running { .. });
+    if let Some(outcome) = draft.call(id).filter(runs).map(|call| outcome(id, call, result)) {
+        calls::settle(draft, id, outcome, Cause::Result, env);
+    }
+}
+
+/// Whether a result says what was recorded: when it was asked for does not matter, and a client may echo our own output.
+fn is_same(before: &Outcome, id: &ToolCallId, call: &Call, result: &FrontendResult) -> bool {
+    let bare = |outcome: &Outcome| match outcome {
+        Outcome::Output(Value::Object(ack)) if call.returns == Returns::Ack => {
+            let mut ack = ack.clone();
+            ack.retain(|key, value| key != "requestedAt" && !value.is_null());
+            Outcome::Output(Value::Object(ack))
+        }
+        other => other.clone(),
+    };
+    let echoed = result.output.clone().map(Outcome::Output);
+    bare(before) == bare(&outcome(id, call, result)) || echoed.as_ref() == Some(before)
 }
 
 fn outcome(id: &ToolCallId, call: &Call, result: &FrontendResult) -> Outcome {

@@ -52,12 +52,14 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 
 fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
-    let Some(tool) = env.tools.get(&call.name) else { return start(draft, id, env) };
-    let Some(reason) = tool.spec.approval.asks(&call.input) else { return start(draft, id, env) };
-    if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
+    let tool = env.tools.get(&call.name);
+    let question = tool.and_then(|tool| tool.spec.approval.asks(&call.input));
+    let is_hold = question.is_some() || call.execution == Execution::Frontend;
+    if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
         return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
     }
+    let Some((tool, reason)) = tool.zip(question) else { return start(draft, id, env) };
     let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires });

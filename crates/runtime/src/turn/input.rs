@@ -71,6 +71,8 @@ pub struct Submit {
     pub order: CallOrder,
     /// Whether text of such a turn is held back while something may still be asked.
     pub holds_text: bool,
+    /// Whether responses of such a turn end at a frontend call, whatever the tool says.
+    pub is_resubmit: bool,
 }
 
 /// What a browser says came of a call.

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{Draft, Env, Phase, Stage, calls};
 use crate::{
-    fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
     model::ModelEvent,
-    tool::Execution,
+    tool::{Execution, Wait},
 };
 
 /// One event of the model's stream.
@@ -102,7 +102,12 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             name,
             input,
             execution: tool.spec.execution,
-            wait: tool.spec.wait,
+            wait: match &draft.state.turn {
+                // A frame can be sent at any time.
+                Some(turn) if turn.order == CallOrder::OneByOne => Wait::Stream,
+                Some(turn) if turn.is_resubmit => Wait::Resubmit,
+                _ => tool.spec.wait,
+            },
             returns: tool.spec.returns,
         }),
     }

@@ -96,6 +96,8 @@ pub struct Turn {
     pub message: MessageId,
     /// How calls are taken up.
     pub order: CallOrder,
+    /// Whether its responses end at a frontend call.
+    pub is_resubmit: bool,
     /// Where it began.
     pub position: u64,
     /// How many times the model was called.
@@ -161,11 +163,12 @@ impl ChatState {
                 self.messages.push((message.id.clone(), Role::User, position));
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
-            Fact::TurnStarted { message, order, .. } => {
+            Fact::TurnStarted { message, order, is_resubmit, .. } => {
                 self.messages.push((message.clone(), Role::Assistant, position));
                 self.turn = Some(Turn {
                     message: message.clone(),
                     order: *order,
+                    is_resubmit: *is_resubmit,
                     position,
                     steps: 0,
                     phase: Phase::Model,

@@ -11,7 +11,7 @@ use super::{Answered, Draft, Env, Follow, FrontendResult, Rejection, Reply, Stag
 use crate::{fact::Fact, subject::Subject};
 
 pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -> Reply {
-    let Submit { request, subject, order, holds_text } = submit;
+    let Submit { request, subject, order, holds_text, is_resubmit } = submit;
     let before = draft.facts.len();
     let begun = match request.trigger {
         Trigger::RegenerateMessage => regenerate(draft, &request, env),
@@ -26,7 +26,8 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -
     }
     let from = draft.state.len;
     let message = env.message_id();
-    draft.push(Fact::TurnStarted { message, order, holds_text, model: env.model.to_owned(), at: env.now });
+    let model = env.model.to_owned();
+    draft.push(Fact::TurnStarted { message, order, holds_text, is_resubmit, model, at: env.now });
     draft.push(Fact::StepStarted);
     Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new() })
 }
@@ -60,6 +61,12 @@ fn say(
         if !earlier.is_empty() {
             let messages = earlier.iter().map(|message| own(message, env)).collect();
             draft.push(Fact::Context { messages });
+        }
+    }
+    // What a browser has done is not undone by what the user says next.
+    for answer in request.messages.iter().flat_map(ClientMessage::answers) {
+        if let Answer::Result { tool_call_id, result } = answer {
+            answers::keep_result(draft, &tool_call_id, &frontend_result(result), env);
         }
     }
     calls::supersede(draft, env);
@@ -146,16 +153,17 @@ fn take(draft: &mut Draft<'_>, answer: Answer, subject: &Subject, env: &mut Env<
         Answer::Approval { approval_id, approved, reason } => {
             answers::decision(draft, &approval_id, approved, reason, subject.clone(), env)
         }
-        Answer::Result { tool_call_id, result } => {
-            let result = match result {
-                ClientResult::Output(output) => {
-                    FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None }
-                }
-                ClientResult::Error(text) => {
-                    FrontendResult { status: AckStatus::Failed, output: None, error_text: Some(text), ack: None }
-                }
-            };
-            answers::result(draft, &tool_call_id, &result, env)
+        Answer::Result { tool_call_id, result } => answers::result(draft, &tool_call_id, &frontend_result(result), env),
+    }
+}
+
+fn frontend_result(result: ClientResult) -> FrontendResult {
+    match result {
+        ClientResult::Output(output) => {
+            FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None }
+        }
+        ClientResult::Error(text) => {
+            FrontendResult { status: AckStatus::Failed, output: None, error_text: Some(text), ack: None }
         }
     }
 }

@@ -102,7 +102,8 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let config = Config::load(args.config.as_deref(), environment, &names)?;
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
-    if keys.is_open() && !address.ip().is_loopback() {
+    let is_open = keys.is_open();
+    if is_open && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
@@ -137,7 +138,11 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    accept(&listener, &server, stop).await;
+    let mut router = server.router().merge(crate::page::router());
+    if is_open {
+        router = router.layer(axum::middleware::from_fn(super::local::only));
+    }
+    accept(&listener, &server, router, stop).await;
     Ok(())
 }
 
@@ -160,8 +165,7 @@ fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {
 }
 
 /// Serves connections until told to stop; then lets what runs come to an end.
-async fn accept(listener: &TcpListener, server: &Server, stop: impl Future<Output = ()>) {
-    let router = server.router().merge(crate::page::router());
+async fn accept(listener: &TcpListener, server: &Server, router: axum::Router, stop: impl Future<Output = ()>) {
     // On hyper itself rather than through `axum::serve`: an open stream that waits costs half the memory, and a burst of small
     // chunks is written at once.
     let mut http = http1::Builder::new();

@@ -19,7 +19,10 @@ pub(crate) async fn body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Failure> {
     check_depth(bytes, depth)?;
     let value = holdpoint_protocol::json::parse(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
-    T::deserialize(value).map_err(|error| Failure::Invalid(error.to_string()))
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (path, text) = (error.path().to_string(), error.inner().to_string());
+        Failure::Invalid(if path == "." { text } else { format!("{path}: {text}") })
+    })
 }
 
 /// Counts brackets outside strings, before anything is built of them.

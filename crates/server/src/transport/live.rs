@@ -1,5 +1,7 @@
 //! `GET /live`: the adk profile over a WebSocket. One chat a connection.
 
+use std::time::Duration;
+
 use axum::{
     extract::{
         Query, State, WebSocketUpgrade,
@@ -29,6 +31,8 @@ use crate::{
     request::{Failure, parse},
 };
 
+/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
+const SILENCE: Duration = Duration::from_secs(30);
 /// How many bad frames in a row end a connection.
 const ABUSE: u32 = 20;
 
@@ -82,14 +86,28 @@ impl Connection {
             return;
         }
         let mut written = Vec::new();
+        let clock = connection.server.inner.runtime.clock().clone();
+        let mut silence = clock.sleep_until(clock.now().after(SILENCE));
+        let mut is_silent = false;
         loop {
             let went = tokio::select! {
                 frame = frames.next() => match frame {
-                    Some(Ok(frame)) => connection.frame(frame).await,
+                    Some(Ok(frame)) => {
+                        is_silent = false;
+                        connection.frame(frame).await
+                    }
                     Some(Err(error)) => connection.broken(&error).await,
                     None => Err(Over),
                 },
                 next = next(&mut connection.live, &mut written) => connection.write(next, &mut written).await,
+                () = &mut silence => {
+                    silence = clock.sleep_until(clock.now().after(SILENCE));
+                    match std::mem::replace(&mut is_silent, true) {
+                        false => connection.out.send(Message::Ping(Default::default())).await.map_err(|_| Over),
+                        // Not even a pong since the last time: nobody is there.
+                        true => Err(Over),
+                    }
+                }
                 () = closing.cancelled() => {
                     let _ = connection.close(1001, "the server is shutting down").await;
                     Err(Over)
@@ -227,7 +245,12 @@ impl Connection {
             self.look().await?;
         }
         match self.server.inner.runtime.submit_live(&self.subject, &chat, request, self.view).await {
-            Ok(()) => Ok(()),
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let mut written = Vec::new();
+                self.live.iter_mut().for_each(|live| live.nothing_new(&mut written));
+                self.write(Next::More, &mut written).await
+            }
             Err(error) => self.error(&Failure::from(error).to_string()).await,
         }
     }

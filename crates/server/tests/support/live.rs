@@ -55,7 +55,12 @@ impl Live {
 
     /// The next chunk, `"[DONE]"`, or a pong; `None` when the connection is closed.
     pub(crate) async fn next(&mut self) -> Option<Value> {
-        let message = tokio::time::timeout(PATIENCE, self.socket.next()).await.expect("the server goes on in time");
+        let message = loop {
+            let message = tokio::time::timeout(PATIENCE, self.socket.next()).await.expect("the server goes on in time");
+            if !matches!(message, Some(Ok(Message::Ping(_) | Message::Pong(_)))) {
+                break message;
+            }
+        };
         match message {
             Some(Ok(Message::Text(text))) => Some(self.take(&text)),
             Some(Ok(Message::Close(frame))) => {
