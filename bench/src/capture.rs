@@ -13,7 +13,7 @@ use holdpoint_protocol::{
 use serde_json::{Value, json};
 
 /// Texts of about 20 characters, as a model's tokens come bundled: words, punctuation, a line end, quotes, umlauts, Japanese, an emoji.
-const TEXTS: [&str; 16] = [
+pub(crate) const TEXTS: [&str; 16] = [
     "The payment of 50 do",
     "llars to Hanako was ",
     "approved and has gon",
@@ -37,7 +37,7 @@ pub(crate) fn text_deltas() -> Vec<Chunk> {
     TEXTS.iter().map(|text| text_delta(text)).collect()
 }
 
-fn text_delta(text: &str) -> Chunk {
+pub(crate) fn text_delta(text: &str) -> Chunk {
     TextDelta { id: "0".into(), delta: text.to_owned(), provider_metadata: None }.into()
 }
 
@@ -47,11 +47,11 @@ pub(crate) fn opening(message: &str) -> Vec<Chunk> {
     vec![start.into(), StartStep {}.into(), text_start()]
 }
 
-fn text_start() -> Chunk {
+pub(crate) fn text_start() -> Chunk {
     TextStart { id: "0".into(), provider_metadata: None }.into()
 }
 
-fn text_end() -> Chunk {
+pub(crate) fn text_end() -> Chunk {
     TextEnd { id: "0".into(), citations: None, provider_metadata: None }.into()
 }
 

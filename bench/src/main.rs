@@ -17,10 +17,11 @@ static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::
 const HELP: &str = "\
 Benchmarks of Holdpoint.
 
-Usage: cargo xtask bench [--section NAME]... [--quick] [--assert]
+Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert]
 
   --section NAME  only this section; may be given more than once
   --quick         fewer and shorter samples: for trying, not for numbers
+  --full          as much as a target speaks of, where that takes minutes
   --assert        exit with 1 where a target is missed
   --list          the names of the sections
   --help          this text
@@ -31,11 +32,18 @@ Usage: cargo xtask bench [--section NAME]... [--quick] [--assert]
 struct Wanted {
     sections: Vec<&'static Section>,
     is_quick: bool,
+    is_full: bool,
     is_assert: bool,
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    // A section may measure another process: then it is this program again.
+    if let Some((first, rest)) = args.split_first()
+        && first == measure::CHILD
+    {
+        return sections::child(rest);
+    }
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return print(HELP);
     }
@@ -56,7 +64,7 @@ fn run(wanted: &Wanted) -> ExitCode {
     if cfg!(debug_assertions) {
         eprintln!("this is a debug build: its numbers say nothing. Use `cargo xtask bench`.\n");
     }
-    let effort = measure::Effort::new(wanted.is_quick);
+    let effort = measure::Effort::new(wanted.is_quick, wanted.is_full);
     let mut missed = Vec::new();
     for section in &wanted.sections {
         let report = (section.run)(&effort);
@@ -83,6 +91,7 @@ fn parse(args: &[String]) -> Result<Wanted, String> {
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--quick" => wanted.is_quick = true,
+            "--full" => wanted.is_full = true,
             "--assert" => wanted.is_assert = true,
             "--section" => {
                 let name = args.next().ok_or("`--section` needs a name")?;
@@ -121,6 +130,7 @@ mod tests {
         let one = parsed(&["--section", "protocol", "--assert"]).expect("one");
         assert_eq!((one.sections.len(), one.is_assert, one.is_quick), (1, true, false));
         assert!(parsed(&["--section=protocol", "--quick"]).is_ok_and(|wanted| wanted.is_quick));
+        assert!(parsed(&["--full"]).is_ok_and(|wanted| wanted.is_full && !wanted.is_quick));
         for wrong in [&["--section"][..], &["--section", "x"], &["x"], &["--fast"]] {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }

@@ -14,14 +14,22 @@ pub(crate) struct Effort {
     sample: Duration,
     /// How often something long, such as a whole capture, is done.
     pub(crate) rounds: usize,
+    /// How many turns are streamed for one sample.
+    pub(crate) turns: usize,
+    /// How many holds are opened.
+    pub(crate) holds: usize,
 }
 
+/// The argument that makes this program the process that is measured.
+pub(crate) const CHILD: &str = "--child";
+
 impl Effort {
-    pub(crate) fn new(is_quick: bool) -> Self {
+    pub(crate) fn new(is_quick: bool, is_full: bool) -> Self {
+        let holds = if is_full { 100_000 } else { 20_000 };
         if is_quick {
-            Self { samples: 9, sample: Duration::from_millis(2), rounds: 3 }
+            Self { samples: 9, sample: Duration::from_millis(2), rounds: 3, turns: 2, holds: 5_000 }
         } else {
-            Self { samples: 101, sample: Duration::from_millis(10), rounds: 9 }
+            Self { samples: 101, sample: Duration::from_millis(10), rounds: 9, turns: 5, holds }
         }
     }
 }
@@ -133,10 +141,15 @@ pub(crate) struct Allocations {
 pub(crate) fn resident_growth(call: impl FnOnce()) -> Option<u64> {
     // Sets the high-water mark back to what is resident now.
     let is_reset = fs::write("/proc/self/clear_refs", "5").is_ok();
-    let before = status("VmRSS:");
+    let before = resident();
     call();
     let peak = status("VmHWM:")?;
     is_reset.then_some(peak.saturating_sub(before?))
+}
+
+/// How many bytes of this process are resident.
+pub(crate) fn resident() -> Option<u64> {
+    status("VmRSS:")
 }
 
 fn status(key: &str) -> Option<u64> {
@@ -177,7 +190,7 @@ mod tests {
 
     #[test]
     fn times_are_for_one_operation() {
-        let effort = Effort::new(true);
+        let effort = Effort::new(true, false);
         let wait = || std::thread::sleep(Duration::from_millis(1));
         let times = time(&effort, vec![Timed::new(1, wait), Timed::new(10, wait)]);
         assert!(times[0].median() >= 1e6 && times[1].median() < times[0].median());

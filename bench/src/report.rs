@@ -15,6 +15,8 @@ pub(crate) enum Unit {
     Speed,
     /// Millions of bytes.
     Size,
+    /// Bytes.
+    Bytes,
     /// How many times as much.
     Times,
     /// A plain count.
@@ -28,7 +30,7 @@ impl Unit {
         match self {
             Unit::Nanos | Unit::Micros => samples.low(),
             Unit::Speed => samples.high(),
-            Unit::Times | Unit::Size | Unit::Count => samples.median(),
+            Unit::Times | Unit::Size | Unit::Bytes | Unit::Count => samples.median(),
         }
     }
 
@@ -38,6 +40,7 @@ impl Unit {
             Unit::Micros => format!("{number:.1} µs"),
             Unit::Speed => format!("{number:.0} MB/s"),
             Unit::Size => format!("{number:.1} MB"),
+            Unit::Bytes => format!("{number:.0} B"),
             Unit::Times => format!("{number:.1} ×"),
             Unit::Count => format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
         }

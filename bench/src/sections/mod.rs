@@ -1,6 +1,9 @@
 //! The sections, each in a file of its own. A new one is a file and a line here.
 
 mod protocol;
+mod server;
+
+pub(crate) use server::child;
 
 use crate::{measure::Effort, report::Report};
 
@@ -16,5 +19,7 @@ pub(crate) struct Section {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SECTIONS: &[Section] =
-    &[Section { name: "protocol", what: "encoding, decoding, checking and reducing chunks", run: protocol::run }];
+pub(crate) const SECTIONS: &[Section] = &[
+    Section { name: "protocol", what: "encoding, decoding, checking and reducing chunks", run: protocol::run },
+    Section { name: "server", what: "a turn over HTTP, and what an open hold costs", run: server::run },
+];

@@ -21,11 +21,16 @@ fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys: Vec::new() }
 }
 
-/// A log that gives up soon when somebody else writes, and a connection of somebody else.
-fn log_and_other() -> (TempDir, SqliteLog, Connection) {
+/// Soon enough for a test that waits for the writer to give up.
+const SOON: Duration = Duration::from_millis(20);
+/// Longer than a test takes.
+const LATE: Duration = Duration::from_secs(60);
+
+/// A log that gives up after some time when somebody else writes, and a connection of somebody else.
+fn log_and_other(patience: Duration) -> (TempDir, SqliteLog, Connection) {
     let dir = TempDir::new().expect("a temporary folder");
     let mut folder = Folder::lock(dir.path()).expect("it is free");
-    folder.patience = Duration::from_millis(20);
+    folder.patience = patience;
     let log = SqliteLog::start(folder).expect("it opens");
     let other = Connection::open(dir.path().join(FILE)).expect("it opens");
     (dir, log, other)
@@ -76,7 +81,7 @@ fn a_migration_that_fails_leaves_the_file_as_it_was() {
 
 #[test]
 fn a_newer_file_is_left_alone() {
-    let (dir, log, other) = log_and_other();
+    let (dir, log, other) = log_and_other(LATE);
     drop(log);
     other.pragma_update(None, "user_version", 99).expect("it writes");
     let error = SqliteLog::open(dir.path()).expect_err("it is newer");
@@ -89,7 +94,7 @@ fn a_newer_file_is_left_alone() {
 
 #[tokio::test]
 async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settled() {
-    let (_dir, log, other) = log_and_other();
+    let (_dir, log, other) = log_and_other(SOON);
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let appends = ["a", "b", "c"].map(|chat| log.append_many(vec![append(chat, 0, "x"); 2]));
     assert_eq!(join_all(appends).await, vec![[Appended::Unknown; 2]; 3]);
@@ -105,7 +110,7 @@ async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settl
 
 #[tokio::test]
 async fn what_cannot_be_written_does_not_take_others_with_it() {
-    let (_dir, log, other) = log_and_other();
+    let (_dir, log, other) = log_and_other(LATE);
     other
         .execute_batch(
             "CREATE TRIGGER refuse BEFORE INSERT ON batches WHEN new.payload = CAST('poison' AS BLOB)
@@ -146,7 +151,7 @@ fn the_writer_waits_for_the_disk() {
 
 #[test]
 fn no_list_looks_at_what_it_does_not_give() {
-    let (_dir, _log, other) = log_and_other();
+    let (_dir, _log, other) = log_and_other(LATE);
     for subject in [None, Some(Subject::local())] {
         for only_open in [false, true] {
             for after in [None, Some(ChatId::from("a"))] {

@@ -1,0 +1,124 @@
+//! The measured process, seen from outside, and a client that costs it as little as can be.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+use crate::measure::CHILD;
+
+/// How long a server has to come to rest after a turn: what it still does belongs to the turn.
+const REST: Duration = Duration::from_millis(20);
+
+/// This program, started again; ended when it is dropped, with the folder that it had.
+pub(super) struct Process {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl Process {
+    /// Starts it. One that serves says its port first.
+    pub(super) fn start(args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder of its own");
+        let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+        command.arg(CHILD).args(args).arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("this program again");
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        let mut process = Self { child, out, port: 0, _folder: folder };
+        if args[0] == "serve" {
+            process.port = process.said()[0].parse().expect("a port");
+        }
+        process
+    }
+
+    /// The words of the next line that it says.
+    pub(super) fn said(&mut self) -> Vec<String> {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        assert!(!line.is_empty(), "the measured process failed");
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Nanoseconds of CPU that all its threads have had, once it is at rest.
+    pub(super) fn cpu(&mut self) -> u64 {
+        thread::sleep(REST);
+        let stdin = self.child.stdin.as_mut().expect("its input");
+        stdin.write_all(b"cpu\n").expect("it listens");
+        self.said()[0].parse().expect("nanoseconds")
+    }
+
+    pub(super) fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.set_nodelay(true).expect("a socket");
+        Connection { stream, buffer: vec![0; 256 * 1024] }
+    }
+
+    /// Has a chat deleted; a bare server has none.
+    pub(super) fn forget(&self, chat: &str) {
+        let mut stream = self.connect().stream;
+        let request = format!("DELETE /api/chat/{chat} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request is sent");
+        stream.read_to_end(&mut Vec::new()).expect("a response");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// In the measured process: says its CPU time for every line that it is sent, and ends when the process that started it has gone.
+pub(super) fn listen() {
+    thread::spawn(|| {
+        for _ in std::io::stdin().lines().map_while(Result::ok) {
+            let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+            println!("{}", i128::from(spent.tv_sec) * 1_000_000_000 + i128::from(spent.tv_nsec));
+        }
+        std::process::exit(1);
+    });
+}
+
+/// A connection that is kept alive.
+pub(super) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    /// Sends a request and reads the response to its end. Gives all of it, or only its last bytes.
+    pub(super) fn post(&mut self, path: &str, headers: &str, body: &str, is_kept: bool) -> Vec<u8> {
+        let length = body.len();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        self.stream.write_all(request.as_bytes()).expect("a request is sent");
+        let mut read = Vec::new();
+        let mut is_first = true;
+        // JSON has no bare line ends: only the end looks like this.
+        while !read.ends_with(b"\r\n0\r\n\r\n") {
+            let count = self.stream.read(&mut self.buffer).expect("a response");
+            assert!(count > 0, "the response was cut off");
+            if std::mem::take(&mut is_first) {
+                assert!(self.buffer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&self.buffer[..count]));
+            }
+            if !is_kept && read.len() > 16 {
+                read.drain(..read.len() - 16);
+            }
+            read.extend_from_slice(if is_kept {
+                &self.buffer[..count]
+            } else {
+                &self.buffer[count.saturating_sub(16)..count]
+            });
+        }
+        read
+    }
+}

@@ -1,0 +1,44 @@
+//! The process that streams turns: on hyper, as the binary does it.
+
+use std::{path::Path, sync::Arc};
+
+use axum::Router;
+use holdpoint_runtime::{
+    driver::Runtime,
+    log::{Log, MemoryLog, SqliteLog},
+};
+use holdpoint_server::{Keys, Limits, Server};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::net::TcpListener;
+
+use super::{DELTAS, bare, models::Talks};
+
+/// Serves until it is ended: `bare`, or ours in `memory` or with `sqlite`. The tools are those of the demo: some ask, so text is held
+/// back unless the client says otherwise.
+pub(super) async fn run(what: &str, folder: &Path) {
+    let router = match what {
+        "memory" => ours(Arc::new(MemoryLog::default())).await,
+        "sqlite" => ours(Arc::new(SqliteLog::open(folder).expect("a folder of its own"))).await,
+        _ => bare::router(),
+    };
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    println!("{}", listener.local_addr().expect("an address").port());
+    let mut http = http1::Builder::new();
+    http.writev(false).timer(TokioTimer::new());
+    loop {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let _ = stream.set_nodelay(true);
+        let connection =
+            http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone())).with_upgrades();
+        tokio::spawn(connection);
+    }
+}
+
+async fn ours(log: Arc<dyn Log>) -> Router {
+    let runtime = Runtime::builder().model(Arc::new(Talks(DELTAS))).log(log).start().await.expect("an empty log");
+    Server::with(runtime, Keys::default(), Limits::default()).router()
+}
