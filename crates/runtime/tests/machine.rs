@@ -418,8 +418,13 @@ fn numbered(lines: &[String]) -> String {
     lines.iter().enumerate().map(|(at, line)| format!("{} {line}\n", at + 1)).collect()
 }
 
+/// How many cases: a short form by default, and the long one by `HOLDPOINT_MACHINE_CASES=20000 cargo test -p holdpoint-runtime --test machine`.
+fn cases() -> u32 {
+    std::env::var("HOLDPOINT_MACHINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens(acts in prop::collection::vec(act(), 0..60), one_by_one in any::<bool>()) {
