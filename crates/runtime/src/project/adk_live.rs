@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use holdpoint_protocol::{
-    chunk::{Abort, Chunk, Error, FinishReason, FinishStep, StartStep, ToolInputDelta},
+    chunk::{Chunk, FinishReason, FinishStep, StartStep, ToolInputDelta},
     ids::{ApprovalId, MessageId, ToolCallId},
 };
 use serde_json::Value;
@@ -215,21 +215,8 @@ impl Turn {
     fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
         self.is_over = true;
         self.text.release(out);
-        let reason = match end {
-            TurnEnd::Finished { reason } => *reason,
-            TurnEnd::Failed { message } => {
-                out.push(Out::Chunk(Error { error_text: message.clone() }.into()));
-                FinishReason::Error
-            }
-            TurnEnd::Stopped { reason } => {
-                out.push(Out::Chunk(Abort { reason: reason.clone() }.into()));
-                FinishReason::Other
-            }
-            TurnEnd::Superseded => {
-                out.push(Out::Chunk(Abort { reason: Some("superseded".to_owned()) }.into()));
-                FinishReason::Other
-            }
-        };
+        let (last, reason) = chunks::ending(end);
+        out.extend(last.map(Out::Chunk));
         out.extend([Out::Chunk(self.meter.finish(reason)), Out::End]);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use holdpoint_protocol::{
-    chunk::{Abort, Chunk, Error, FinishReason},
+    chunk::{Chunk, FinishReason},
     ids::{MessageId, ToolCallId},
 };
 use serde_json::Value;
@@ -305,21 +305,8 @@ impl Turn {
         }
         self.release_outcomes(out);
         self.text.release(out);
-        let reason = match end {
-            TurnEnd::Finished { reason } => *reason,
-            TurnEnd::Failed { message } => {
-                out.push(Out::Chunk(Error { error_text: message.clone() }.into()));
-                FinishReason::Error
-            }
-            TurnEnd::Stopped { reason } => {
-                out.push(Out::Chunk(Abort { reason: reason.clone() }.into()));
-                FinishReason::Other
-            }
-            TurnEnd::Superseded => {
-                out.push(Out::Chunk(Abort { reason: Some("superseded".to_owned()) }.into()));
-                FinishReason::Other
-            }
-        };
+        let (last, reason) = chunks::ending(end);
+        out.extend(last.map(Out::Chunk));
         self.close(reason, out);
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use holdpoint_protocol::{
     chunk::{
-        Chunk, Finish, FinishReason, ReasoningDelta, ReasoningEnd, ReasoningStart, Start, TextDelta, TextEnd,
-        TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart, ToolOutputAvailable,
-        ToolOutputError,
+        Abort, Chunk, Error, Finish, FinishReason, ReasoningDelta, ReasoningEnd, ReasoningStart, Start, TextDelta,
+        TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart,
+        ToolOutputAvailable, ToolOutputError,
     },
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     json::{MessageMetadata, Payload},
@@ -14,7 +14,7 @@ use holdpoint_protocol::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    fact::{BlockKind, Outcome},
+    fact::{BlockKind, Outcome, TurnEnd},
     model::Usage,
 };
 
@@ -126,6 +126,17 @@ pub(super) fn block_end(kind: BlockKind, id: &PartId) -> Chunk {
     match kind {
         BlockKind::Text => TextEnd { id: id.clone(), citations: None, provider_metadata: None }.into(),
         BlockKind::Reasoning => ReasoningEnd { id: id.clone(), provider_metadata: None }.into(),
+    }
+}
+
+/// What is said at the end of a turn before `finish`, and why it ended.
+pub(super) fn ending(end: &TurnEnd) -> (Option<Chunk>, FinishReason) {
+    let abort = |reason: Option<String>| Some(Abort { reason }.into());
+    match end {
+        TurnEnd::Finished { reason } => (None, *reason),
+        TurnEnd::Failed { message } => (Some(Error { error_text: message.clone() }.into()), FinishReason::Error),
+        TurnEnd::Stopped { reason } => (abort(reason.clone()), FinishReason::Other),
+        TurnEnd::Superseded => (abort(Some("superseded".to_owned())), FinishReason::Other),
     }
 }
 
