@@ -1,7 +1,7 @@
 //! Auto-send for the adk profile: should the client send again, now that this is its last message?
 //!
-//! A pure function, in the order of its checks. The TypeScript client has the same one, and both are tested on the same table,
-//! `fixtures/auto-send.json`.
+//! A pure function, in the order of its checks, tested on a table that is plain JSON so that a client in another language can be
+//! tested with it too: `fixtures/auto-send.json`.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The shared table of auto-send decisions: the TypeScript client runs the same file.
+//! The table of auto-send decisions.
 
 use holdpoint_protocol::{
     auto_send::{Context, Decision, No, Yes, decide},

@@ -27,9 +27,9 @@ pub enum Profile {
     /// For a stock `useChat`.
     #[default]
     AiSdk,
-    /// The seeds' SSE mode.
+    /// adk over SSE.
     AdkSse,
-    /// The seeds' BIDI mode.
+    /// adk over WebSocket.
     AdkLive,
 }
 
