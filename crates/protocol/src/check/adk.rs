@@ -71,7 +71,10 @@ impl StreamChecker {
         // Text of this segment, if it comes after one that asked, is told when the segment has ended: K4.
         let is_told_later = self.is_later() && self.segment.has_text;
         if self.message.has_text && !self.options.progressive_text && !is_told_later {
-            self.tell(Rule::K3, "text before an approval request: an adk client's auto-send then never sends the answer");
+            self.tell(
+                Rule::K3,
+                "text before an approval request: an adk client's auto-send then never sends the answer",
+            );
         }
     }
 
