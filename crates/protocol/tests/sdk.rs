@@ -25,7 +25,7 @@ fn root() -> PathBuf {
 /// Runs the cases in Node and gives the results back, in order.
 fn play(cases: &[Value]) -> Vec<Value> {
     let folder = root().join("tests/sdk");
-    assert!(folder.join("node_modules/ai7").is_dir(), "the SDK is not installed: run `cargo xtask setup`");
+    assert!(root().join("node_modules/ai7").is_dir(), "the SDK is not installed: run `cargo xtask setup`");
     let mut node = Command::new("node")
         .arg("run.mjs")
         .current_dir(&folder)

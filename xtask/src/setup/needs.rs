@@ -47,7 +47,7 @@ pub(crate) enum Install {
 pub(crate) const TOOLS: &str = "target/tools";
 
 const NODE: u32 = 20;
-const SDK: &str = "tests/sdk";
+const NPM: &str = ".";
 
 /// What `cargo xtask test` needs.
 pub(super) const TESTS: &[Need] = &[
@@ -83,11 +83,11 @@ pub(super) const TESTS: &[Need] = &[
         ),
     },
     Need {
-        name: "npm packages of tests/sdk",
+        name: "npm packages",
         why: "the comparison with the AI SDK's own client",
-        takes: "usually under 30 seconds",
-        probe: |root| npm::probe(&root.join(SDK)),
-        install: Install::Npm(SDK),
+        takes: "usually under a minute",
+        probe: |root| npm::probe(&root.join(NPM)),
+        install: Install::Npm(NPM),
     },
 ];
 

@@ -33,7 +33,7 @@ pub(super) fn install(dir: &Path, shown: &str) -> Result {
     // Read first: a lock file that changes during the installation must not count as installed.
     let lock = fs::read(dir.join(LOCK)).map_err(|error| {
         Failure::new(format!(
-            "could not read {shown}/{LOCK}: {error}. If it was never made, run `npm install` in {shown} and commit it"
+            "could not read {LOCK} in {shown}: {error}. If it was never made, run `npm install` there and commit it"
         ))
     })?;
     Run::new("npm").args(["ci", "--no-audit", "--no-fund"]).dir(dir).show_and_wait().map_err(|failure| {
