@@ -1,0 +1,68 @@
+import type { ToolCallId, ToolPart, UiMessage } from "../protocol.js";
+import { nameOfTool, toolPartOf } from "../tools/tool-part.js";
+
+/** What the client knows besides its messages. Without it every output counts as the client's and every tool as the server's. */
+export type DecideContext = {
+  /** Tools that run in this browser; then only their results count as the client's. */
+  frontendTools?: Iterable<string> | undefined;
+  /** Calls whose outcome the server sent. */
+  serverOutcomes?: Iterable<ToolCallId> | undefined;
+  /** Answers that have gone out already: the `answers` of earlier decisions. */
+  sent?: Iterable<AnswerKey> | undefined;
+};
+
+/** Names one answer in the state in which it was sent: an approval and the result that follows it are two answers. */
+export type AnswerKey = `${"approval" | "result"}:${ToolCallId}`;
+
+/** Whether to send, and which check of docs/auto-send.md said so. */
+export type Decision =
+  | { send: true; check: 7 | 8; answers: AnswerKey[] }
+  | { send: false; check: 1 | 2 | 3 | 4 | 5 | 6 };
+
+/** The separate confirmation part of older front ends. */
+const CONFIRMATION = "adk_request_confirmation";
+
+/** What {@link decide} needs of a message: the AI SDK's `UIMessage` fits, and so does the server's. */
+export type DecidableMessage = { role: string; parts: readonly { type: string }[] } | UiMessage;
+
+/** Should an adk client send again, now that this is its last message? Pure; the order of the checks is the decision. */
+export function decide(messages: readonly DecidableMessage[], context: DecideContext = {}): Decision {
+  const message = messages.at(-1);
+  if (message?.role !== "assistant") return { send: false, check: 1 };
+
+  const parts: readonly { type: string }[] = message.parts;
+  const lastTool = parts.findLastIndex((part) => toolPartOf(part) !== undefined);
+  if (parts.slice(lastTool + 1).some((part) => part.type === "text")) return { send: false, check: 2 };
+
+  const tools = parts.map(toolPartOf).filter((tool) => tool !== undefined);
+  const frontend = context.frontendTools && new Set(context.frontendTools);
+  const serverOutcomes = new Set(context.serverOutcomes);
+  const sent = new Set(context.sent);
+  const isResult = (tool: ToolPart) =>
+    (tool.state === "output-available" || tool.state === "output-error") &&
+    tool.preliminary !== true &&
+    (frontend?.has(nameOfTool(tool)) ?? true) &&
+    !serverOutcomes.has(tool.toolCallId);
+  const answers = tools.filter((tool) => isAnswered(tool) || isResult(tool)).map(keyOf);
+  if (answers.every((answer) => sent.has(answer))) return { send: false, check: 3 };
+
+  if (tools.some((tool) => tool.state === "approval-requested")) return { send: false, check: 4 };
+
+  const hasConfirmed = tools.some((tool) => isAnswered(tool) && nameOfTool(tool) === CONFIRMATION);
+  const hasError = tools.some((tool) => tool.state === "output-error");
+  const failed = tools.some((tool) => isAnswered(tool) && "error" in tool);
+  if ((hasConfirmed && hasError) || failed) return { send: false, check: 5 };
+
+  const waits = (tool: ToolPart) => isAnswered(tool) && tool.approval?.approved === true;
+  if (tools.some((tool) => waits(tool) && frontend?.has(nameOfTool(tool)))) return { send: false, check: 6 };
+
+  return { send: true, check: tools.some(isResult) ? 7 : 8, answers };
+}
+
+function isAnswered(tool: ToolPart): boolean {
+  return tool.state === "approval-responded";
+}
+
+function keyOf(tool: ToolPart): AnswerKey {
+  return `${isAnswered(tool) ? "approval" : "result"}:${tool.toolCallId}`;
+}

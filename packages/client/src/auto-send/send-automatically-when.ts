@@ -1,0 +1,78 @@
+import type { ChatTransport, UIMessage } from "ai";
+import type { Chunk, ToolCallId } from "../protocol.js";
+import { watchTransport } from "../transport/watch-transport.js";
+import { type AnswerKey, type DecidableMessage, decide } from "./decide.js";
+
+/** How many calls are remembered: more than a chat has open, and little memory. */
+const REMEMBERED = 10_000;
+
+/** `useChat`'s `sendAutomaticallyWhen`, with the memory that the decision needs. */
+export type AutoSend = {
+  /** Whether to send now. A yes is remembered, so that the same state is not sent twice. */
+  (options: { messages: readonly DecidableMessage[] }): boolean;
+  /** Which tools run in this browser, once that is known. */
+  setFrontendTools: (names: Iterable<string>) => void;
+  /** Tell it each chunk that comes from the server: outcomes in them are not the client's. */
+  observe: (chunk: Pick<Chunk, "type"> & { toolCallId?: ToolCallId }) => void;
+  /** Calls whose outcome came from the server in another way, such as its list of messages. */
+  settled: (calls: Iterable<ToolCallId>) => void;
+  /** The request after the last yes failed: what it carried counts as not sent. */
+  requestFailed: () => void;
+  /** Does both for every request of a transport. */
+  watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) => ChatTransport<UI_MESSAGE>;
+};
+
+/**
+ * Makes the `sendAutomaticallyWhen` of one chat of the adk profile (`/stream` and `/live`).
+ *
+ * ```ts
+ * const autoSend = sendAutomaticallyWhen({ frontendTools: ["get_location"] });
+ * useChat({ transport: autoSend.watch(transport), sendAutomaticallyWhen: autoSend });
+ * ```
+ */
+export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string> } = {}): AutoSend {
+  let frontendTools = options.frontendTools && new Set(options.frontendTools);
+  const serverOutcomes = new Set<ToolCallId>();
+  const sent = new Set<AnswerKey>();
+  let inFlight: AnswerKey[] = [];
+
+  const autoSend = ({ messages }: { messages: readonly DecidableMessage[] }) => {
+    const decision = decide(messages, { frontendTools, serverOutcomes, sent });
+    if (decision.send) {
+      inFlight = decision.answers.filter((answer) => !sent.has(answer));
+      for (const answer of inFlight) remember(sent, answer);
+    }
+    return decision.send;
+  };
+  const settled = (calls: Iterable<ToolCallId>) => {
+    for (const call of calls) remember(serverOutcomes, call);
+  };
+  const observe: AutoSend["observe"] = (chunk) => {
+    if (chunk.toolCallId !== undefined && isOutcome(chunk.type)) settled([chunk.toolCallId]);
+  };
+  const requestFailed = () => {
+    for (const answer of inFlight) sent.delete(answer);
+    inFlight = [];
+  };
+  return Object.assign(autoSend, {
+    setFrontendTools: (names: Iterable<string>) => {
+      frontendTools = new Set(names);
+    },
+    observe,
+    settled,
+    requestFailed,
+    watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) =>
+      watchTransport(transport, { onChunk: observe, onFailure: requestFailed }),
+  });
+}
+
+function isOutcome(type: string): boolean {
+  return (type.startsWith("tool-output-") || type === "tool-input-error") && type !== "tool-output-delta";
+}
+
+function remember<T>(set: Set<T>, value: T): void {
+  set.add(value);
+  if (set.size <= REMEMBERED) return;
+  const [oldest] = set;
+  if (oldest !== undefined) set.delete(oldest);
+}

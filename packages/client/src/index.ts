@@ -1,0 +1,31 @@
+import type {} from "./json-value.js";
+
+export {
+  type AnswerKey,
+  type DecidableMessage,
+  type DecideContext,
+  type Decision,
+  decide,
+} from "./auto-send/decide.js";
+export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
+export type * from "./protocol.js";
+export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
+export { type EventsListener, type ServerEvent, watchEvents } from "./server/events.js";
+export { fetchMessages } from "./server/fetch-messages.js";
+export { fetchTools } from "./server/fetch-tools.js";
+export { ServerError } from "./server/server.js";
+export type { ServerOptions } from "./server/server-options.js";
+export { stopChat } from "./server/stop-chat.js";
+export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
+export { changeBgm } from "./tools/change-bgm.js";
+export {
+  FrontendToolExecutor,
+  type FrontendToolExecutorOptions,
+  type ToolReport,
+} from "./tools/frontend-tool-executor.js";
+export { getLocation } from "./tools/get-location.js";
+export { type OpenUrlRequest, openUrl } from "./tools/open-url.js";
+export type { FrontendCall, ToolHandler, ToolHandlers } from "./tools/tool-handler.js";
+export { LiveChatTransport, type LiveChatTransportOptions } from "./transport/live-chat-transport.js";
+export type { LiveConnection } from "./transport/live-connection.js";
+export { type TransportWatcher, watchTransport } from "./transport/watch-transport.js";

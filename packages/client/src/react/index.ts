@@ -1,0 +1,7 @@
+export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
+export {
+  type HoldpointMode,
+  type UseHoldpointHelpers,
+  type UseHoldpointOptions,
+  useHoldpoint,
+} from "./use-holdpoint.js";

@@ -1,0 +1,18 @@
+import type { ChatId, UiMessage } from "../protocol.js";
+import { Server, ServerError } from "./server.js";
+import type { ServerOptions } from "./server-options.js";
+
+/** The stored messages of a chat, open questions included. A chat that the server does not know has none. */
+export async function fetchMessages(
+  chatId: ChatId,
+  options: ServerOptions & { signal?: AbortSignal | undefined } = {},
+): Promise<UiMessage[]> {
+  try {
+    const path = `/api/chat/${encodeURIComponent(chatId)}/messages`;
+    const response = await new Server(options).request(path, { signal: options.signal });
+    return (await response.json()) as UiMessage[];
+  } catch (error) {
+    if (error instanceof ServerError && error.status === 404) return [];
+    throw error;
+  }
+}

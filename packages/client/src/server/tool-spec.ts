@@ -1,0 +1,19 @@
+/** Where a tool runs: on the server, in the browser while the turn waits, or in the browser without being waited for. */
+export type ToolExecution = "server" | "frontend" | "delegate";
+
+/** One tool, as `GET /api/tools` describes it. */
+export type ToolSpec = {
+  name: string;
+  title?: string;
+  description: string;
+  /** A JSON Schema. */
+  inputSchema: unknown;
+  execution: ToolExecution;
+  /** `always`, `never`, or a rule over the input: then only the server knows whether it asks. */
+  approval: "always" | "never" | Record<string, unknown>;
+  /** 0: never expires. */
+  approvalTimeoutSec: number;
+  timeoutSec?: number;
+  wait?: "stream" | "resubmit";
+  returns?: "output" | "ack";
+};

@@ -1,0 +1,35 @@
+import type { ToolHandler } from "./tool-handler.js";
+
+/**
+ * The handler of `get_location`: asks the browser where it is. The browser asks its user as well; a refusal is told to the model.
+ */
+export function getLocation(options: { geolocation?: Geolocation; position?: PositionOptions } = {}): ToolHandler {
+  return () => {
+    const geolocation = options.geolocation ?? globalThis.navigator?.geolocation;
+    if (geolocation === undefined) throw new Error("This browser can't tell where it is.");
+    return new Promise((resolve, reject) => {
+      geolocation.getCurrentPosition(
+        ({ coords, timestamp }) =>
+          resolve({
+            latitude: coords.latitude,
+            longitude: coords.longitude,
+            accuracy: coords.accuracy,
+            altitude: coords.altitude,
+            altitudeAccuracy: coords.altitudeAccuracy,
+            heading: coords.heading,
+            speed: coords.speed,
+            timestamp: new Date(timestamp).toISOString(),
+          }),
+        // A GeolocationPositionError is no Error.
+        ({ message, code }) => reject(new Error(message || (REASONS[code] ?? "The location could not be found."))),
+        options.position,
+      );
+    });
+  };
+}
+
+const REASONS: Record<number, string> = {
+  1: "The user did not allow access to the location.",
+  2: "The location could not be found.",
+  3: "Finding the location took too long.",
+};
