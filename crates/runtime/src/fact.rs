@@ -1,7 +1,7 @@
 //! Facts: what the log of a chat is made of. Everything else is a projection of them.
 
 use holdpoint_protocol::{
-    chunk::FinishReason,
+    chunk::{FinishReason, Pieces},
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     message::{Part, UiMessage},
 };
@@ -56,7 +56,7 @@ pub enum Fact {
     },
     BlockDelta {
         id: PartId,
-        delta: String,
+        delta: Pieces,
     },
     BlockEnded {
         id: PartId,
@@ -68,7 +68,7 @@ pub enum Fact {
     },
     InputDelta {
         call: ToolCallId,
-        delta: String,
+        delta: Pieces,
     },
     /// The model has called a tool, and the input fits.
     Called {
@@ -142,6 +142,16 @@ impl Fact {
                 | Fact::InputStarted { .. }
                 | Fact::InputDelta { .. }
         )
+    }
+}
+
+impl Fact {
+    /// How much of the model's text is in it.
+    pub(crate) fn text_len(&self) -> usize {
+        match self {
+            Fact::BlockDelta { delta, .. } | Fact::InputDelta { delta, .. } => delta.text().len(),
+            _ => 0,
+        }
     }
 }
 

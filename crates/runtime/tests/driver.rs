@@ -51,8 +51,10 @@ async fn submit(runtime: &Runtime, request: ChatRequest) -> Subscription {
 }
 
 async fn read(subscription: &mut Subscription) -> Vec<Chunk> {
+    let mut written = Vec::new();
+    while subscription.next(&mut written).await == Next::More {}
     let mut chunks = Vec::new();
-    while subscription.next(&mut chunks).await == Next::More {}
+    written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks
 }
 

@@ -382,15 +382,14 @@ fn violations(
     for fact in shown(facts) {
         projection.apply(&fact, &mut out);
         for written in out.drain(..) {
-            let line = lines.len() as u64 + 1;
             match written {
-                Out::Chunk(chunk) => {
+                Out::Chunks(chunks) => chunks.for_each(|chunk| {
                     let text = serde_json::to_string(&chunk).expect("json");
-                    checker.payload(line, text.as_bytes());
+                    checker.payload(lines.len() as u64 + 1, text.as_bytes());
                     lines.push(text);
-                }
+                }),
                 Out::End => {
-                    checker.done(line);
+                    checker.done(lines.len() as u64 + 1);
                     lines.push("[DONE]".to_owned());
                 }
             }

@@ -269,4 +269,12 @@ async fn open_url_timeout() {
     payloads.extend(sse.rest().await);
     chat.take(payloads);
     capture("open-url-timeout", "sse", said, &chat.segments);
+
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "").await;
+    live.say(said).await;
+    live.until("tool-input-available").await;
+    server.clock.advance(std::time::Duration::from_secs(61));
+    live.until("[DONE]").await;
+    capture("open-url-timeout", "live", said, &[live.chunks.clone()]);
 }

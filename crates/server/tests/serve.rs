@@ -52,6 +52,23 @@ impl Running {
         ))
     }
 
+    /// The whole answer.
+    fn posted(&self, path: &str, body: &str) -> String {
+        let mut answer = String::new();
+        let length = body.len();
+        let text = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        self.request(&text).read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    /// SIGKILL.
+    fn kill(mut self) {
+        self.child.kill().expect("can be killed");
+        self.child.wait().expect("ends");
+    }
+
     /// SIGTERM; gives the exit code and how long it took.
     fn terminate(mut self) -> (Option<i32>, Duration) {
         let begun = Instant::now();
@@ -121,19 +138,52 @@ fn chats_are_kept_in_the_data_folder() {
     let data = folder.path().join("deep/data");
     let data = data.to_str().expect("a path");
     let server = start(&["--data", data]);
-    let mut answer = String::new();
-    let body = r#"{"id":"kept","messages":[{"role":"user","content":"hello"}]}"#;
-    let text = format!(
-        "POST /stream HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    server.request(&text).read_to_string(&mut answer).expect("an answer");
+    let answer = server.posted("/stream", r#"{"id":"kept","messages":[{"role":"user","content":"hello"}]}"#);
     assert!(answer.contains("[DONE]"), "{answer}");
     let other = fails(&["--listen", "127.0.0.1:0", "--data", data]);
     assert!(other.contains("deep/data"), "a second server is told whose folder it is: {other}");
     assert_eq!(server.terminate().0, Some(0));
     let server = start(&["--data", data]);
     assert!(server.get("/api/chat/kept/messages").contains("hello"));
+    assert_eq!(server.terminate().0, Some(0));
+}
+
+/// SIGKILL while a payment waits, and again while its answer is being given: the question, the answer and the one payment stay.
+#[test]
+fn a_hold_outlives_the_server_being_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().to_str().expect("a path");
+    let server = start(&["--data", data]);
+    let body = r#"{"id":"c","messages":[{"role":"user","content":"send 50 dollars to Hanako"}]}"#;
+    let asked = server.posted("/stream", body);
+    assert!(asked.contains("tool-approval-request") && asked.contains("[DONE]"), "{asked}");
+    server.kill();
+
+    let server = start(&["--data", data]);
+    let inbox = server.get("/api/approvals");
+    let id = inbox.split("approval_").nth(1).and_then(|rest| rest.split('"').next()).expect("it still waits");
+    let path = format!("/api/approvals/approval_{id}");
+    let decided = server.posted(&path, r#"{"approved":true}"#);
+    assert!(decided.starts_with("HTTP/1.1 200"), "{decided}");
+    // The 200 is a promise: whatever was going on at this moment, the decision is on disk.
+    server.kill();
+
+    let server = start(&["--data", data]);
+    let begun = Instant::now();
+    let messages = loop {
+        let messages = server.get("/api/chat/c/messages");
+        let is_settled = messages.contains("wallet_balance") || messages.contains("outcome unknown");
+        if is_settled && messages.contains("\"state\":\"done\"") {
+            break messages;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "the turn goes on by itself: {messages}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(messages.matches("\"toolCallId\":").count(), 1, "{messages}");
+    let again = server.posted(&path, r#"{"approved":true}"#);
+    assert!(again.contains("\"ignored\":true"), "{again}");
+    let other = server.posted(&path, r#"{"approved":false}"#);
+    assert!(other.starts_with("HTTP/1.1 409"), "{other}");
     assert_eq!(server.terminate().0, Some(0));
 }
 

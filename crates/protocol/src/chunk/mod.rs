@@ -7,11 +7,13 @@ mod define;
 mod delta;
 mod kinds;
 mod read;
+mod run;
 mod values;
 
 pub(crate) use delta::{DeltaKind, PlainDelta};
 pub use kinds::*;
 pub use read::{Fault, ReadChunk};
+pub use run::{Chunks, DeltaOf, Pieces, Run};
 pub use values::{Citation, CitedSource, FinishReason, InputEncoding, SteeringPart};
 
 impl Chunk {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::DONE;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, Chunks};
 
 /// Appends one chunk as an SSE event.
 pub fn encode(chunk: &Chunk, out: &mut Vec<u8>) {
@@ -14,6 +14,18 @@ pub fn encode(chunk: &Chunk, out: &mut Vec<u8>) {
         return;
     }
     out.extend_from_slice(b"\n\n");
+}
+
+/// Appends a chunk, or a run of deltas, as SSE events.
+pub fn encode_chunks(chunks: &Chunks, out: &mut Vec<u8>) {
+    let run = match chunks {
+        Chunks::One(chunk) => return encode(chunk, out),
+        Chunks::Run(run) => run,
+    };
+    let before = out.len();
+    if run.write(b"data: ", b"\n\n", out).is_err() {
+        out.truncate(before);
+    }
 }
 
 /// Appends the JSON of one chunk, as the WebSocket frames have it.

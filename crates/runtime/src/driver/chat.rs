@@ -24,17 +24,18 @@ use super::{
 };
 use crate::{
     fact::{Fact, Outcome, text_of},
-    log::{Append, AppendId, Appended, Log, LogError},
+    log::{Append, AppendId, Appended, LogError},
     model::{ModelError, ModelEvent, ModelRequest},
     project::conversation,
     subject::Subject,
-    turn::{ChatState, Env, Input, Reply, step},
+    turn::{ChatState, Env, Input, Reply, step_on},
 };
 
 /// How long text may wait before it is written down.
 const FLUSH: Duration = Duration::from_millis(100);
-/// How much text may wait.
+/// How much text may wait: facts, and bytes.
 const FLUSH_FACTS: usize = 1024;
+const FLUSH_BYTES: usize = 256 * 1024;
 /// How many events of the model are taken at once.
 const MODEL_EVENTS: usize = 256;
 /// How often an append is tried whose fate is unknown, and how long in between.
@@ -87,6 +88,7 @@ pub(super) struct ChatTask {
     durable: u64,
     /// Facts that are not: text, for a moment.
     pending: Vec<Arc<Fact>>,
+    pending_bytes: usize,
     flush_at: Option<Instant>,
     pub(super) model: Option<ReadyChunks<BoxStream<'static, Result<ModelEvent, ModelError>>>>,
     pub(super) tools: JoinSet<Result<Value, String>>,
@@ -117,6 +119,7 @@ impl ChatTask {
             title: String::new(),
             durable: facts.len() as u64,
             pending: Vec::new(),
+            pending_bytes: 0,
             flush_at: None,
             model: None,
             tools: JoinSet::new(),
@@ -232,12 +235,15 @@ impl ChatTask {
 
     /// Takes one input and does what follows from it.
     pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
-        let (facts, reply) = self.step(input);
+        let mut facts = Vec::new();
+        let mut reply = Reply::None;
+        self.decide(|state, env| reply = step_on(state, input, env, &mut facts));
         self.record(facts).await?;
         Ok(reply)
     }
 
-    pub(super) fn step(&mut self, input: Input) -> (Vec<Fact>, Reply) {
+    /// Asks the turn machine, at one moment of time.
+    pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let mut env = Env {
             now: self.inner.clock.now(),
@@ -247,7 +253,7 @@ impl ChatTask {
             max_holds: self.inner.limits.holds_per_chat,
             new_id: &mut new_id,
         };
-        step(&mut self.state, input, &mut env)
+        ask(&mut self.state, &mut env);
     }
 
     /// Shows facts, after they are on disk where they must be, and does what they ask for.
@@ -260,16 +266,21 @@ impl ChatTask {
         if facts.iter().any(|fact| fact.must_be_durable()) {
             self.commit(facts).await
         } else {
+            self.pending_bytes += facts.iter().map(|fact| fact.text_len()).sum::<usize>();
             self.pending.extend(facts.iter().cloned());
             self.feed.push(facts);
             self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
-            if self.pending.len() >= FLUSH_FACTS { self.commit(Vec::new()).await } else { Ok(()) }
+            if self.pending.len() < FLUSH_FACTS && self.pending_bytes < FLUSH_BYTES {
+                return Ok(());
+            }
+            self.commit(Vec::new()).await
         }
     }
 
     /// Writes down what is pending and these facts, then shows these.
     async fn commit(&mut self, facts: Vec<Arc<Fact>>) -> Result<(), ChatError> {
         let mut batch = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
         self.flush_at = None;
         batch.extend(facts.iter().cloned());
         let Some(subject) = self.state.subject.clone() else { return Ok(()) };
@@ -286,7 +297,7 @@ impl ChatTask {
             head: head.write(&subject, self.inner.clock.now()),
             keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
         };
-        append_once(&*self.inner.log, append).await?;
+        append_once(&self.inner, append).await?;
         self.durable += u64::from(count);
         if facts.is_empty() {
             return Ok(());
@@ -346,12 +357,13 @@ impl Command {
     }
 }
 
-async fn append_once(log: &dyn Log, append: Append) -> Result<(), ChatError> {
+async fn append_once(inner: &Inner, append: Append) -> Result<(), ChatError> {
     for _ in 0..TRIES {
-        match log.append_many(vec![append.clone()]).await.first() {
+        match inner.log.append_many(vec![append.clone()]).await.first() {
             Some(Appended::Committed { .. }) => return Ok(()),
             Some(Appended::Conflict { .. }) => return Err(ChatError::Lost),
             // The same append at the same place: it is done once, whatever became of the last try.
+            // A pause for the disk, not a time that anybody is promised: it is the machine's own, not the injected one.
             Some(Appended::Unknown) | None => tokio::time::sleep(RETRY).await,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::{chunk::Chunk, ids::ToolCallId};
+use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
 
 use super::feed::Look;
 use crate::{
@@ -37,7 +37,7 @@ impl Subscription {
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
-    pub async fn next(&mut self, out: &mut Vec<Chunk>) -> Next {
+    pub async fn next(&mut self, out: &mut Vec<Chunks>) -> Next {
         loop {
             let facts = if std::mem::take(&mut self.is_first) {
                 self.look.after(0)
@@ -90,7 +90,7 @@ impl LiveSubscription {
         if self.projection.is_closed()
             && let Some(start) = self.projection.start()
         {
-            out.push(Out::Chunk(start));
+            out.push(Out::one(start));
             self.projection.nothing(out);
         }
     }

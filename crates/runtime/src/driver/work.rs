@@ -10,7 +10,7 @@ use crate::{
     fact::Fact,
     model::{ModelError, ModelEvent},
     tool::{Execution, ToolContext},
-    turn::{Input, Phase},
+    turn::{Input, Phase, step_on},
 };
 
 impl ChatTask {
@@ -69,30 +69,36 @@ impl ChatTask {
         &mut self,
         events: Option<Vec<Result<ModelEvent, ModelError>>>,
     ) -> Result<(), ChatError> {
-        let mut facts = Vec::new();
-        let inputs = match events {
+        let events = match events {
             Some(events) => events,
             None => vec![Err(ModelError {
                 message: "The model's answer was cut off. Please try again.".to_owned(),
                 detail: "the model's stream ended without an end".to_owned(),
             })],
         };
-        for event in inputs {
-            let input = match event {
-                Ok(event) => Input::Model(event),
-                Err(error) => {
-                    tracing::warn!(chat = %self.id, error = %error.detail, "the model failed");
-                    Input::ModelFailed(error.message)
+        let mut facts = Vec::new();
+        let mut is_over = false;
+        let id = self.id.clone();
+        self.decide(|state, env| {
+            for event in events {
+                let input = match event {
+                    Ok(event) => Input::Model(event),
+                    Err(error) => {
+                        tracing::warn!(chat = %id, error = %error.detail, "the model failed");
+                        Input::ModelFailed(error.message)
+                    }
+                };
+                step_on(state, input, env, &mut facts);
+                let is_writing = state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
+                is_over = !is_writing || matches!(facts.last(), Some(Fact::StepStarted));
+                if is_over {
+                    break;
                 }
-            };
-            facts.extend(self.step(input).0);
-            let is_writing = self.state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
-            let is_next = matches!(facts.last(), Some(Fact::StepStarted));
-            if !is_writing || is_next {
-                // The step is over: what its stream still has is nobody's.
-                self.model = None;
-                break;
             }
+        });
+        if is_over {
+            // What the step's stream still has is nobody's.
+            self.model = None;
         }
         self.record(facts).await
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use holdpoint_protocol::{
-    chunk::{Chunk, FinishReason, FinishStep, StartStep, ToolInputDelta},
+    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep, ToolInputDelta},
     ids::{ApprovalId, MessageId, ToolCallId},
 };
 use serde_json::Value;
@@ -70,7 +70,7 @@ impl AdkLive {
 impl Projection for AdkLive {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         if let Fact::TurnStarted { message, holds_text, model, .. } = fact {
-            out.push(Out::Chunk(chunks::start(message)));
+            out.push(Out::one(chunks::start(message)));
             self.turn = Some(Turn {
                 message: message.clone(),
                 is_over: false,
@@ -103,7 +103,7 @@ impl Projection for AdkLive {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::Chunk(turn.meter.finish(FinishReason::Stop)), Out::End]);
+            out.extend([Out::one(turn.meter.finish(FinishReason::Stop)), Out::End]);
         }
     }
 }
@@ -114,15 +114,15 @@ impl Turn {
             Fact::StepStarted => self.text.next_step(out),
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                self.write(*kind, chunks::block_start(*kind, id), out);
+                self.write(*kind, chunks::block_start(*kind, id).into(), out);
             }
             Fact::BlockDelta { id, delta } => {
                 let kind = self.blocks.kind(id);
-                self.write(kind, chunks::block_delta(kind, id, delta), out);
+                self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
                 let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id), out);
+                self.write(kind, chunks::block_end(kind, id).into(), out);
             }
             Fact::Called { call, name, input, .. } => {
                 self.add(call, Call { name: name.clone(), input: input.clone(), ..Call::default() });
@@ -169,10 +169,10 @@ impl Turn {
         }
     }
 
-    fn write(&mut self, kind: BlockKind, chunk: Chunk, out: &mut Vec<Out>) {
+    fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
         match kind {
-            BlockKind::Reasoning => out.push(Out::Chunk(chunk)),
-            BlockKind::Text => self.text.write(chunk, out),
+            BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
+            BlockKind::Text => self.text.write(chunks, out),
         }
     }
 
@@ -188,8 +188,8 @@ impl Turn {
             let Some(call) = self.calls.get_mut(&id).filter(|call| call.has_begun) else { return };
             if !call.is_shown {
                 call.is_shown = true;
-                out.push(Out::Chunk(chunks::input_start(&id, &call.name)));
-                out.push(Out::Chunk(match &call.error {
+                out.push(Out::one(chunks::input_start(&id, &call.name)));
+                out.push(Out::one(match &call.error {
                     Some(error) => chunks::input_error(&id, &call.name, &call.input, error),
                     None if replayed.contains(&id) => {
                         ToolInputDelta { tool_call_id: id.clone(), input_text_delta: call.input.to_string() }.into()
@@ -199,13 +199,13 @@ impl Turn {
             }
             if let Some(approval) = call.question.as_ref().filter(|_| !call.is_asked && !replayed.contains(&id)) {
                 call.is_asked = true;
-                out.push(Out::Chunk(StartStep {}.into()));
-                out.push(Out::Chunk(chunks::question(&id, approval)));
-                out.push(Out::Chunk(FinishStep {}.into()));
+                out.push(Out::one(StartStep {}.into()));
+                out.push(Out::one(chunks::question(&id, approval)));
+                out.push(Out::one(FinishStep {}.into()));
             }
             let Some(outcome) = &call.outcome else { return };
             if call.error.is_none() {
-                out.push(Out::Chunk(chunks::outcome(&id, outcome)));
+                out.push(Out::one(chunks::outcome(&id, outcome)));
             }
             self.queue.pop_front();
             self.text.settled(&id, out);
@@ -216,7 +216,7 @@ impl Turn {
         self.is_over = true;
         self.text.release(out);
         let (last, reason) = chunks::ending(end);
-        out.extend(last.map(Out::Chunk));
-        out.extend([Out::Chunk(self.meter.finish(reason)), Out::End]);
+        out.extend(last.map(Out::one));
+        out.extend([Out::one(self.meter.finish(reason)), Out::End]);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use holdpoint_protocol::{
-    chunk::{Chunk, FinishReason},
+    chunk::{Chunk, Chunks, FinishReason},
     ids::{MessageId, ToolCallId},
 };
 use serde_json::Value;
@@ -82,7 +82,7 @@ impl Projection for AdkSse {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         if let Fact::TurnStarted { message, order, holds_text, model, .. } = fact {
             let turn = Turn::new(message, model, *order, Text::new(*holds_text, self.view.is_progressive));
-            out.push(Out::Chunk(chunks::start(message)));
+            out.push(Out::one(chunks::start(message)));
             self.turn = Some(turn);
             return;
         }
@@ -108,7 +108,7 @@ impl Projection for AdkSse {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::Chunk(turn.meter.finish(FinishReason::Stop)), Out::End]);
+            out.extend([Out::one(turn.meter.finish(FinishReason::Stop)), Out::End]);
         }
     }
 }
@@ -141,15 +141,15 @@ impl Turn {
             }
             Fact::BlockStarted { kind, id } => {
                 self.blocks.start(*kind, id);
-                self.write(*kind, chunks::block_start(*kind, id), out);
+                self.write(*kind, chunks::block_start(*kind, id).into(), out);
             }
             Fact::BlockDelta { id, delta } => {
                 let kind = self.blocks.kind(id);
-                self.write(kind, chunks::block_delta(kind, id, delta), out);
+                self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
                 let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id), out);
+                self.write(kind, chunks::block_end(kind, id).into(), out);
             }
             Fact::Called { call, name, input, execution, wait, .. } => {
                 let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
@@ -171,7 +171,7 @@ impl Turn {
                 }
                 self.has_question_in_segment = true;
                 self.wait(call, Waits::Person);
-                out.push(Out::Chunk(chunks::question(call, approval)));
+                out.push(Out::one(chunks::question(call, approval)));
                 self.end_if_waiting(out);
             }
             Fact::Decided { .. } => self.open(out),
@@ -191,14 +191,14 @@ impl Turn {
         if !self.is_open {
             self.is_open = true;
             self.has_question_in_segment = false;
-            out.push(Out::Chunk(chunks::start(&self.message)));
+            out.push(Out::one(chunks::start(&self.message)));
         }
     }
 
-    fn write(&mut self, kind: BlockKind, chunk: Chunk, out: &mut Vec<Out>) {
+    fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
         match kind {
-            BlockKind::Reasoning => out.push(Out::Chunk(chunk)),
-            BlockKind::Text => self.text.write(chunk, out),
+            BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
+            BlockKind::Text => self.text.write(chunks, out),
         }
     }
 
@@ -225,8 +225,8 @@ impl Turn {
     fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let Some(call) = self.calls.get_mut(id).filter(|call| !call.is_shown) else { return };
         call.is_shown = true;
-        out.push(Out::Chunk(chunks::input_start(id, &call.name)));
-        out.push(Out::Chunk(match &call.error {
+        out.push(Out::one(chunks::input_start(id, &call.name)));
+        out.push(Out::one(match &call.error {
             Some(error) => chunks::input_error(id, &call.name, &call.input, error),
             None => chunks::input_available(id, &call.name, &call.input),
         }));
@@ -248,7 +248,7 @@ impl Turn {
         let again = call.waits == Waits::Person && !self.has_question_in_segment;
         call.waits = Waits::Browser;
         if again {
-            out.push(Out::Chunk(chunks::input_available(id, &call.name, &call.input)));
+            out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);
     }
@@ -257,7 +257,7 @@ impl Turn {
         self.wait(id, Waits::Nothing);
         let is_invalid = self.calls.get(id).is_some_and(|call| call.error.is_some());
         if self.rounds == 0 && !is_invalid {
-            out.push(Out::Chunk(chunks::outcome(id, &outcome)));
+            out.push(Out::one(chunks::outcome(id, &outcome)));
         } else if !is_invalid || self.rounds > 0 {
             return self.held.push((id.clone(), outcome));
         }
@@ -282,7 +282,7 @@ impl Turn {
 
     fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
         self.is_open = false;
-        out.extend([Out::Chunk(self.meter.finish(reason)), Out::End]);
+        out.extend([Out::one(self.meter.finish(reason)), Out::End]);
     }
 
     fn release_outcomes(&mut self, out: &mut Vec<Out>) {
@@ -292,7 +292,7 @@ impl Turn {
         for (id, outcome) in held {
             self.show(&id, out);
             if self.calls.get(&id).is_some_and(|call| call.error.is_none()) {
-                out.push(Out::Chunk(chunks::outcome(&id, &outcome)));
+                out.push(Out::one(chunks::outcome(&id, &outcome)));
             }
             self.text.settled(&id, out);
         }
@@ -306,7 +306,7 @@ impl Turn {
         self.release_outcomes(out);
         self.text.release(out);
         let (last, reason) = chunks::ending(end);
-        out.extend(last.map(Out::Chunk));
+        out.extend(last.map(Out::one));
         self.close(reason, out);
     }
 }

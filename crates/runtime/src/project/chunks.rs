@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use holdpoint_protocol::{
     chunk::{
-        Abort, Chunk, Error, Finish, FinishReason, ReasoningDelta, ReasoningEnd, ReasoningStart, Start, TextDelta,
+        Abort, Chunk, Chunks, DeltaOf, Error, Finish, FinishReason, Pieces, ReasoningEnd, ReasoningStart, Run, Start,
         TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart,
         ToolOutputAvailable, ToolOutputError,
     },
@@ -113,13 +113,12 @@ pub(super) fn block_start(kind: BlockKind, id: &PartId) -> Chunk {
     }
 }
 
-pub(super) fn block_delta(kind: BlockKind, id: &PartId, delta: &str) -> Chunk {
-    match kind {
-        BlockKind::Text => TextDelta { id: id.clone(), delta: delta.to_owned(), provider_metadata: None }.into(),
-        BlockKind::Reasoning => {
-            ReasoningDelta { id: id.clone(), delta: delta.to_owned(), provider_metadata: None }.into()
-        }
-    }
+pub(super) fn block_deltas(kind: BlockKind, id: &PartId, pieces: &Pieces) -> Chunks {
+    let of = match kind {
+        BlockKind::Text => DeltaOf::Text(id.clone()),
+        BlockKind::Reasoning => DeltaOf::Reasoning(id.clone()),
+    };
+    Chunks::Run(Run { of, pieces: pieces.clone() })
 }
 
 pub(super) fn block_end(kind: BlockKind, id: &PartId) -> Chunk {

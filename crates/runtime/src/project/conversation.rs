@@ -49,7 +49,7 @@ impl Talk {
             Fact::BlockStarted { kind: BlockKind::Text, id } => {
                 self.texts.insert(id.clone(), ());
             }
-            Fact::BlockDelta { id, delta } if self.texts.contains_key(id) => self.text.push_str(delta),
+            Fact::BlockDelta { id, delta } if self.texts.contains_key(id) => self.text.push_str(delta.text()),
             Fact::Called { call, name, input, .. } => {
                 self.calls.push(ModelCall { id: call.clone(), name: name.clone(), input: input.clone() });
             }

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use holdpoint_protocol::{chunk::Chunk, ids::ToolCallId};
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks},
+    ids::ToolCallId,
+};
 
 use super::{Out, Projection};
 use crate::{fact::Fact, turn::Follow};
@@ -52,7 +55,7 @@ impl Follower {
     }
 
     /// Takes the next facts and appends what the response gets. All facts that were known must come in the first call.
-    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunk>) -> Flow {
+    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunks>) -> Flow {
         let mut written = Vec::new();
         for fact in facts {
             let is_first = self.position >= self.follow.from;
@@ -91,39 +94,39 @@ impl Follower {
         segment
     }
 
-    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunk>) -> Flow {
+    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunks>) -> Flow {
         for written in written.drain(..) {
             match written {
-                Out::Chunk(Chunk::Start(_)) => self.begin(out),
-                Out::Chunk(chunk) => {
+                Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
+                Out::Chunks(chunks) => {
                     self.begin(out);
-                    out.push(chunk);
+                    out.push(chunks);
                 }
                 Out::End if self.position >= self.known => return Flow::End,
                 // More has happened since: the response goes on with it.
-                Out::End => drop(out.pop_if(|chunk| matches!(chunk, Chunk::Finish(_)))),
+                Out::End => drop(out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_))))),
             }
         }
         Flow::More
     }
 
     /// `start`, once, and what the client has missed.
-    fn begin(&mut self, out: &mut Vec<Chunk>) {
+    fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
-            out.extend(self.projection.start());
-            out.extend(self.follow.unsettled.iter().filter_map(|id| self.sent.remove(id)));
+            out.extend(self.projection.start().map(Chunks::One));
+            out.extend(self.follow.unsettled.iter().filter_map(|id| self.sent.remove(id)).map(Chunks::One));
         }
     }
 
     /// Remembers what is not shown, as far as it may have to be.
     fn keep(&mut self, written: Out) {
-        if let (Some(id), Out::Chunk(chunk)) = (settled_call(&written), &written)
+        if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_call(&written), &written)
             && self.follow.unsettled.contains(id)
         {
             self.sent.insert(id.clone(), chunk.clone());
         }
         if self.follow.is_replay {
-            if matches!(written, Out::Chunk(Chunk::Start(_))) {
+            if matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_)))) {
                 self.segment.clear();
             }
             self.segment.push(written);
@@ -132,10 +135,11 @@ impl Follower {
 }
 
 fn settled_call(written: &Out) -> Option<&ToolCallId> {
-    match written {
-        Out::Chunk(Chunk::ToolOutputAvailable(c)) => Some(&c.tool_call_id),
-        Out::Chunk(Chunk::ToolOutputError(c)) => Some(&c.tool_call_id),
-        Out::Chunk(Chunk::ToolOutputDenied(c)) => Some(&c.tool_call_id),
+    let Out::Chunks(Chunks::One(chunk)) = written else { return None };
+    match chunk {
+        Chunk::ToolOutputAvailable(c) => Some(&c.tool_call_id),
+        Chunk::ToolOutputError(c) => Some(&c.tool_call_id),
+        Chunk::ToolOutputDenied(c) => Some(&c.tool_call_id),
         _ => None,
     }
 }

@@ -142,8 +142,8 @@ impl Turn {
                 });
             }
             Fact::BlockDelta { id, delta } => match self.blocks.get(id).and_then(|at| parts.get_mut(*at)) {
-                Some(Part::Text(part)) => part.text.push_str(delta),
-                Some(Part::Reasoning(part)) => part.text.push_str(delta),
+                Some(Part::Text(part)) => part.text.push_str(delta.text()),
+                Some(Part::Reasoning(part)) => part.text.push_str(delta.text()),
                 _ => {}
             },
             Fact::Called { call, name, input, execution, wait, .. } => {

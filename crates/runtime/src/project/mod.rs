@@ -16,7 +16,7 @@ pub use adk_sse::AdkSse;
 pub use conversation::conversation;
 pub use follow::{Flow, Follower};
 pub use history::history;
-use holdpoint_protocol::chunk::Chunk;
+use holdpoint_protocol::chunk::{Chunk, Chunks};
 
 use crate::fact::Fact;
 
@@ -24,10 +24,16 @@ use crate::fact::Fact;
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "chunks are nearly all of them")]
 pub enum Out {
-    /// A chunk.
-    Chunk(Chunk),
+    /// A chunk, or a run of deltas.
+    Chunks(Chunks),
     /// The segment is over.
     End,
+}
+
+impl Out {
+    pub(crate) fn one(chunk: Chunk) -> Self {
+        Out::Chunks(Chunks::One(chunk))
+    }
 }
 
 /// Writes a turn as the chunks of one profile.

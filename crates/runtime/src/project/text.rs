@@ -1,7 +1,7 @@
 //! Text in the adk profile: held back while something may still be asked, or (progressive) only while a call of its own step has no
 //! outcome.
 
-use holdpoint_protocol::{chunk::Chunk, ids::ToolCallId};
+use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
 
 use super::Out;
 
@@ -10,10 +10,10 @@ use super::Out;
 pub(super) struct Text {
     /// Until the turn's last step is complete.
     is_held: bool,
-    held: Vec<Chunk>,
+    held: Vec<Chunks>,
     /// Calls of the current step that have no outcome: text behind them waits.
     behind: Vec<ToolCallId>,
-    waiting: Vec<Chunk>,
+    waiting: Vec<Chunks>,
 }
 
 impl Text {
@@ -21,13 +21,13 @@ impl Text {
         Self { is_held: holds_text && !is_progressive, held: Vec::new(), behind: Vec::new(), waiting: Vec::new() }
     }
 
-    pub(super) fn write(&mut self, chunk: Chunk, out: &mut Vec<Out>) {
+    pub(super) fn write(&mut self, chunks: Chunks, out: &mut Vec<Out>) {
         if self.is_held {
-            self.held.push(chunk);
+            self.held.push(chunks);
         } else if self.behind.is_empty() {
-            out.push(Out::Chunk(chunk));
+            out.push(Out::Chunks(chunks));
         } else {
-            self.waiting.push(chunk);
+            self.waiting.push(chunks);
         }
     }
 
@@ -42,19 +42,19 @@ impl Text {
     pub(super) fn settled(&mut self, call: &ToolCallId, out: &mut Vec<Out>) {
         self.behind.retain(|behind| behind != call);
         if self.behind.is_empty() {
-            out.extend(self.waiting.drain(..).map(Out::Chunk));
+            out.extend(self.waiting.drain(..).map(Out::Chunks));
         }
     }
 
     /// A new step: what waited for calls of the step before waits no longer.
     pub(super) fn next_step(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();
-        out.extend(self.waiting.drain(..).map(Out::Chunk));
+        out.extend(self.waiting.drain(..).map(Out::Chunks));
     }
 
     /// All that is left, in order.
     pub(super) fn release(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();
-        out.extend(self.waiting.drain(..).chain(self.held.drain(..)).map(Out::Chunk));
+        out.extend(self.waiting.drain(..).chain(self.held.drain(..)).map(Out::Chunks));
     }
 }

@@ -47,8 +47,14 @@ impl Env<'_> {
 /// Takes one input: the facts that follow from it, in order, and what to tell whoever brought it. The state has taken the facts
 /// already; should they turn out not to be the next ones in the log, it is to be thrown away and folded anew.
 pub fn step(state: &mut ChatState, input: Input, env: &mut Env<'_>) -> (Vec<Fact>, Reply) {
-    let mut draft = Draft { state, facts: Vec::new() };
-    let draft_ref = &mut draft;
+    let mut facts = Vec::new();
+    let reply = step_on(state, input, env, &mut facts);
+    (facts, reply)
+}
+
+/// The same, after facts that were decided a moment ago and that nobody has seen yet: deltas are added to the last of them.
+pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &mut Vec<Fact>) -> Reply {
+    let draft_ref = &mut Draft { state, facts };
     let mut reply = Reply::None;
     match input {
         Input::Submit(submit) => reply = submit::submit(draft_ref, *submit, env),
@@ -64,13 +70,13 @@ pub fn step(state: &mut ChatState, input: Input, env: &mut Env<'_>) -> (Vec<Fact
         Input::GoOn => calls::go_on(draft_ref, env),
         Input::Recover => model::recover(draft_ref, env),
     }
-    (draft.facts, reply)
+    reply
 }
 
 /// The facts that are being decided; the state takes each at once, so that every decision sees the ones before it.
 struct Draft<'a> {
     state: &'a mut ChatState,
-    facts: Vec<Fact>,
+    facts: &'a mut Vec<Fact>,
 }
 
 impl Draft<'_> {

@@ -18,14 +18,17 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
     match event {
         ModelEvent::TextStart => drop(open_block(draft, BlockKind::Text)),
         ModelEvent::ReasoningStart => drop(open_block(draft, BlockKind::Reasoning)),
-        ModelEvent::TextDelta(delta) => write(draft, BlockKind::Text, delta),
-        ModelEvent::ReasoningDelta(delta) => write(draft, BlockKind::Reasoning, delta),
+        ModelEvent::TextDelta(delta) => write(draft, BlockKind::Text, &delta),
+        ModelEvent::ReasoningDelta(delta) => write(draft, BlockKind::Reasoning, &delta),
         ModelEvent::TextEnd | ModelEvent::ReasoningEnd => close_block(draft),
         ModelEvent::InputStart { id, name } => drop(begin_input(draft, id, name, env)),
         ModelEvent::InputDelta { id, delta } => {
             let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|(theirs, ..)| *theirs == id);
             if let Some(call) = begun.map(|(_, call, _)| call.clone()) {
-                draft.push(Fact::InputDelta { call, delta });
+                match draft.facts.last_mut() {
+                    Some(Fact::InputDelta { call: last, delta: pieces }) if *last == call => pieces.push(&delta),
+                    _ => draft.push(Fact::InputDelta { call, delta: (&*delta).into() }),
+                }
             }
         }
         ModelEvent::Call { id, name, input } => call(draft, &id, name, input, env),
@@ -56,13 +59,19 @@ fn close_block(draft: &mut Draft<'_>) {
 }
 
 /// A delta goes into the open block; a model that opens none gets one.
-fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: String) {
-    let open = draft.state.turn.as_ref().and_then(|turn| turn.block.as_ref());
+fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: &str) {
+    let open = draft.state.turn.as_ref().and_then(|turn| turn.block.as_ref()).filter(|(open, _)| *open == kind);
+    if let (Some((_, id)), Some(Fact::BlockDelta { id: last, delta: pieces })) = (open, draft.facts.last_mut())
+        && id == last
+    {
+        // Nobody has seen the fact yet: it may grow.
+        return pieces.push(delta);
+    }
     let id = match open {
-        Some((open, id)) if *open == kind => id.clone(),
-        _ => open_block(draft, kind),
+        Some((_, id)) => id.clone(),
+        None => open_block(draft, kind),
     };
-    draft.push(Fact::BlockDelta { id, delta });
+    draft.push(Fact::BlockDelta { id, delta: delta.into() });
 }
 
 fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut Env<'_>) -> ToolCallId {

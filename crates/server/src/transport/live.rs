@@ -137,12 +137,22 @@ impl Connection {
     /// Sends what is ready, and flushes once.
     async fn write(&mut self, next: Next, written: &mut Vec<Out>) -> Result<(), Over> {
         for written in written.drain(..) {
-            let mut record = Vec::new();
+            let mut records = Vec::new();
             match written {
-                Out::Chunk(chunk) => sse::encode(&chunk, &mut record),
-                Out::End => sse::encode_done(&mut record),
+                Out::Chunks(chunks) => chunks.for_each(|chunk| {
+                    let mut record = Vec::new();
+                    sse::encode(&chunk, &mut record);
+                    records.push(record);
+                }),
+                Out::End => {
+                    let mut done = Vec::new();
+                    sse::encode_done(&mut done);
+                    records.push(done);
+                }
             }
-            self.feed(record).await?;
+            for record in records {
+                self.feed(record).await?;
+            }
         }
         self.out.flush().await.map_err(|_| Over)?;
         if next == Next::Gone {

@@ -1,6 +1,6 @@
 //! A response as server-sent events: what is ready together is written together, and silence is broken by a comment.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -10,7 +10,7 @@ use axum::{
 use bytes::Bytes;
 use futures::Stream;
 use holdpoint_protocol::{
-    chunk::{Chunk, Error, Finish},
+    chunk::{Chunks, Error, Finish},
     sse,
 };
 use holdpoint_runtime::{
@@ -22,6 +22,9 @@ use crate::app::StreamPlace;
 
 /// How long a response may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// How much is written at once, about: a long text that is ready as a whole need not be in memory as a whole a second time.
+const WRITE: usize = 64 * 1024;
 
 /// Something that writes events until it is over.
 pub(super) trait Events: Send + 'static {
@@ -64,29 +67,44 @@ fn stream(
 /// One segment of a turn.
 pub(super) struct Segment {
     subscription: Subscription,
-    chunks: Vec<Chunk>,
+    /// What is ready and was not written yet.
+    ready: VecDeque<Chunks>,
+    is_over: bool,
 }
 
 impl Segment {
     pub(super) fn new(subscription: Subscription) -> Self {
-        Self { subscription, chunks: Vec::new() }
+        Self { subscription, ready: VecDeque::new(), is_over: false }
+    }
+
+    async fn wait(&mut self) {
+        let mut chunks = Vec::new();
+        let next = self.subscription.next(&mut chunks).await;
+        self.ready.extend(chunks);
+        if next == Next::Gone {
+            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
+            self.ready.push_back(Chunks::One(Error { error_text }.into()));
+            self.ready.push_back(Chunks::One(Finish { finish_reason: None, message_metadata: None }.into()));
+        }
+        self.is_over = next != Next::More;
     }
 }
 
 impl Events for Segment {
     async fn next(&mut self, out: &mut Vec<u8>) -> bool {
-        let next = self.subscription.next(&mut self.chunks).await;
-        if next == Next::Gone {
-            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
-            self.chunks.push(Error { error_text }.into());
-            self.chunks.push(Finish { finish_reason: None, message_metadata: None }.into());
+        if self.ready.is_empty() {
+            self.wait().await;
         }
-        for chunk in self.chunks.drain(..) {
-            sse::encode(&chunk, out);
+        while out.len() < WRITE {
+            match self.ready.pop_front() {
+                Some(chunks) => sse::encode_chunks(&chunks, out),
+                None => break,
+            }
         }
-        if next != Next::More {
+        let goes_on = !self.is_over || !self.ready.is_empty();
+        if !goes_on {
             sse::encode_done(out);
         }
-        next == Next::More
+        goes_on
     }
 }
