@@ -1,0 +1,43 @@
+import { keyStore, wantKey } from "./key";
+
+/** `fetch` with the key where there is one; a 401 makes the console ask for it. */
+export const apiFetch: typeof fetch = async (input, init) => {
+  const { key } = keyStore.read();
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+  if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
+  const response = await fetch(input, { ...init, headers });
+  if (response.status === 401) wantKey();
+  return response;
+};
+
+/** What the server answered instead of what was asked for, in words for a person. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export async function getJson<T>(path: string, init?: RequestInit): Promise<T> {
+  const response = await apiFetch(path, init);
+  if (!response.ok) throw new ApiError(response.status, await reasonOf(response));
+  return (await response.json()) as T;
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  const text = await response.text().catch(() => "");
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === "object" && body !== null) {
+      for (const name of ["reason", "error", "message"]) {
+        const value: unknown = Reflect.get(body, name);
+        if (typeof value === "string" && value !== "") return value;
+      }
+    }
+  } catch {
+    // Not JSON: the status has to do.
+  }
+  return text !== "" && text.length < 200 ? text : `The server answered ${response.status}`;
+}

@@ -1,0 +1,73 @@
+import { ArrowUp, Square } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+
+interface Props {
+  /** A turn is running or waits; it can be stopped. */
+  canStop: boolean;
+  /** The last turn waits for somebody: a new message would withdraw its question. */
+  isHeld: boolean;
+  /** Nothing can be sent before the history is there. */
+  isReady: boolean;
+  onSend: (text: string) => void;
+  onStop: () => void;
+}
+
+export function Composer({ canStop, isHeld, isReady, onSend, onStop }: Props) {
+  const [text, setText] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  const canSend = isReady && text.trim() !== "";
+
+  useEffect(() => {
+    // On a phone the keyboard would cover what there is to read.
+    if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
+  }, []);
+
+  const send = () => {
+    if (!canSend) return;
+    onSend(text.trim());
+    setText("");
+  };
+  return (
+    <form
+      className="composer"
+      aria-label="Message"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        ref={field}
+        className="composer__field"
+        rows={1}
+        aria-label="Message to the assistant"
+        placeholder="Ask for something…"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          // While an input method composes, Enter picks a word.
+          if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      {canStop && (
+        <button type="button" className="composer__stop" aria-label="Stop" title="Stop this turn" onClick={onStop}>
+          <Square size={14} fill="currentColor" aria-hidden="true" />
+        </button>
+      )}
+      <button type="submit" className="composer__send" aria-label="Send" title="Send" disabled={!canSend}>
+        <ArrowUp size={18} aria-hidden="true" />
+      </button>
+      <p className="composer__hint">
+        {isHeld ? (
+          "A question is open. Sending something else withdraws it."
+        ) : (
+          <>
+            <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> makes a new line
+          </>
+        )}
+      </p>
+    </form>
+  );
+}

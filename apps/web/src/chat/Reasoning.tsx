@@ -1,0 +1,21 @@
+import { ChevronRight } from "lucide-react";
+import { Collapsible } from "radix-ui";
+
+interface Props {
+  text: string;
+  isStreaming: boolean;
+}
+
+/** What the model thought, folded: there for whoever wants to look. */
+export function Reasoning({ text, isStreaming }: Props) {
+  if (text.trim() === "" && !isStreaming) return null;
+  return (
+    <Collapsible.Root className="reasoning">
+      <Collapsible.Trigger className="reasoning__trigger">
+        <ChevronRight size={14} className="reasoning__chevron" aria-hidden="true" />
+        <span data-streaming={isStreaming}>{isStreaming ? "Thinking…" : "Thought about it"}</span>
+      </Collapsible.Trigger>
+      <Collapsible.Content className="reasoning__text">{text}</Collapsible.Content>
+    </Collapsible.Root>
+  );
+}

@@ -1,0 +1,15 @@
+import { isToolUIPart, type UIMessage } from "ai";
+
+/** Whether a message waits for somebody: a person's answer, or a browser's result. */
+export function isHeld(message: UIMessage | undefined): boolean {
+  if (message?.role !== "assistant") return false;
+  return message.parts.some(
+    (part) =>
+      isToolUIPart(part) && ["input-available", "approval-requested", "approval-responded"].includes(part.state),
+  );
+}
+
+/** Whether it waits for an answer of the person in front of the screen. */
+export function isAsking(message: UIMessage | undefined): boolean {
+  return message?.parts.some((part) => isToolUIPart(part) && part.state === "approval-requested") ?? false;
+}

@@ -1,0 +1,10 @@
+/**
+ * What a screen reader should hear of text that is still being written: whole sentences, each once, and what is left over
+ * when the answer is complete. Word by word it would interrupt itself.
+ */
+export function nextSpeech(text: string, spokenLength: number, isComplete: boolean): string {
+  const rest = text.slice(spokenLength);
+  if (isComplete) return rest;
+  const end = Math.max(...[...rest.matchAll(/[.!?:](?=\s)|[。！？\n]/g)].map((match) => match.index + 1), 0);
+  return rest.slice(0, end);
+}

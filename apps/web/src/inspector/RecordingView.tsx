@@ -1,0 +1,67 @@
+import { useEffect, useMemo, useState } from "react";
+import { toolsStore } from "../api/resources";
+import { useStore } from "../store";
+import { ChunkList } from "./ChunkList";
+import type { Recording } from "./entry";
+import { spansOf } from "./lanes";
+import { SwimLane } from "./SwimLane";
+import { TurnPicker } from "./TurnPicker";
+import { turnsOf } from "./turns";
+import { useVerdict } from "./useVerdict";
+import { VerdictLine } from "./VerdictLine";
+
+interface Props {
+  recording: Recording;
+}
+
+const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
+
+/** A recording: the picture of one turn, what the checker says of it, and every record. */
+export function RecordingView({ recording }: Props) {
+  const [chosen, setChosen] = useState<number>();
+  const { value: tools } = useStore(toolsStore);
+  const turns = useMemo(() => turnsOf(recording), [recording]);
+  const index = Math.min(chosen ?? turns.length - 1, turns.length - 1);
+  const turn = turns[index];
+  const now = useNow(turn !== undefined && index === turns.length - 1);
+  const verdict = useVerdict(turn);
+
+  const spans = useMemo(() => {
+    if (turn === undefined) return [];
+    const runsInBrowser = (name: string) => {
+      const tool = tools?.find((candidate) => candidate.name === name);
+      return tool !== undefined && tool.execution !== "server";
+    };
+    return spansOf(turn.recording, runsInBrowser, now);
+  }, [turn, tools, now]);
+
+  if (turn === undefined) return null;
+  return (
+    <>
+      {turns.length > 1 && (
+        <TurnPicker
+          index={index}
+          count={turns.length}
+          onChange={(next) => setChosen(next === turns.length - 1 ? undefined : next)}
+        />
+      )}
+      <SwimLane spans={spans} />
+      <VerdictLine verdict={verdict} />
+      <ChunkList
+        recording={turn.recording}
+        flagged={verdict?.state === "checked" ? verdict.flagged : NOTHING_FLAGGED}
+      />
+    </>
+  );
+}
+
+/** The time, moving while a turn may still be open: its last bar grows. */
+function useNow(isMoving: boolean): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!isMoving) return;
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, [isMoving]);
+  return now;
+}

@@ -1,0 +1,107 @@
+import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
+import { toolsStore } from "../api/resources";
+import { AssistantMessage } from "../chat/AssistantMessage";
+import type { PartContext } from "../chat/MessagePart";
+import { useStore } from "../store";
+import type { Recording } from "./entry";
+import { Player } from "./player";
+import { RecordingView } from "./RecordingView";
+
+interface Props {
+  name: string;
+  recording: Recording;
+  onClose: () => void;
+}
+
+/** Plays a capture: the message as a client would show it, and the records that made it. */
+export function ReplayView({ name, recording, onClose }: Props) {
+  const [player] = useState(() => new Player(recording));
+  const { position, isPlaying, speed, messages, error } = useStore(player);
+  const { value: tools } = useStore(toolsStore);
+  const total = recording.entries.length;
+
+  useEffect(() => {
+    player.play();
+    return () => player.pause();
+  }, [player]);
+
+  const played = useMemo(
+    () => ({ ...recording, entries: recording.entries.slice(0, position) }),
+    [recording, position],
+  );
+  const context = useMemo<PartContext>(
+    () => ({
+      toolNamed: (tool) => tools?.find((candidate) => candidate.name === tool),
+      pendingOf: () => undefined,
+      browserErrors: {},
+      actions: undefined,
+    }),
+    [tools],
+  );
+  return (
+    <div className="replay">
+      <div className="replay__bar" role="toolbar" aria-label="Replay">
+        <span className="replay__name" title={name}>
+          {name}
+        </span>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={isPlaying ? "Pause" : "Play"}
+          onClick={() => (isPlaying ? player.pause() : player.play())}
+        >
+          {isPlaying ? <Pause size={16} aria-hidden="true" /> : <Play size={16} aria-hidden="true" />}
+        </button>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="One record further"
+          disabled={position >= total}
+          onClick={() => player.step()}
+        >
+          <StepForward size={16} aria-hidden="true" />
+        </button>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="To the end"
+          disabled={position >= total}
+          onClick={() => player.end()}
+        >
+          <SkipForward size={16} aria-hidden="true" />
+        </button>
+        <button type="button" className="icon-button" aria-label="From the beginning" onClick={() => player.restart()}>
+          <RotateCcw size={15} aria-hidden="true" />
+        </button>
+        <label className="replay__speed">
+          <span className="visually-hidden">Speed</span>
+          <select value={speed} onChange={(event) => player.setSpeed(Number(event.target.value))}>
+            {[0.5, 1, 4].map((factor) => (
+              <option key={factor} value={factor}>
+                {factor}×
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" className="icon-button" aria-label="Close the replay" onClick={onClose}>
+          <X size={16} aria-hidden="true" />
+        </button>
+      </div>
+      <progress className="replay__progress" aria-label="Played" value={position} max={total} />
+      <div className="replay__message">
+        {messages.map((message) => (
+          <AssistantMessage
+            key={message.id}
+            message={message}
+            context={context}
+            isStreaming={false}
+            onRegenerate={undefined}
+          />
+        ))}
+        {error !== undefined && <p className="tool-card__error">The SDK's reader says: {error}</p>}
+      </div>
+      <RecordingView recording={played} />
+    </div>
+  );
+}

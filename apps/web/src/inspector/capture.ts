@@ -1,0 +1,168 @@
+import { isMode, MODE_INFO, type Mode, type Profile } from "../modes";
+import { byteLength, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
+
+/**
+ * A capture is plain SSE, so that `holdpoint check` reads it. What SSE has no word for (times, requests, decisions) stands
+ * in comments, which every reader skips.
+ */
+export interface Capture {
+  text: string;
+  /** The entry that stands on a line of the text, for the checker's line numbers. */
+  entryAtLine: ReadonlyMap<number, number>;
+}
+
+export function serialise(recording: Recording): Capture {
+  const lines: string[] = [];
+  const entryAtLine = new Map<number, number>();
+  const announced = new Set<number>();
+  for (const entry of recording.entries) {
+    const segment = recording.segments.find(({ number }) => number === entry.segment);
+    if (segment !== undefined && entry.kind !== "mark" && !announced.has(segment.number)) {
+      announced.add(segment.number);
+      lines.push(`: segment ${segment.startedAt} ${segment.mode} ${segment.label}`, "");
+    }
+    switch (entry.kind) {
+      case "mark":
+        lines.push(`: mark ${entry.at} ${JSON.stringify(entry.mark)}`, "");
+        break;
+      case "comment":
+        lines.push(`: at ${entry.at}`, `: ${entry.text}`, "");
+        break;
+      case "done":
+      case "chunk":
+      case "broken": {
+        lines.push(`: at ${entry.at}`, `data: ${entry.kind === "done" ? "[DONE]" : entry.text}`, "");
+        entryAtLine.set(lines.length - 1, entry.index);
+        break;
+      }
+    }
+  }
+  return { text: lines.length === 0 ? "" : `${lines.join("\n")}\n`, entryAtLine };
+}
+
+/** What distinguishes the entries of a text that names no times: they follow each other evenly. */
+const EVEN_MS = 20;
+
+class Builder {
+  readonly entries: Entry[] = [];
+  readonly segments: Segment[] = [];
+  private at = 0;
+  private isTimed = false;
+  private isOpen = false;
+
+  time(at: number): void {
+    this.at = at;
+    this.isTimed = true;
+  }
+
+  segment(mode: Mode, label: string, startedAt: number): void {
+    this.segments.push({ number: this.segments.length + 1, mode, label, startedAt });
+    this.isOpen = true;
+  }
+
+  mark(mark: Mark): void {
+    this.entries.push({ ...this.base(0), kind: "mark", mark });
+  }
+
+  comment(text: string): void {
+    this.entries.push({ ...this.base(byteLength(text) + 3), kind: "comment", text });
+  }
+
+  payload(text: string): void {
+    if (!this.isOpen) this.segment("sse", "capture", this.at);
+    const base = this.base(byteLength(text) + 8);
+    if (text === "[DONE]") {
+      this.entries.push({ ...base, kind: "done" });
+      this.isOpen = false;
+    } else {
+      const chunk = parseJson(text);
+      this.entries.push(isChunk(chunk) ? { ...base, kind: "chunk", chunk, text } : { ...base, kind: "broken", text });
+    }
+  }
+
+  private base(size: number) {
+    if (!this.isTimed) this.at += EVEN_MS;
+    return { index: this.entries.length, at: this.at, segment: Math.max(1, this.segments.length), size };
+  }
+}
+
+/** Reads a capture: SSE text, one JSON chunk a line, a transcript's `frame` lines, or a recorded flow. */
+export function parse(text: string): Recording {
+  const builder = new Builder();
+  const whole = parseJson(text);
+  if (isFlow(whole)) {
+    for (const segment of whole.segments) {
+      for (const chunk of segment) builder.payload(typeof chunk === "string" ? chunk : JSON.stringify(chunk));
+      builder.payload("[DONE]");
+    }
+  } else {
+    for (const line of text.split(/\r\n|\r|\n/)) readLine(line, builder);
+  }
+  return { entries: builder.entries, segments: builder.segments };
+}
+
+function readLine(line: string, builder: Builder): void {
+  if (line.trim() === "" || /^(event|id|retry):/.test(line)) return;
+  if (line.startsWith(":")) readComment(line.slice(1).trimStart(), builder);
+  else if (line.startsWith("data:")) builder.payload(line.slice(5).trimStart());
+  else readJsonLine(line.trim(), builder);
+}
+
+function readJsonLine(line: string, builder: Builder): void {
+  const value = parseJson(line);
+  if (typeof value !== "object" || value === null) builder.payload(line);
+  else if ("frame" in value && typeof value.frame === "string") {
+    for (const inner of value.frame.split("\n")) readLine(inner, builder);
+  } else if ("frame" in value) builder.payload(JSON.stringify(value.frame));
+  else if (!("request" in value) && !("status" in value)) builder.payload(line);
+}
+
+function readComment(text: string, builder: Builder): void {
+  const at = /^at (\d+)$/.exec(text);
+  const mark = /^mark (\d+) (\{.*\})$/.exec(text);
+  const segment = /^segment (\d+) (\S+) (.*)$/.exec(text);
+  if (at) builder.time(Number(at[1]));
+  else if (mark) {
+    const value = parseJson(mark[2] ?? "");
+    builder.time(Number(mark[1]));
+    if (isMark(value)) builder.mark(value);
+  } else if (segment && isMode(segment[2])) builder.segment(segment[2], segment[3] ?? "", Number(segment[1]));
+  else builder.comment(text);
+}
+
+function isFlow(value: unknown): value is { segments: unknown[][] } {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "segments" in value &&
+    Array.isArray(value.segments) &&
+    value.segments.every((segment) => Array.isArray(segment))
+  );
+}
+
+function isMark(value: unknown): value is Mark {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "type" in value &&
+    ["decided", "browser-start", "browser-end"].includes(String(value.type))
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The profile that a recording was made in, and a plausible guess for a file that does not say. */
+export function profileOf(recording: Recording): Profile {
+  const known = recording.segments.find(({ label }) => label !== "capture");
+  if (known) return MODE_INFO[known.mode].profile;
+  const types = recording.entries.map((entry) => (entry.kind === "chunk" ? entry.chunk.type : ""));
+  if (!types.includes("start-step")) return "adk-sse";
+  const request = types.indexOf("tool-approval-request");
+  return request > 0 && types[request - 1] === "start-step" ? "adk-live" : "ai-sdk";
+}

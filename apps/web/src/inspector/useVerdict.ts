@@ -1,0 +1,58 @@
+import type { Violation } from "holdpoint";
+import { useEffect, useState } from "react";
+import { apiFetch } from "../api/http";
+import { profileOf, serialise } from "./capture";
+import type { Turn } from "./turns";
+
+export type Verdict =
+  | { state: "checking" }
+  | { state: "unavailable" }
+  | { state: "partial" }
+  | { state: "failed"; error: string }
+  | { state: "checked"; profile: string; violations: Violation[]; flagged: ReadonlyMap<number, string> };
+
+/** Asks the server's own rule checker about a turn, once it has been quiet for a moment. */
+export function useVerdict(turn: Turn | undefined): Verdict | undefined {
+  const [verdict, setVerdict] = useState<Verdict>();
+
+  useEffect(() => {
+    if (turn === undefined) {
+      setVerdict(undefined);
+      return;
+    }
+    if (!turn.isWhole) {
+      setVerdict({ state: "partial" });
+      return;
+    }
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      check(turn, controller.signal)
+        .then(setVerdict)
+        .catch((error: unknown) => {
+          if (!controller.signal.aborted) setVerdict({ state: "failed", error: String(error) });
+        });
+    }, 300);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [turn]);
+
+  return verdict;
+}
+
+async function check({ recording }: Turn, signal: AbortSignal): Promise<Verdict> {
+  const capture = serialise(recording);
+  const profile = profileOf(recording);
+  const query = new URLSearchParams({ profile, ...(profile !== "ai-sdk" && { text: "progressive" }) });
+  const response = await apiFetch(`/api/check?${query}`, { method: "POST", body: capture.text, signal });
+  if (response.status === 404) return { state: "unavailable" };
+  if (!response.ok) return { state: "failed", error: `the server answered ${response.status}` };
+  const violations = (await response.json()) as Violation[];
+  const flagged = new Map<number, string>();
+  for (const { line, rule, text } of violations) {
+    const entry = capture.entryAtLine.get(line);
+    if (entry !== undefined) flagged.set(entry, [flagged.get(entry), `${rule}: ${text}`].filter(Boolean).join("\n"));
+  }
+  return { state: "checked", profile, violations, flagged };
+}

@@ -1,0 +1,44 @@
+import { createStore } from "../store";
+
+/** The track that `change_bgm` asked for. */
+export const musicStore = createStore<number | undefined>(undefined);
+
+/** A few notes for each track, in semitones above A3: music that needs no file and no licence. */
+const TUNES = [
+  [0, 7, 12, 7, 4, 7, 11, 7],
+  [3, 10, 15, 10, 7, 10, 14, 10],
+  [-2, 5, 10, 5, 2, 5, 9, 5],
+];
+const NOTE_SECONDS = 0.42;
+
+let context: AudioContext | undefined;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+export function playTrack(track: number): void {
+  stopMusic();
+  musicStore.write(track);
+  const tune = TUNES[Math.abs(track) % TUNES.length] ?? [];
+  let step = 0;
+  context = new AudioContext();
+  timer = setInterval(() => {
+    const semitones = tune[step++ % tune.length];
+    if (context?.state === "running" && semitones !== undefined) playNote(context, 220 * 2 ** (semitones / 12));
+  }, NOTE_SECONDS * 1000);
+}
+
+export function stopMusic(): void {
+  clearInterval(timer);
+  void context?.close();
+  context = undefined;
+  musicStore.write(undefined);
+}
+
+function playNote(audio: AudioContext, frequency: number): void {
+  const oscillator = new OscillatorNode(audio, { type: "sine", frequency });
+  const gain = new GainNode(audio, { gain: 0 });
+  oscillator.connect(gain).connect(audio.destination);
+  gain.gain.setTargetAtTime(0.05, audio.currentTime, 0.02);
+  gain.gain.setTargetAtTime(0, audio.currentTime + 0.2, 0.15);
+  oscillator.start();
+  oscillator.stop(audio.currentTime + 1.2);
+}

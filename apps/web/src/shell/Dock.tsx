@@ -1,0 +1,80 @@
+import { Activity, Globe, Inbox, Maximize2, Minimize2, X } from "lucide-react";
+import { Tabs } from "radix-ui";
+import { approvalsStore } from "../api/resources";
+import { InboxPanel } from "../inbox/InboxPanel";
+import { InspectorPanel } from "../inspector/InspectorPanel";
+import { PagesPanel } from "../panel/PagesPanel";
+import { pagesStore } from "../panel/pages";
+import { useStore } from "../store";
+import { DOCKS, type DockTab } from "./route";
+
+interface Props {
+  tab: DockTab;
+  chatId: string;
+  isWide: boolean;
+  onTab: (tab: DockTab) => void;
+  onWide: (isWide: boolean) => void;
+  onClose: () => void;
+}
+
+const LOOK: Record<DockTab, { label: string; Icon: typeof Inbox }> = {
+  approvals: { label: "Approvals", Icon: Inbox },
+  pages: { label: "Pages", Icon: Globe },
+  inspector: { label: "Inspector", Icon: Activity },
+};
+
+/** What can stand beside the chat. */
+export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
+  const { value: approvals } = useStore(approvalsStore);
+  const { stack } = useStore(pagesStore);
+  const counts: Record<DockTab, number> = { approvals: approvals?.length ?? 0, pages: stack.length, inspector: 0 };
+  return (
+    <Tabs.Root
+      className="dock"
+      value={tab}
+      onValueChange={(value) => {
+        const chosen = DOCKS.find((name) => name === value);
+        if (chosen) onTab(chosen);
+      }}
+    >
+      <div className="dock__head">
+        <Tabs.List className="dock__tabs" aria-label="Beside the chat">
+          {DOCKS.map((name) => {
+            const { label, Icon } = LOOK[name];
+            return (
+              <Tabs.Trigger key={name} value={name} className="dock__tab">
+                <Icon size={15} aria-hidden="true" />
+                {label}
+                {counts[name] > 0 && (
+                  <span className={name === "approvals" ? "badge" : "dock__count"}>{counts[name]}</span>
+                )}
+              </Tabs.Trigger>
+            );
+          })}
+        </Tabs.List>
+        <button
+          type="button"
+          className="icon-button dock__wide"
+          aria-label={isWide ? "Narrower" : "Wider"}
+          title={isWide ? "Narrower" : "Wider"}
+          onClick={() => onWide(!isWide)}
+        >
+          {isWide ? <Minimize2 size={15} aria-hidden="true" /> : <Maximize2 size={15} aria-hidden="true" />}
+        </button>
+        <button type="button" className="icon-button" aria-label="Close the panel" title="Close" onClick={onClose}>
+          <X size={16} aria-hidden="true" />
+        </button>
+      </div>
+      <Tabs.Content value="approvals" className="dock__content">
+        <InboxPanel currentChatId={chatId} />
+      </Tabs.Content>
+      {/* Pages stay loaded while another tab of the dock is looked at. */}
+      <Tabs.Content value="pages" className="dock__content dock__content--pages" forceMount hidden={tab !== "pages"}>
+        <PagesPanel />
+      </Tabs.Content>
+      <Tabs.Content value="inspector" className="dock__content">
+        <InspectorPanel chatId={chatId} />
+      </Tabs.Content>
+    </Tabs.Root>
+  );
+}

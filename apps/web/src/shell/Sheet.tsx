@@ -1,0 +1,30 @@
+import { Dialog } from "radix-ui";
+import type { ReactNode } from "react";
+
+interface Props {
+  title: string;
+  side: "left" | "right";
+  isOpen: boolean;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** What stands beside the chat on a wide screen lies over it on a narrow one. */
+export function Sheet({ title, side, isOpen, onClose, children }: Props) {
+  return (
+    <Dialog.Root
+      open={isOpen}
+      onOpenChange={(next) => {
+        if (!next) onClose();
+      }}
+    >
+      <Dialog.Portal>
+        <Dialog.Overlay className="overlay" />
+        <Dialog.Content className="sheet" data-side={side} aria-describedby={undefined}>
+          <Dialog.Title className="visually-hidden">{title}</Dialog.Title>
+          {children}
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

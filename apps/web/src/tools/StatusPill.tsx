@@ -1,0 +1,26 @@
+import { Check, CircleAlert, Hand, LoaderCircle } from "lucide-react";
+import type { ToolStatus } from "./toolStatus";
+
+export function StatusPill({ status }: { status: ToolStatus }) {
+  return (
+    <span className="pill" data-tone={status.tone}>
+      <PillIcon tone={status.tone} />
+      {status.label}
+    </span>
+  );
+}
+
+function PillIcon({ tone }: Pick<ToolStatus, "tone">) {
+  switch (tone) {
+    case "busy":
+      return <LoaderCircle size={13} className="spin" aria-hidden="true" />;
+    case "hold":
+      return <Hand size={13} aria-hidden="true" />;
+    case "ok":
+      return <Check size={13} aria-hidden="true" />;
+    case "bad":
+      return <CircleAlert size={13} aria-hidden="true" />;
+    case "quiet":
+      return null;
+  }
+}

@@ -1,0 +1,26 @@
+import { changeBgm, getLocation, openUrl, type ToolHandlers } from "holdpoint";
+import type { Recorder } from "../inspector/recorder";
+import { playTrack } from "../panel/music";
+import { openPage } from "../panel/pages";
+
+/** What this browser can do for the assistant; each run is marked, so that the picture of the turn can show it. */
+export function browserTools(recorder: Recorder): ToolHandlers {
+  const tools: ToolHandlers = {
+    get_location: getLocation({ position: { timeout: 30_000, maximumAge: 60_000 } }),
+    "open-url": openUrl({ open: openPage }),
+    change_bgm: changeBgm({ play: playTrack }),
+  };
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, run]) => [
+      name,
+      async (input, call) => {
+        recorder.mark({ type: "browser-start", toolCallId: call.toolCallId });
+        try {
+          return await run(input, call);
+        } finally {
+          recorder.mark({ type: "browser-end", toolCallId: call.toolCallId });
+        }
+      },
+    ]),
+  );
+}
