@@ -1,0 +1,194 @@
+import type { ApprovalId, Chunk, MessageId, PartId, ToolCallId, UiMessage } from "../protocol.js";
+import { toolPartOf } from "../tools/tool-part.js";
+
+/** A text or reasoning block: how much of it is known, and how far the server is in telling it this time. */
+type Block = { length: number; isEnded: boolean; told: number };
+type Call = { isAvailable: boolean; isSettled: boolean; asked: Set<ApprovalId>; input: Block };
+type Kind = "text" | "reasoning";
+
+/**
+ * What is known of one message. The server tells a message from its beginning again after every reconnect, and may have shortened
+ * it: {@link news} gives back only what is new, so that nothing is shown twice.
+ */
+export class KnownMessage {
+  readonly #blocks = new Map<`${Kind}:${PartId}`, Block>();
+  /** Blocks known from a stored message, where they have no ids: the next unknown block of the kind is the first of them. */
+  readonly #unnamed: Record<Kind, Block[]> = { text: [], reasoning: [] };
+  readonly #calls = new Map<ToolCallId, Call>();
+  /** Parts without an id of their own are told in the same order every time. */
+  #others = { known: 0, told: 0 };
+  #heldStep: Chunk | undefined;
+  #dropsStepEnd = false;
+
+  constructor(readonly id: MessageId) {}
+
+  /** The server begins to tell the message again. */
+  retell(): void {
+    for (const block of this.#blocks.values()) block.told = 0;
+    for (const call of this.#calls.values()) call.input.told = 0;
+    this.#others.told = 0;
+    this.#heldStep = undefined;
+    this.#dropsStepEnd = false;
+  }
+
+  isSettled(call: ToolCallId): boolean {
+    return this.#calls.get(call)?.isSettled ?? false;
+  }
+
+  /** What of this chunk is new. */
+  news(chunk: Chunk): Chunk[] {
+    if (chunk.type === "start-step") {
+      // Dropped if the question that it opens was asked before: that is seen with the next chunk.
+      this.#heldStep = chunk;
+      return [];
+    }
+    const fresh = this.#fresh(chunk);
+    const step = this.#heldStep;
+    this.#heldStep = undefined;
+    if (step === undefined) return fresh;
+    if (fresh.length === 0) {
+      this.#dropsStepEnd = true;
+      return [];
+    }
+    return [step, ...fresh];
+  }
+
+  #fresh(chunk: Chunk): Chunk[] {
+    switch (chunk.type) {
+      case "text-start":
+      case "reasoning-start":
+        return this.#startBlock(kindOf(chunk.type), chunk.id) ? [chunk] : [];
+      case "text-delta":
+      case "reasoning-delta": {
+        const block = this.#blocks.get(`${kindOf(chunk.type)}:${chunk.id}`);
+        const delta = block === undefined ? "" : tell(block, chunk.delta);
+        return delta === "" ? [] : [{ ...chunk, delta }];
+      }
+      case "text-end":
+      case "reasoning-end": {
+        const block = this.#blocks.get(`${kindOf(chunk.type)}:${chunk.id}`);
+        if (block === undefined || block.isEnded) return [];
+        block.isEnded = true;
+        return [chunk];
+      }
+      case "tool-input-start":
+        if (this.#calls.has(chunk.toolCallId)) return [];
+        this.#call(chunk.toolCallId);
+        return [chunk];
+      case "tool-input-delta": {
+        const call = this.#call(chunk.toolCallId);
+        const inputTextDelta = call.isAvailable ? "" : tell(call.input, chunk.inputTextDelta);
+        return inputTextDelta === "" ? [] : [{ ...chunk, inputTextDelta }];
+      }
+      case "tool-input-available": {
+        const call = this.#call(chunk.toolCallId);
+        if (call.isAvailable || call.isSettled) return [];
+        call.isAvailable = true;
+        return [chunk];
+      }
+      case "tool-approval-request": {
+        const call = this.#call(chunk.toolCallId);
+        if (call.isSettled || call.asked.has(chunk.approvalId)) return [];
+        call.asked.add(chunk.approvalId);
+        return [chunk];
+      }
+      case "tool-output-available":
+      case "tool-output-error":
+      case "tool-output-denied":
+      case "tool-input-error": {
+        const call = this.#call(chunk.toolCallId);
+        if (call.isSettled) return [];
+        call.isSettled = !("preliminary" in chunk && chunk.preliminary === true);
+        return [chunk];
+      }
+      case "finish-step": {
+        const isDropped = this.#dropsStepEnd;
+        this.#dropsStepEnd = false;
+        return isDropped ? [] : [chunk];
+      }
+      case "start":
+      case "finish":
+      case "abort":
+      case "error":
+      case "message-metadata":
+      case "reset-step":
+      case "start-step":
+        return [chunk];
+      default:
+        this.#others.told++;
+        if (this.#others.told <= this.#others.known) return [];
+        this.#others.known = this.#others.told;
+        return [chunk];
+    }
+  }
+
+  /** Takes over what a client shows already, from its own copy of the message. */
+  seed(message: Pick<UiMessage, "parts">): void {
+    for (const part of message.parts) {
+      if (part.type === "text" || part.type === "reasoning") {
+        this.#unnamed[part.type].push({ length: part.text.length, isEnded: part.state !== "streaming", told: 0 });
+        continue;
+      }
+      const tool = toolPartOf(part);
+      if (tool === undefined) {
+        if (part.type !== "step-start") this.#others.known++;
+        continue;
+      }
+      const call = this.#call(tool.toolCallId);
+      call.isAvailable = tool.state !== "input-streaming";
+      call.isSettled = tool.state.startsWith("output-");
+      if (tool.approval !== undefined) call.asked.add(tool.approval.id);
+    }
+  }
+
+  /**
+   * What of the nth block of a kind is new, where it is read from a stored message: blocks have no ids there. A block that was not
+   * known gets this name; should the server tell it as well, it is told from where it is known here.
+   */
+  newsOfBlock(kind: Kind, n: number, text: string, name: PartId): Chunk[] {
+    const named = [...this.#blocks].filter(([key]) => key.startsWith(`${kind}:`));
+    const found = named[n];
+    const id = found === undefined ? name : found[0].slice(kind.length + 1);
+    const unnamed = this.#unnamed[kind];
+    const block = found?.[1] ?? unnamed[n - named.length] ?? { length: 0, isEnded: false, told: 0 };
+    const isKnown = found !== undefined || unnamed.includes(block);
+    const delta = text.slice(block.length);
+    if (isKnown && block.isEnded && delta === "") return [];
+    if (!isKnown) unnamed.push(block);
+    block.length = Math.max(block.length, text.length);
+    block.isEnded = true;
+    const news: Chunk[] = found === undefined ? [{ type: `${kind}-start`, id }] : [];
+    if (delta !== "") news.push({ type: `${kind}-delta`, id, delta });
+    return [...news, { type: `${kind}-end`, id }];
+  }
+
+  #startBlock(kind: Kind, id: PartId): boolean {
+    const key = `${kind}:${id}` as const;
+    if (this.#blocks.has(key)) return false;
+    const unnamed = this.#unnamed[kind].shift();
+    this.#blocks.set(key, unnamed ?? { length: 0, isEnded: false, told: 0 });
+    return unnamed === undefined;
+  }
+
+  #call(id: ToolCallId): Call {
+    let call = this.#calls.get(id);
+    if (call === undefined) {
+      const input = { length: 0, isEnded: false, told: 0 };
+      call = { isAvailable: false, isSettled: false, asked: new Set(), input };
+      this.#calls.set(id, call);
+    }
+    return call;
+  }
+}
+
+/** Tells a block's next piece; gives back what of it was not known. */
+function tell(block: Block, delta: string): string {
+  block.told += delta.length;
+  const fresh = Math.max(0, block.told - block.length);
+  block.length += fresh;
+  return fresh === 0 ? "" : delta.slice(-fresh);
+}
+
+function kindOf(type: `${Kind}-${"start" | "delta" | "end"}`): Kind {
+  return type.startsWith("text") ? "text" : "reasoning";
+}

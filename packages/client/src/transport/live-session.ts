@@ -1,0 +1,302 @@
+import type { UIMessageChunk } from "ai";
+import type { Chunk, UiMessage } from "../protocol.js";
+import { fetchMessages } from "../server/fetch-messages.js";
+import type { LiveChatTransportOptions } from "./live-chat-transport.js";
+import type { LiveConnection } from "./live-connection.js";
+import type { LiveRecord } from "./live-record.js";
+import { LiveSocket } from "./live-socket.js";
+import { MessageLog } from "./message-log.js";
+import { VisibleStream } from "./visible-stream.js";
+
+/** What a client asks for. */
+export type LiveRequest = {
+  /** The frame that asks. */
+  frame: { type: "message"; messages: UiMessage[]; messageId: string | undefined };
+  /** The assistant message that it answers; none for a new turn. */
+  continued: UiMessage | undefined;
+};
+
+/** The request whose stream is open. */
+type Open = {
+  visible: VisibleStream;
+  /** None for a resumed stream. */
+  request: LiveRequest | undefined;
+  /** Messages that were there before it: none of them is the new turn that it asks for. */
+  before: ReadonlySet<string>;
+  /** Whether the server has said something since: then it has the request, and it need not be sent again. */
+  isHeard: boolean;
+  patience: ReturnType<typeof setTimeout> | undefined;
+};
+
+/** How many messages with something unread are kept. */
+const MAX_LOGS = 8;
+/** How often it is asked whether a server that says nothing after a reconnect has nothing to say. */
+const BARRIERS = 2;
+
+/** A chat over one connection: the messages that came, and the stream that shows one of them. */
+export class LiveSession {
+  readonly #options: LiveChatTransportOptions;
+  readonly #socket: LiveSocket;
+  /** Oldest first; the last is the one that the server is at. */
+  #logs: MessageLog[] = [];
+  #open: Open | undefined;
+  /** Whether anything of the open message was told on this connection. */
+  #isTold = false;
+  #resumes = 0;
+  #interrupt: { reason: string | undefined } | undefined;
+  #onceQuiet: (() => void)[] = [];
+
+  constructor(options: LiveChatTransportOptions) {
+    this.#options = options;
+    this.#socket = new LiveSocket({
+      ...options,
+      text: options.text ?? "progressive",
+      webSocket: options.webSocket,
+      maxAttempts: options.maxAttempts ?? 8,
+      pingIntervalMs: options.pingIntervalMs ?? 15_000,
+      onOpen: () => this.#opened(),
+      onRecord: (record) => this.#record(record),
+      onFailure: (error) => this.#failed(error),
+      onConnection: (connection) => options.onConnection?.(connection),
+    });
+  }
+
+  get connection(): LiveConnection {
+    return this.#socket.connection;
+  }
+
+  get hasUnread(): boolean {
+    return this.#open === undefined && this.#logs.some((log) => log.hasUnread);
+  }
+
+  /** Sends a request and shows what follows. */
+  request(request: LiveRequest, signal: AbortSignal | undefined): ReadableStream<UIMessageChunk> {
+    signal?.throwIfAborted();
+    const { continued, frame } = request;
+    const before = new Set([...this.#logs, ...frame.messages].map(({ id }) => id).concat(frame.messageId ?? []));
+    const open = this.#show({ request, before, signal, onAbort: () => this.interrupt() });
+    if (continued === undefined) {
+      // A new turn: nothing of the messages before it is waited for any more.
+      for (const log of this.#logs) log.discard();
+    } else {
+      const log = this.#logs.find((known) => known.id === continued.id) ?? MessageLog.of(continued);
+      if (!this.#logs.includes(log)) this.#keep(log);
+      log.answered();
+      open.visible.attach(log, "with-start");
+    }
+    this.#socket.open();
+    this.#socket.send(request.frame);
+    return open.visible.stream;
+  }
+
+  /** What there is to show, from its message's beginning. */
+  async resume(signal: AbortSignal | undefined): Promise<ReadableStream<UIMessageChunk> | null> {
+    signal?.throwIfAborted();
+    const number = ++this.#resumes;
+    if (this.#logs.length === 0) await this.#quiet(signal);
+    const current = this.#logs.at(-1);
+    const log = this.#logs.find((known) => known.hasUnread) ?? (current?.isRunning ? current : undefined);
+    const isTaken = this.#open?.request !== undefined || number !== this.#resumes;
+    if (log === undefined || isTaken || signal?.aborted) return null;
+    log.rewind();
+    // The SDK gives up a resumed stream for the next one as well as for a stop: only the latter is meant to stop the turn.
+    const onAbort = () =>
+      queueMicrotask(() => {
+        if (number === this.#resumes) this.interrupt();
+      });
+    const open = this.#show({ request: undefined, before: new Set(), signal, onAbort });
+    open.visible.attach(log, "as-it-is");
+    return open.visible.stream;
+  }
+
+  interrupt(reason?: string): void {
+    this.#open?.visible.end();
+    this.#interrupt = { reason };
+    this.#socket.open();
+    this.#flushInterrupt();
+  }
+
+  close(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    clearTimeout(open?.patience);
+    open?.visible.end();
+    this.#interrupt = undefined;
+    this.#logs = [];
+    this.#socket.close();
+    this.#settle();
+  }
+
+  #show({
+    request,
+    before,
+    signal,
+    onAbort,
+  }: Pick<Open, "request" | "before"> & { signal: AbortSignal | undefined; onAbort: () => void }): Open {
+    this.#open?.visible.end();
+    const visible = new VisibleStream(() => {
+      signal?.removeEventListener("abort", abort);
+      clearTimeout(open.patience);
+      if (this.#open !== open) return;
+      this.#open = undefined;
+      this.#tidy();
+      this.#tellUnread();
+    });
+    const open: Open = { visible, request, before, isHeard: false, patience: undefined };
+    const abort = () => {
+      // Who has closed the transport wants the turn to go on.
+      if (this.#open === open && this.connection.state !== "closed") onAbort();
+    };
+    signal?.addEventListener("abort", abort);
+    const limit = this.#options.answerTimeoutMs ?? 60_000;
+    if (request !== undefined && limit > 0) {
+      const words = `The server has said nothing for ${Math.round(limit / 1000)} s. The answer may have reached it; try again.`;
+      open.patience = setTimeout(() => visible.fail(new Error(words)), limit);
+    }
+    this.#open = open;
+    return open;
+  }
+
+  /** A new connection: the server tells the open message from its beginning. */
+  #opened(): void {
+    this.#isTold = false;
+    this.#flushInterrupt();
+    const { request, isHeard } = this.#open ?? {};
+    // It may have been lost with the connection. The server knows a message, or an answer, that it has already.
+    if (request !== undefined && !isHeard) this.#socket.send(request.frame);
+    this.#askWhetherQuiet(BARRIERS);
+  }
+
+  /** The server says nothing where there is nothing to tell: an answered ping shows that it had the time to. */
+  #askWhetherQuiet(times: number): void {
+    this.#socket.barrier(() => {
+      if (this.#isTold) this.#settle();
+      else if (times > 1) this.#askWhetherQuiet(times - 1);
+      else void this.#catchUp().finally(() => this.#settle());
+    });
+  }
+
+  /** The open turn is not told: it may have ended while there was no connection. Then the stored message has the rest. */
+  async #catchUp(): Promise<void> {
+    const open = this.#open;
+    const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
+    if (log === undefined ? open?.request === undefined : log.isOver) return;
+    const messages = await fetchMessages(this.#options.chatId, this.#options).catch(() => undefined);
+    if (messages === undefined || this.#isTold) return;
+    const stored = messages.find(({ id }) => id === log?.id);
+    if (stored !== undefined && log?.catchUp(stored)) this.#changed(log);
+    else if (log === undefined) this.#catchUpNewTurn(messages);
+  }
+
+  /** A whole turn was missed: it is the answer if it follows the message that was sent. */
+  #catchUpNewTurn(messages: UiMessage[]): void {
+    const asked = this.#open?.request?.frame.messages.at(-1)?.id;
+    const answer = messages[messages.findIndex(({ id }) => id === asked) + 1];
+    if (asked === undefined || answer?.role !== "assistant" || this.#open?.before.has(answer.id)) return;
+    const log = new MessageLog(answer.id);
+    log.take({ type: "start", messageId: answer.id });
+    if (!log.catchUp(answer)) return;
+    this.#keep(log);
+    this.#changed(log);
+  }
+
+  #record(record: LiveRecord): void {
+    if (record.kind === "done") {
+      this.#options.onChunk?.("[DONE]");
+      this.#logs.at(-1)?.end();
+      this.#changed(this.#logs.at(-1));
+    }
+    if (record.kind !== "chunk") return;
+    this.#options.onChunk?.(record.chunk);
+    this.#take(record.chunk);
+  }
+
+  #take(chunk: Chunk): void {
+    if (chunk.type === "start" && chunk.messageId !== undefined) {
+      this.#isTold = true;
+      const known = this.#logs.find((log) => log.id === chunk.messageId);
+      if (known !== undefined) {
+        known.retell();
+        this.#logs = [...this.#logs.filter((log) => log !== known), known];
+        return;
+      }
+      this.#keep(new MessageLog(chunk.messageId));
+    }
+    const log = this.#logs.at(-1);
+    const visible = this.#open?.visible;
+    const isOfMessage = log !== undefined && !log.isOver && (visible === undefined || visible.log === log);
+    if (chunk.type === "error" && !isOfMessage) {
+      // It is about the request, not about a message.
+      visible?.fail(new Error(chunk.errorText));
+      return;
+    }
+    if (log?.take(chunk)) this.#changed(log);
+  }
+
+  /** Something was added to a message. */
+  #changed(log: MessageLog | undefined): void {
+    const open = this.#open;
+    if (log === undefined) return;
+    if (open === undefined) {
+      this.#tellUnread();
+      return;
+    }
+    const { visible } = open;
+    if (visible.log === undefined) {
+      // The end of the turn before, which the new one has stopped.
+      if (open.before.has(log.id)) {
+        log.discard();
+        return;
+      }
+      visible.attach(log, "as-it-is");
+    } else if (visible.log !== log) {
+      // Another tab has begun a new turn: this one will not go on.
+      visible.end();
+      return;
+    }
+    open.isHeard = true;
+    clearTimeout(open.patience);
+    open.visible.wake();
+  }
+
+  #keep(log: MessageLog): void {
+    this.#logs.push(log);
+    this.#tidy();
+  }
+
+  /** Forgets messages that were read, all but the last. */
+  #tidy(): void {
+    const isKept = (log: MessageLog, at: number) =>
+      at === this.#logs.length - 1 || log.hasUnread || log === this.#open?.visible.log;
+    this.#logs = this.#logs.filter(isKept).slice(-MAX_LOGS);
+  }
+
+  #tellUnread(): void {
+    if (this.hasUnread) this.#options.onUnread?.();
+  }
+
+  #flushInterrupt(): void {
+    if (this.#interrupt === undefined) return;
+    const { reason } = this.#interrupt;
+    if (this.#socket.send({ type: "interrupt", ...(reason !== undefined && { reason }) })) this.#interrupt = undefined;
+  }
+
+  #failed(error: Error): void {
+    this.#open?.visible.fail(error);
+    this.#settle();
+  }
+
+  /** Waits until it is known whether the server has something to tell. */
+  #quiet(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onceQuiet.push(resolve);
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+      this.#socket.open();
+      if (this.#socket.isOpen) this.#askWhetherQuiet(BARRIERS);
+    });
+  }
+
+  #settle(): void {
+    for (const resolve of this.#onceQuiet.splice(0)) resolve();
+  }
+}

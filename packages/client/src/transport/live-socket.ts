@@ -1,0 +1,212 @@
+import type { ChatId } from "../protocol.js";
+import { Backoff } from "../server/backoff.js";
+import { Server, ServerError } from "../server/server.js";
+import type { ServerOptions } from "../server/server-options.js";
+import type { LiveConnection } from "./live-connection.js";
+import { type LiveRecord, readLiveRecord } from "./live-record.js";
+import type { SocketClass, SocketLike } from "./socket-like.js";
+
+/** Options of a {@link LiveSocket}. */
+export type LiveSocketOptions = ServerOptions & {
+  chatId: ChatId;
+  text: "progressive" | "held";
+  webSocket: SocketClass | undefined;
+  maxAttempts: number;
+  pingIntervalMs: number;
+  onOpen: () => void;
+  onRecord: (record: LiveRecord) => void;
+  /** It can't be connected: so many attempts failed, or the server does not want us. Attempts go on in the first case. */
+  onFailure: (error: Error) => void;
+  onConnection: (connection: LiveConnection) => void;
+};
+
+/** The close code with which a server refuses for good. */
+const REFUSED = 1008;
+/** How long a connection may take to open, and a ping to be answered. */
+const PATIENCE_MS = 10_000;
+
+/** One WebSocket to `/live` that is made anew when it breaks. */
+export class LiveSocket {
+  readonly #options: LiveSocketOptions;
+  readonly #server: Server;
+  readonly #backoff = new Backoff();
+  /** Aborted, and replaced, when this side closes. */
+  #life: AbortController | undefined;
+  #socket: SocketLike | undefined;
+  #connection: LiveConnection = { state: "idle", rttMs: undefined };
+  #barriers = new Map<number, () => void>();
+  #pings = 0;
+  #pinged = new Map<number, number>();
+
+  constructor(options: LiveSocketOptions) {
+    this.#options = options;
+    this.#server = new Server(options);
+  }
+
+  get connection(): LiveConnection {
+    return this.#connection;
+  }
+
+  get isOpen(): boolean {
+    return this.#connection.state === "open";
+  }
+
+  /** Connects, unless it is connected or about to be. */
+  open(): void {
+    if (this.#life !== undefined) return;
+    const life = new AbortController();
+    this.#life = life;
+    void this.#keepConnected(life.signal);
+  }
+
+  /** Sends a frame, if there is a connection. */
+  send(frame: object): boolean {
+    if (!this.isOpen) return false;
+    this.#socket?.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /** Calls back once the server has answered a ping: what it had to say before that is here. Lost with the connection. */
+  barrier(then: () => void): void {
+    const ping = this.#ping();
+    if (ping !== undefined) this.#barriers.set(ping, then);
+  }
+
+  close(): void {
+    this.#life?.abort();
+    this.#life = undefined;
+    this.#drop(1000, "closed by the client");
+    this.#set({ state: "closed", rttMs: undefined });
+  }
+
+  async #keepConnected(signal: AbortSignal): Promise<void> {
+    let isFirst = true;
+    while (!signal.aborted) {
+      this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined });
+      isFirst = false;
+      let error: Error;
+      try {
+        const closed = await this.#connectOnce(signal);
+        if (signal.aborted) return;
+        error = new Error(closed.reason || "The connection to the server was lost.");
+        if (closed.code === REFUSED) return this.#giveUp(error);
+      } catch (thrown) {
+        if (signal.aborted) return;
+        error = thrown instanceof Error ? thrown : new Error(String(thrown));
+        // A key that is wrong now is wrong the next time too.
+        if (error instanceof ServerError && error.status < 500 && error.status !== 429) return this.#giveUp(error);
+      }
+      this.#set({ state: "reconnecting", rttMs: undefined });
+      if (this.#backoff.attempts + 1 >= this.#options.maxAttempts) this.#options.onFailure(error);
+      await this.#backoff.pause(signal);
+    }
+  }
+
+  #giveUp(error: Error): void {
+    this.#life = undefined;
+    this.#set({ state: "closed", rttMs: undefined });
+    this.#options.onFailure(error);
+  }
+
+  /** One connection, until it is closed. */
+  async #connectOnce(signal: AbortSignal): Promise<{ code: number; reason: string }> {
+    const url = this.#server.socketUrl("/live");
+    url.searchParams.set("id", this.#options.chatId);
+    if (this.#options.text === "progressive") url.searchParams.set("text", "progressive");
+    // A browser's WebSocket can't send a key, and a key does not belong into an address: a ticket is good for one connection.
+    if (this.#server.hasKey) url.searchParams.set("ticket", await this.#ticket(signal));
+    const Socket = this.#options.webSocket ?? globalThis.WebSocket;
+    if (Socket === undefined)
+      throw new Error("There is no WebSocket here: give the transport a class for it (webSocket).");
+    if (signal.aborted) return { code: 1000, reason: "" };
+
+    const socket: SocketLike = new Socket(url.href);
+    this.#socket = socket;
+    return await new Promise((resolve) => {
+      let pings: ReturnType<typeof setInterval> | undefined;
+      const finish = (closed: { code: number; reason: string }) => {
+        signal.removeEventListener("abort", onAbort);
+        clearTimeout(patience);
+        clearInterval(pings);
+        if (this.#socket === socket) this.#forget();
+        resolve(closed);
+      };
+      const onAbort = () => finish({ code: 1000, reason: "" });
+      // A socket that hangs while it opens or closes tells nobody: do not wait for its close event.
+      const giveUp = (reason: string) => {
+        socket.close();
+        finish({ code: 1006, reason });
+      };
+      const patience = setTimeout(() => giveUp("The server did not answer in time."), PATIENCE_MS);
+      socket.addEventListener("open", () => {
+        if (this.#socket !== socket) return;
+        clearTimeout(patience);
+        this.#set({ state: "open", rttMs: undefined });
+        this.#ping();
+        if (this.#options.pingIntervalMs > 0) {
+          pings = setInterval(() => this.#pingAgain(giveUp), this.#options.pingIntervalMs);
+        }
+        this.#options.onOpen();
+      });
+      socket.addEventListener("message", ({ data }) => {
+        if (this.#socket === socket && typeof data === "string") this.#receive(readLiveRecord(data));
+      });
+      socket.addEventListener("close", ({ code, reason }) => finish({ code, reason }));
+      // An error is always followed by a close, which has the code; but without a listener some classes throw.
+      socket.addEventListener("error", () => {});
+      signal.addEventListener("abort", onAbort);
+    });
+  }
+
+  async #ticket(signal: AbortSignal): Promise<string> {
+    const response = await this.#server.request("/api/ticket", { method: "POST", signal });
+    return ((await response.json()) as { ticket: string }).ticket;
+  }
+
+  #receive(record: LiveRecord): void {
+    // Only now: a server that takes every connection and drops it again is not there.
+    this.#backoff.reset();
+    if (record.kind !== "pong") this.#options.onRecord(record);
+    if (record.kind !== "pong" || typeof record.timestamp !== "number") return;
+    const sent = this.#pinged.get(record.timestamp);
+    const barrier = this.#barriers.get(record.timestamp);
+    this.#pinged.delete(record.timestamp);
+    this.#barriers.delete(record.timestamp);
+    if (sent !== undefined) this.#set({ state: "open", rttMs: performance.now() - sent });
+    barrier?.();
+  }
+
+  /** Its number comes back in the pong. */
+  #ping(): number | undefined {
+    const ping = ++this.#pings;
+    if (!this.send({ type: "ping", timestamp: ping })) return undefined;
+    this.#pinged.set(ping, performance.now());
+    return ping;
+  }
+
+  #pingAgain(giveUp: (reason: string) => void): void {
+    const [oldest] = this.#pinged.values();
+    if (oldest !== undefined && performance.now() - oldest > PATIENCE_MS)
+      giveUp("The server does not answer any more.");
+    else this.#ping();
+  }
+
+  #drop(code: number, reason: string): void {
+    const socket = this.#socket;
+    this.#forget();
+    socket?.close(code, reason);
+  }
+
+  #forget(): void {
+    this.#socket = undefined;
+    this.#pinged.clear();
+    this.#barriers.clear();
+  }
+
+  #set(connection: LiveConnection): void {
+    const { state, rttMs } = this.#connection;
+    if (state === connection.state && rttMs === connection.rttMs) return;
+    this.#connection = connection;
+    this.#options.onConnection(connection);
+  }
+}

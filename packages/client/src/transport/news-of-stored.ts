@@ -1,0 +1,48 @@
+import type { Chunk, ToolPart, UiMessage } from "../protocol.js";
+import { nameOfTool, toolPartOf } from "../tools/tool-part.js";
+import type { KnownMessage } from "./known-message.js";
+
+/** Whether nothing more will come of a stored message: no call in it waits for anything. */
+export function isSettledMessage(message: UiMessage): boolean {
+  return message.parts.every((part) => toolPartOf(part)?.state.startsWith("output-") ?? true);
+}
+
+/** What a stored message has that is not known yet, as the chunks that would have told it. Ends with `finish`. */
+export function newsOfStored(known: KnownMessage, message: UiMessage): Chunk[] {
+  const counts = { text: 0, reasoning: 0 };
+  const news = message.parts.flatMap((part): Chunk[] => {
+    if (part.type === "text" || part.type === "reasoning") {
+      const n = counts[part.type]++;
+      return known.newsOfBlock(part.type, n, part.text, `stored-${n}`);
+    }
+    const tool = toolPartOf(part);
+    if (tool !== undefined) return chunksOf(tool).flatMap((chunk) => known.news(chunk));
+    // Sources, files and data look the same in a message and in a stream.
+    return part.type === "step-start" ? [] : known.news(part as Chunk);
+  });
+  const { metadata: messageMetadata } = message;
+  return [...news, { type: "finish", ...(messageMetadata !== undefined && { messageMetadata }) }];
+}
+
+/** A call's chunks. A settled one is told without `tool-input-available`, which would make a client run it. */
+function chunksOf(tool: ToolPart): Chunk[] {
+  const { toolCallId, input, title } = tool;
+  const isDynamic = tool.type === "dynamic-tool";
+  const names = {
+    toolCallId,
+    toolName: nameOfTool(tool),
+    ...(isDynamic && { dynamic: true }),
+    ...(title !== undefined && { title }),
+  };
+  const outcome = outcomeOf(tool);
+  const begun: Chunk = { type: "tool-input-start", ...names };
+  if (outcome === undefined) return [begun, { type: "tool-input-available", ...names, input }];
+  return [begun, { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input ?? {}) }, outcome];
+}
+
+function outcomeOf({ state, toolCallId, output, errorText }: ToolPart): Chunk | undefined {
+  if (state === "output-available") return { type: "tool-output-available", toolCallId, output };
+  if (state === "output-error")
+    return { type: "tool-output-error", toolCallId, errorText: errorText ?? "The tool failed." };
+  return state === "output-denied" ? { type: "tool-output-denied", toolCallId } : undefined;
+}

@@ -1,0 +1,11 @@
+/** What the transport needs of a WebSocket: the browser's has it, and so has the one of the `ws` package. */
+export interface SocketLike {
+  send(data: string): void;
+  close(code?: number, reason?: string): void;
+  addEventListener(type: "open" | "error", listener: () => void): void;
+  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: "close", listener: (event: { code: number; reason: string }) => void): void;
+}
+
+/** A WebSocket class. */
+export type SocketClass = new (url: string) => SocketLike;

@@ -1,0 +1,16 @@
+/** Waits until something is so, looking again after every turn of the event loop; fails when it takes too long. */
+export async function until<T>(what: string, look: () => T | Promise<T>, limitMs = 10_000): Promise<NonNullable<T>> {
+  const deadline = Date.now() + limitMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const found = await look();
+      if (found !== undefined && found !== null && found !== false) return found;
+      last = found;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > deadline) throw new Error(`Waited in vain for: ${what}`, { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,24 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const modules = fileURLToPath(new URL("../../node_modules/", import.meta.url));
+
+/** Everything is tested with both versions of the AI SDK that the package is for. */
+const shared = { include: ["test/**/*.test.{ts,tsx}"], testTimeout: 30_000, hookTimeout: 30_000 };
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...shared, name: "ai7" } },
+      {
+        resolve: {
+          alias: [
+            { find: /^ai$/, replacement: `${modules}react6/node_modules/ai` },
+            { find: /^@ai-sdk\/react$/, replacement: `${modules}react6` },
+          ],
+        },
+        test: { ...shared, name: "ai6" },
+      },
+    ],
+  },
+});
