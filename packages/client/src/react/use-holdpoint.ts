@@ -1,11 +1,17 @@
-import type { UseChatHelpers } from "@ai-sdk/react";
+import { type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatInit, UIMessage } from "ai";
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import type { ChatId, Chunk, ToolCallId } from "../protocol.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
+import type { AddToolOutput } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
+import { HoldpointSession } from "./holdpoint-session.js";
+import { isAsking } from "./merge-stored.js";
+import { useDecisionsElsewhere } from "./use-decisions-elsewhere.js";
+import { useStored } from "./use-stored.js";
 
 /**
  * How the chat speaks to the server. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, as a stock
@@ -13,7 +19,13 @@ import type { LiveConnection } from "../transport/live-connection.js";
  */
 export type HoldpointMode = "sse" | "live" | "ai-sdk" | "ai-sdk-ws";
 
-/** Options of {@link useHoldpoint}. The server's address and key, the mode and the chat's id are read when the hook is first used with that id. */
+/** Settings of the live transport. */
+export type LiveSettings = Pick<
+  LiveChatTransportOptions,
+  "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs"
+>;
+
+/** Options of {@link useHoldpoint}. Another chat, mode, address or key makes a new session; handlers and callbacks may change at every rendering. */
 export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = ServerOptions &
   Pick<ChatInit<UI_MESSAGE>, "onError" | "onFinish" | "onData"> & {
     mode: HoldpointMode;
@@ -29,7 +41,7 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
     /** Another WebSocket class, for `live` and `ai-sdk-ws`. */
     webSocket?: LiveChatTransportOptions["webSocket"];
     /** More settings of the live transport. */
-    live?: Pick<LiveChatTransportOptions, "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs"> | undefined;
+    live?: LiveSettings | undefined;
   };
 
 /** Everything that `useChat` returns, and what Holdpoint adds. `stop` also stops a turn that waits. */
@@ -44,9 +56,64 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
   retryTool: (toolCallId: ToolCallId) => Promise<void>;
 };
 
-/** A chat with a Holdpoint server: `useChat` with the transport, the auto-send and the frontend tools of the mode. */
+/**
+ * A chat with a Holdpoint server: `useChat` with the transport, the auto-send and the frontend tools of the mode. Whoever unmounts it
+ * leaves the turn to the server, and picks it up by using the hook with the same chat again.
+ */
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
-  _options: UseHoldpointOptions<UI_MESSAGE>,
+  options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  throw new Error("not built yet");
+  const { mode, chatId, baseUrl, apiKey, fetch, webSocket } = options;
+  const latest = useRef(options);
+  latest.current = options;
+  // Written in place these are new objects at every rendering: only their content makes another session.
+  const contents = JSON.stringify([options.headers ?? {}, options.live ?? {}]);
+  const server = useMemo((): LiveChatTransportOptions => {
+    const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
+    return { ...live, headers, chatId, baseUrl, apiKey, fetch, webSocket };
+  }, [contents, chatId, baseUrl, apiKey, fetch, webSocket]);
+  const session = useMemo(() => {
+    const handlers = () => latest.current.handlers ?? {};
+    return new HoldpointSession<UI_MESSAGE>(mode, server, {
+      handlers,
+      onChunk: (chunk) => latest.current.onChunk?.(chunk),
+    });
+  }, [mode, server]);
+  const { connection, tools, toolErrors, unread } = useSyncExternalStore(
+    session.subscribe,
+    session.getState,
+    session.getState,
+  );
+  // Before useChat, whose own cleanup stops the response: the transport is closed by then, so that the turn goes on.
+  useEffect(() => session.start(), [session]);
+
+  const chat = useChat<UI_MESSAGE>({
+    id: chatId,
+    transport: session.transport,
+    sendAutomaticallyWhen: session.shouldSend,
+    // Over /stream there is nothing to resume.
+    resume: (options.resume ?? true) && mode !== "sse",
+    ...(options.initialMessages !== undefined && { messages: options.initialMessages }),
+    onError: (error) => latest.current.onError?.(error),
+    onFinish: (event) => latest.current.onFinish?.(event),
+    onData: (part) => latest.current.onData?.(part),
+  });
+  const { messages, status, addToolOutput, resumeStream } = chat;
+  const isIdle = status === "ready" || status === "error";
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what may run changes when the tools become known.
+  useEffect(() => {
+    session.executor.observe(messages, addToolOutput as AddToolOutput);
+  }, [session, messages, addToolOutput, tools]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `unread` says that there is something new to look for.
+  useEffect(() => {
+    if (isIdle && session.live?.hasUnread) void resumeStream();
+  }, [session, isIdle, unread, resumeStream]);
+
+  const { sync, stop } = useStored({ chat, session, server });
+  useDecisionsElsewhere({ isAsking: isIdle && isAsking(messages.at(-1)), server, sync });
+
+  const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
+  return { ...chat, id: chatId, stop, connection, tools, toolErrors, retryTool };
 }

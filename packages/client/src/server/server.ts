@@ -47,6 +47,12 @@ export class Server {
     return { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
   }
 
+  /** A ticket for one WebSocket: a browser can't send a key with it, and a key does not belong into an address. */
+  async ticket(signal?: AbortSignal): Promise<string> {
+    const response = await this.request("/api/ticket", { method: "POST", signal });
+    return ((await response.json()) as { ticket: string }).ticket;
+  }
+
   /** A request; an answer that is no success is thrown as a {@link ServerError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;

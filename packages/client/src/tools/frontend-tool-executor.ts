@@ -1,8 +1,13 @@
 import type { DecidableMessage } from "../auto-send/decide.js";
-import type { Chunk, ToolCallId } from "../protocol.js";
+import type { Chunk, ToolCallId, ToolPart } from "../protocol.js";
+import { ApprovalsClient } from "../server/approvals-client.js";
+import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
+import { acknowledge } from "./acknowledge.js";
+import { forgetRun, runOnce } from "./ran-calls.js";
 import type { FrontendCall, ToolHandlers } from "./tool-handler.js";
+import { nameOfTool, toolPartOf } from "./tool-part.js";
 
 /** How one call goes. */
 export type ToolReport = FrontendCall & {
@@ -15,8 +20,8 @@ export type ToolReport = FrontendCall & {
 export type FrontendToolExecutorOptions = ServerOptions & {
   /** `adk`: an approved call's result goes out with its approval, by `addToolOutput`. `ai-sdk`: every result is acknowledged. */
   profile: "adk" | "ai-sdk";
-  /** What runs here. */
-  handlers: ToolHandlers;
+  /** What runs here. A function is asked at every call, so that handlers may change. */
+  handlers: ToolHandlers | (() => ToolHandlers);
   /** How each call goes. */
   onReport?: ((report: ToolReport) => void) | undefined;
 };
@@ -28,32 +33,180 @@ export type AddToolOutput = (
     | { tool: string; toolCallId: ToolCallId; state: "output-error"; errorText: string },
 ) => void | PromiseLike<void>;
 
+type Result = { output: unknown } | { error: Error };
+/** Takes a result to where it belongs. */
+type Deliver = (call: FrontendCall, result: Result, requestedAt: string) => Promise<void>;
+
+/** How long a call whose tool asks only sometimes is given to be asked about, before the inbox is looked at. */
+const ASKING_MS = 300;
+/** How many calls are kept for {@link FrontendToolExecutor.retry}, or until the tools are known. */
+const KEPT = 500;
+
 /** Runs the calls that are the browser's own, each once, and tells the server how they went. */
 export class FrontendToolExecutor {
-  constructor(_options: FrontendToolExecutorOptions) {}
+  readonly #options: FrontendToolExecutorOptions;
+  readonly #server: Server;
+  readonly #inbox: ApprovalsClient;
+  readonly #life = new AbortController();
+  readonly #seen = new Map<ToolCallId, { call: FrontendCall; deliver: Deliver }>();
+  readonly #checking = new Set<ToolCallId>();
+  #tools: Map<string, ToolSpec> | undefined;
+  #early: FrontendCall[] = [];
+
+  constructor(options: FrontendToolExecutorOptions) {
+    this.#options = options;
+    this.#server = new Server(options);
+    this.#inbox = new ApprovalsClient(options);
+  }
 
   /** The server's tools. Before they are known nothing runs by itself. */
-  setTools(_tools: readonly ToolSpec[]): void {
-    throw new Error("not built yet");
+  setTools(tools: readonly ToolSpec[]): void {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    for (const call of this.#early.splice(0)) this.#delegate(call);
   }
 
   /** Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. */
-  observe(_messages: readonly DecidableMessage[], _addToolOutput: AddToolOutput): void {
-    throw new Error("not built yet");
+  observe(messages: readonly DecidableMessage[], addToolOutput: AddToolOutput): void {
+    const last = messages.at(-1);
+    if (last?.role !== "assistant") return;
+    for (const part of last.parts) {
+      const tool = toolPartOf(part);
+      if (tool === undefined || !this.#isOwn(tool)) continue;
+      const call = callOf(tool);
+      if (tool.state === "approval-responded" && tool.approval?.approved === true) {
+        // The SDK does one thing after the other: the output is added after the approval that is in this state already, and
+        // both go out together. An acknowledgement that is faster than its approval is refused and sent again.
+        this.#start(call, this.#options.profile === "adk" ? adding(addToolOutput) : this.#acknowledging);
+      } else if (tool.state === "input-available") {
+        const { approval } = this.#tools?.get(call.toolName) ?? {};
+        if (approval === "never") this.#start(call, this.#acknowledging);
+        else if (approval !== "always") void this.#startUnlessAsked(call);
+      }
+    }
   }
 
   /** Looks at a chunk: a delegated call is run when it comes, and never because it is in the history. */
-  observeChunk(_chunk: Pick<Chunk, "type">): void {
-    throw new Error("not built yet");
+  observeChunk(chunk: Pick<Chunk, "type">): void {
+    const { type, toolCallId, toolName, input } = chunk as { type: string } & Partial<FrontendCall>;
+    if (type !== "tool-input-available" || !toolCallId || toolName === undefined) return;
+    const call = { toolCallId, toolName, input };
+    if (this.#tools !== undefined) this.#delegate(call);
+    else if (this.#early.length < KEPT) this.#early.push(call);
   }
 
-  /** Runs a call and acknowledges it; a call that ran before is not run again. */
-  execute(_call: FrontendCall): Promise<void> {
-    throw new Error("not built yet");
+  /** Runs a call and acknowledges it; a call that ran before is not run again, and one without an id not at all. */
+  async execute(call: FrontendCall): Promise<void> {
+    if (call.toolCallId) await this.#start(call, this.#acknowledging);
   }
 
   /** Runs a call once more: the way back after a failure. */
-  retry(_toolCallId: ToolCallId): Promise<void> {
-    throw new Error("not built yet");
+  async retry(toolCallId: ToolCallId): Promise<void> {
+    const seen = this.#seen.get(toolCallId);
+    if (seen === undefined) throw new Error("This call did not run here, so it can't be run again.");
+    forgetRun(this.#key(toolCallId));
+    await this.#start(seen.call, seen.deliver);
   }
+
+  /** Gives up what is not acknowledged yet. */
+  close(): void {
+    this.#life.abort();
+  }
+
+  get #handlers(): ToolHandlers {
+    const { handlers } = this.#options;
+    return typeof handlers === "function" ? handlers() : handlers;
+  }
+
+  #isOwn(tool: ToolPart): boolean {
+    const name = nameOfTool(tool);
+    const isFrontend = this.#tools?.get(name)?.execution === "frontend";
+    return (
+      isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
+    );
+  }
+
+  #delegate(call: FrontendCall): void {
+    const isDelegate = this.#tools?.get(call.toolName)?.execution === "delegate";
+    // Nobody waits for it: there is nothing to deliver.
+    if (isDelegate && Object.hasOwn(this.#handlers, call.toolName)) void this.#start(call, async () => {});
+  }
+
+  /** Where a rule decides whether to ask, only the server knows. A question would be here by now, or in the inbox. */
+  async #startUnlessAsked(call: FrontendCall): Promise<void> {
+    if (this.#checking.has(call.toolCallId)) return;
+    this.#checking.add(call.toolCallId);
+    try {
+      await new Promise((resolve) => setTimeout(resolve, ASKING_MS));
+      const asked = await this.#inbox.list(this.#life.signal);
+      if (asked.every(({ toolCallId }) => toolCallId !== call.toolCallId)) await this.#start(call, this.#acknowledging);
+    } catch (error) {
+      // The next change of the messages tries again.
+      this.#checking.delete(call.toolCallId);
+      if (!this.#life.signal.aborted) this.#options.onReport?.({ ...call, state: "failed", error: asError(error) });
+    }
+  }
+
+  #key(toolCallId: ToolCallId): string {
+    return `${this.#server.url("")} ${toolCallId}`;
+  }
+
+  #start(call: FrontendCall, deliver: Deliver): Promise<void> {
+    return runOnce(this.#key(call.toolCallId), () => {
+      this.#seen.set(call.toolCallId, { call, deliver });
+      const [oldest] = this.#seen.keys();
+      if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
+      return this.#run(call, deliver);
+    });
+  }
+
+  async #run(call: FrontendCall, deliver: Deliver): Promise<void> {
+    const report = (state: ToolReport["state"], error?: Error) =>
+      this.#options.onReport?.({ ...call, state, ...(error !== undefined && { error }) });
+    report("running");
+    const requestedAt = new Date().toISOString();
+    const result = await this.#handle(call);
+    try {
+      await deliver(call, result, requestedAt);
+      if ("error" in result) report("failed", result.error);
+      else report("done");
+    } catch (error) {
+      if (!this.#life.signal.aborted) report("failed", asError(error));
+    }
+  }
+
+  async #handle(call: FrontendCall): Promise<Result> {
+    try {
+      const handler = this.#handlers[call.toolName];
+      if (handler === undefined) throw new Error(`There is no handler for ${call.toolName} here.`);
+      return { output: await handler(call.input, call) };
+    } catch (error) {
+      return { error: asError(error) };
+    }
+  }
+
+  readonly #acknowledging: Deliver = async ({ toolCallId }, result, requestedAt) => {
+    const outcome =
+      "error" in result
+        ? ({ status: "failed", errorText: result.error.message } as const)
+        : ({ status: "success", output: result.output ?? null, errorText: null } as const);
+    await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#life.signal);
+  };
+}
+
+function adding(addToolOutput: AddToolOutput): Deliver {
+  return async ({ toolCallId, toolName: tool }, result) => {
+    await addToolOutput(
+      "error" in result
+        ? { tool, toolCallId, state: "output-error", errorText: result.error.message }
+        : { tool, toolCallId, output: result.output ?? null },
+    );
+  };
+}
+
+function callOf(tool: ToolPart): FrontendCall {
+  return { toolCallId: tool.toolCallId, toolName: nameOfTool(tool), input: tool.input };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

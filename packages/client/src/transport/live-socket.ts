@@ -113,8 +113,7 @@ export class LiveSocket {
     const url = this.#server.socketUrl("/live");
     url.searchParams.set("id", this.#options.chatId);
     if (this.#options.text === "progressive") url.searchParams.set("text", "progressive");
-    // A browser's WebSocket can't send a key, and a key does not belong into an address: a ticket is good for one connection.
-    if (this.#server.hasKey) url.searchParams.set("ticket", await this.#ticket(signal));
+    if (this.#server.hasKey) url.searchParams.set("ticket", await this.#server.ticket(signal));
     const Socket = this.#options.webSocket ?? globalThis.WebSocket;
     if (Socket === undefined)
       throw new Error("There is no WebSocket here: give the transport a class for it (webSocket).");
@@ -156,11 +155,6 @@ export class LiveSocket {
       socket.addEventListener("error", () => {});
       signal.addEventListener("abort", onAbort);
     });
-  }
-
-  async #ticket(signal: AbortSignal): Promise<string> {
-    const response = await this.#server.request("/api/ticket", { method: "POST", signal });
-    return ((await response.json()) as { ticket: string }).ticket;
   }
 
   #receive(record: LiveRecord): void {

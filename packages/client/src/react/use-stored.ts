@@ -1,0 +1,50 @@
+import type { UseChatHelpers } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import { useCallback, useRef } from "react";
+import { fetchMessages } from "../server/fetch-messages.js";
+import { stopChat } from "../server/stop-chat.js";
+import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import type { HoldpointSession } from "./holdpoint-session.js";
+import { mergeStored, settledCalls } from "./merge-stored.js";
+
+/** What the server has stored, for what no stream tells. */
+export function useStored<UI_MESSAGE extends UIMessage>({
+  chat,
+  session,
+  server,
+}: {
+  chat: UseChatHelpers<UI_MESSAGE>;
+  session: HoldpointSession<UI_MESSAGE>;
+  server: LiveChatTransportOptions;
+}): {
+  /** Takes over what was decided elsewhere. */
+  sync: () => Promise<void>;
+  /** Stops the response and the turn, also one that waits. */
+  stop: () => Promise<void>;
+} {
+  const latest = useRef(chat);
+  latest.current = chat;
+
+  const sync = useCallback(async () => {
+    const stored = await fetchMessages(server.chatId, server);
+    const { status, messages, setMessages } = latest.current;
+    if (status !== "ready" && status !== "error") return;
+    // On a live connection outcomes come by themselves; that this browser may now run its own call does not.
+    const merged = mergeStored(messages, stored, session.live && "approved");
+    if (merged === undefined) return;
+    session.autoSend?.settled(settledCalls(merged));
+    setMessages(merged);
+  }, [server, session]);
+
+  const stop = useCallback(async () => {
+    const { status, stop: stopResponse } = latest.current;
+    const isBusy = status === "submitted" || status === "streaming";
+    await stopResponse();
+    if (session.live === undefined) {
+      await stopChat(server.chatId, server);
+      await sync();
+    } else if (!isBusy) session.live.interrupt();
+  }, [server, session, sync]);
+
+  return { sync, stop };
+}
