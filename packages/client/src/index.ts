@@ -10,7 +10,7 @@ export {
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
-export { type EventsListener, type ServerEvent, watchEvents } from "./server/events.js";
+export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
 export { ServerError } from "./server/server.js";

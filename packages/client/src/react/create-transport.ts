@@ -2,6 +2,7 @@ import * as ai from "ai";
 import { type ChatTransport, DefaultChatTransport, type UIMessage } from "ai";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import type { SocketClass } from "../transport/socket-like.js";
 import type { HoldpointMode } from "./use-holdpoint.js";
 
 /** `/stream` has nothing to resume: an answer is the next request. */
@@ -39,17 +40,27 @@ function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
   server: Server,
   { webSocket }: LiveChatTransportOptions,
 ): ChatTransport<UI_MESSAGE> {
-  // Looked up by name: with an import of this name the module could not be loaded beside `ai` 6.
-  const { WebSocketChatTransport } = ai as Partial<typeof ai>;
-  if (WebSocketChatTransport === undefined) {
-    throw new Error(
-      'The mode "ai-sdk-ws" needs version 7 of the "ai" package: version 6 has no WebSocketChatTransport.',
-    );
-  }
-  type Options = ConstructorParameters<typeof WebSocketChatTransport<UI_MESSAGE>>[0];
-  return new WebSocketChatTransport<UI_MESSAGE>({
+  const Transport = webSocketTransport();
+  return new Transport<UI_MESSAGE>({
     url: server.socketUrl("/api/chat/ws").href,
-    ...(server.hasKey && { params: async () => ({ ticket: await server.ticket() }) }),
-    ...(webSocket !== undefined && { webSocket: webSocket as unknown as NonNullable<Options["webSocket"]> }),
+    params: async (): Promise<Record<string, string>> => {
+      const ticket = await server.ticket();
+      return ticket === undefined ? {} : { ticket };
+    },
+    ...(webSocket !== undefined && { webSocket }),
   });
+}
+
+/** What is used of the SDK's class, which only version 7 has. */
+type WebSocketTransport = new <UI_MESSAGE extends UIMessage>(options: {
+  url: string;
+  params: () => Promise<Record<string, string>>;
+  webSocket?: SocketClass;
+}) => ChatTransport<UI_MESSAGE>;
+
+function webSocketTransport(): WebSocketTransport {
+  // Looked up by name: with an import of this name the module could not be loaded beside version 6.
+  const { WebSocketChatTransport } = ai as { WebSocketChatTransport?: unknown };
+  if (WebSocketChatTransport !== undefined) return WebSocketChatTransport as WebSocketTransport;
+  throw new Error('The mode "ai-sdk-ws" needs version 7 of the "ai" package: version 6 has no WebSocketChatTransport.');
 }

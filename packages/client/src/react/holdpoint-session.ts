@@ -21,7 +21,7 @@ import type { HoldpointMode } from "./use-holdpoint.js";
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
-  toolErrors: Readonly<Record<ToolCallId, Error>>;
+  toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
   /** Grows when something came that nobody reads. */
   unread: number;
 };
@@ -56,12 +56,12 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     });
     this.#inner = transport;
     this.live = transport instanceof LiveChatTransport ? transport : undefined;
-    this.#state = { connection: this.live?.connection, tools: undefined, toolErrors: {}, unread: 0 };
+    this.#state = { connection: this.live?.connection, tools: undefined, toolRuns: {}, unread: 0 };
     this.executor = new FrontendToolExecutor({
       ...options,
       profile: isAdk ? "adk" : "ai-sdk",
       handlers: callbacks.handlers,
-      onReport: (report) => this.#reported(report),
+      onReport: (report) => this.#set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
     });
     // Until the server has said which tools are the browser's, those with a handler are.
     this.autoSend = isAdk ? sendAutomaticallyWhen({ frontendTools: Object.keys(callbacks.handlers()) }) : undefined;
@@ -111,12 +111,6 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
         await backoff.pause(signal);
       }
     }
-  }
-
-  #reported({ toolCallId, state, error }: ToolReport): void {
-    const { [toolCallId]: _, ...others } = this.#state.toolErrors;
-    if (state === "failed" && error !== undefined) this.#set({ toolErrors: { ...others, [toolCallId]: error } });
-    else if (toolCallId in this.#state.toolErrors) this.#set({ toolErrors: others });
   }
 
   #set(change: Partial<SessionState>): void {

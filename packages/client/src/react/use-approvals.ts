@@ -17,12 +17,19 @@ export type UseApprovalsHelpers = {
 
 /** Everything that waits for this user's decision, in whichever chat, as it changes. */
 export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
-  const { baseUrl, apiKey, headers, fetch } = options;
+  const { baseUrl, apiKey, headers, fetch, events } = options;
   // Headers are usually written in place: only their content makes another client.
   const headersKey = JSON.stringify(headers ?? {});
   const client = useMemo(
-    () => new ApprovalsClient({ baseUrl, apiKey, fetch, headers: JSON.parse(headersKey) as Record<string, string> }),
-    [baseUrl, apiKey, fetch, headersKey],
+    () =>
+      new ApprovalsClient({
+        baseUrl,
+        apiKey,
+        fetch,
+        events,
+        headers: JSON.parse(headersKey) as Record<string, string>,
+      }),
+    [baseUrl, apiKey, fetch, events, headersKey],
   );
   const [approvals, setApprovals] = useState<PendingApproval[]>();
   const [error, setError] = useState<Error>();

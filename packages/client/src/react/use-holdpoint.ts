@@ -1,10 +1,10 @@
 import { type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatInit, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import type { ChatId, Chunk, ToolCallId } from "../protocol.js";
+import type { ApprovalId, ChatId, Chunk, ToolCallId } from "../protocol.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
-import type { AddToolOutput } from "../tools/frontend-tool-executor.js";
+import type { AddToolOutput, ToolReport } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
@@ -52,6 +52,12 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
   tools: ToolSpec[] | undefined;
   /** Why a call of this browser failed, or why its result did not reach the server. */
   toolErrors: Readonly<Record<ToolCallId, Error>>;
+  /** How the calls of this browser go. */
+  toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+  /** Answers a question with yes. */
+  approve: (approvalId: ApprovalId, reason?: string) => Promise<void>;
+  /** Answers a question with no. */
+  deny: (approvalId: ApprovalId, reason?: string) => Promise<void>;
   /** Runs a call of this browser once more. */
   retryTool: (toolCallId: ToolCallId) => Promise<void>;
 };
@@ -63,15 +69,15 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  const { mode, chatId, baseUrl, apiKey, fetch, webSocket } = options;
+  const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket } = options;
   const latest = useRef(options);
   latest.current = options;
   // Written in place these are new objects at every rendering: only their content makes another session.
   const contents = JSON.stringify([options.headers ?? {}, options.live ?? {}]);
   const server = useMemo((): LiveChatTransportOptions => {
     const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
-    return { ...live, headers, chatId, baseUrl, apiKey, fetch, webSocket };
-  }, [contents, chatId, baseUrl, apiKey, fetch, webSocket]);
+    return { ...live, headers, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket };
+  }, [contents, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket]);
   const session = useMemo(() => {
     const handlers = () => latest.current.handlers ?? {};
     return new HoldpointSession<UI_MESSAGE>(mode, server, {
@@ -79,7 +85,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
       onChunk: (chunk) => latest.current.onChunk?.(chunk),
     });
   }, [mode, server]);
-  const { connection, tools, toolErrors, unread } = useSyncExternalStore(
+  const { connection, tools, toolRuns, unread } = useSyncExternalStore(
     session.subscribe,
     session.getState,
     session.getState,
@@ -114,6 +120,19 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const { sync, stop } = useStored({ chat, session, server });
   useDecisionsElsewhere({ isAsking: isIdle && isAsking(messages.at(-1)), server, sync });
 
+  const { addToolApprovalResponse } = chat;
+  const [approve, deny] = useMemo(() => {
+    const answer = (approved: boolean) => async (id: ApprovalId, reason?: string) =>
+      addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
+    return [answer(true), answer(false)] as const;
+  }, [addToolApprovalResponse]);
+  const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
-  return { ...chat, id: chatId, stop, connection, tools, toolErrors, retryTool };
+  return { ...chat, id: chatId, stop, approve, deny, connection, tools, toolRuns, toolErrors, retryTool };
+}
+
+function errorsOf(runs: Readonly<Record<ToolCallId, ToolReport>>): Record<ToolCallId, Error> {
+  return Object.fromEntries(
+    Object.values(runs).flatMap(({ toolCallId, error }) => (error ? [[toolCallId, error]] : [])),
+  );
 }

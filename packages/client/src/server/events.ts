@@ -22,6 +22,12 @@ export type EventsListener = {
   onError?: ((error: Error) => void) | undefined;
 };
 
+/** Somewhere that the server's events come from, such as one connection for all tabs. */
+export type EventsSource = {
+  /** Passes on every event from now on, until the returned function is called. */
+  subscribe: (listener: (event: ServerEvent) => void) => () => void;
+};
+
 /** Follows `GET /api/events` until the returned function is called. A lost connection is made anew, with growing pauses. */
 export function watchEvents({
   onEvent,
@@ -29,6 +35,13 @@ export function watchEvents({
   onError,
   ...options
 }: ServerOptions & EventsListener): () => void {
+  if (options.events !== undefined) {
+    const stop = options.events.subscribe(onEvent);
+    // It may have been connected long before: from here on nothing is missed.
+    onConnection?.(true);
+    onEvent({ type: "ready" });
+    return stop;
+  }
   const abort = new AbortController();
   const backoff = new Backoff();
   const follow = async () => {

@@ -36,19 +36,17 @@ export class Server {
     return url;
   }
 
-  /** Whether requests carry a key: then a WebSocket needs a ticket. */
-  get hasKey(): boolean {
-    return this.#options.apiKey !== undefined;
-  }
-
   /** The headers of every request. */
   get headers(): Record<string, string> {
     const { apiKey, headers } = this.#options;
     return { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
   }
 
-  /** A ticket for one WebSocket: a browser can't send a key with it, and a key does not belong into an address. */
-  async ticket(signal?: AbortSignal): Promise<string> {
+  /** A ticket for one WebSocket, if it needs one: a browser can't send a key with it, and an address is no place for a key. */
+  async ticket(signal?: AbortSignal): Promise<string | undefined> {
+    const { ticket, apiKey } = this.#options;
+    if (ticket !== undefined) return await ticket();
+    if (apiKey === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
     return ((await response.json()) as { ticket: string }).ticket;
   }

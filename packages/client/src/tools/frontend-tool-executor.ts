@@ -5,7 +5,7 @@ import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
-import { forgetRun, runOnce } from "./ran-calls.js";
+import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, ToolHandlers } from "./tool-handler.js";
 import { nameOfTool, toolPartOf } from "./tool-part.js";
 
@@ -103,8 +103,7 @@ export class FrontendToolExecutor {
   async retry(toolCallId: ToolCallId): Promise<void> {
     const seen = this.#seen.get(toolCallId);
     if (seen === undefined) throw new Error("This call did not run here, so it can't be run again.");
-    forgetRun(this.#key(toolCallId));
-    await this.#start(seen.call, seen.deliver);
+    await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
   }
 
   /** Gives up what is not acknowledged yet. */
@@ -151,12 +150,10 @@ export class FrontendToolExecutor {
   }
 
   #start(call: FrontendCall, deliver: Deliver): Promise<void> {
-    return runOnce(this.#key(call.toolCallId), () => {
-      this.#seen.set(call.toolCallId, { call, deliver });
-      const [oldest] = this.#seen.keys();
-      if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
-      return this.#run(call, deliver);
-    });
+    this.#seen.set(call.toolCallId, { call, deliver });
+    const [oldest] = this.#seen.keys();
+    if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
+    return runOnce(this.#key(call.toolCallId), () => this.#run(call, deliver));
   }
 
   async #run(call: FrontendCall, deliver: Deliver): Promise<void> {

@@ -113,7 +113,8 @@ export class LiveSocket {
     const url = this.#server.socketUrl("/live");
     url.searchParams.set("id", this.#options.chatId);
     if (this.#options.text === "progressive") url.searchParams.set("text", "progressive");
-    if (this.#server.hasKey) url.searchParams.set("ticket", await this.#server.ticket(signal));
+    const ticket = await this.#server.ticket(signal);
+    if (ticket !== undefined) url.searchParams.set("ticket", ticket);
     const Socket = this.#options.webSocket ?? globalThis.WebSocket;
     if (Socket === undefined)
       throw new Error("There is no WebSocket here: give the transport a class for it (webSocket).");

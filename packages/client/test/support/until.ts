@@ -1,11 +1,15 @@
 /** Waits until something is so, looking again after every turn of the event loop; fails when it takes too long. */
-export async function until<T>(what: string, look: () => T | Promise<T>, limitMs = 10_000): Promise<NonNullable<T>> {
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  limitMs = 10_000,
+): Promise<Exclude<NonNullable<T>, false>> {
   const deadline = Date.now() + limitMs;
   let last: unknown;
   for (;;) {
     try {
       const found = await look();
-      if (found !== undefined && found !== null && found !== false) return found;
+      if (found !== undefined && found !== null && found !== false) return found as Exclude<NonNullable<T>, false>;
       last = found;
     } catch (error) {
       last = error;
