@@ -13,3 +13,9 @@ export function isHeld(message: UIMessage | undefined): boolean {
 export function isAsking(message: UIMessage | undefined): boolean {
   return message?.parts.some((part) => isToolUIPart(part) && part.state === "approval-requested") ?? false;
 }
+
+/** Whether a call has its outcome. */
+export function isCallSettled(messages: readonly UIMessage[], toolCallId: string): boolean {
+  const parts = messages.flatMap((message) => message.parts).filter(isToolUIPart);
+  return parts.some((part) => part.toolCallId === toolCallId && part.state.startsWith("output-"));
+}

@@ -5,10 +5,10 @@ interface Props {
 }
 
 const NAMES: Record<Lane, string> = { model: "Model", server: "Server tool", human: "Human", browser: "Browser" };
-const WIDTH = 600;
-const LABEL = 84;
-const ROW = 34;
-const BAR = 18;
+const WIDTH = 420;
+const LABEL = 82;
+const ROW = 30;
+const BAR = 17;
 const TOP = 8;
 /** Thinner than this, nobody would see it. */
 const THINNEST = 3;
@@ -52,7 +52,7 @@ export function SwimLane({ spans }: Props) {
                         height={BAR}
                         rx={4}
                       />
-                      {width > 52 && (
+                      {width > 46 && (
                         <text className="swim-lane__time" x={left + width / 2} y={y + ROW / 2}>
                           {label}
                         </text>

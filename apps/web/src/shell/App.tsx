@@ -5,6 +5,7 @@ import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
 import { NowPlaying } from "../panel/NowPlaying";
 import { useStore } from "../store";
 import { Dock } from "./Dock";
+import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { KeyDialog } from "./KeyDialog";
 import { navigate, routeStore } from "./route";
@@ -46,15 +47,16 @@ export function App() {
       )}
       <main className="app__main">
         <Header route={route} onMenu={() => setIsMenuOpen(true)} />
-        <ChatView
-          key={`${chatId} ${mode} ${generation}`}
-          chatId={chatId}
-          mode={mode}
-          isNew={isNew}
-          onFirstMessage={() => {
-            if (isNew) navigate({ isNew: false });
-          }}
-        />
+        <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
+          <ChatView
+            chatId={chatId}
+            mode={mode}
+            isNew={isNew}
+            onFirstMessage={() => {
+              if (isNew) navigate({ isNew: false });
+            }}
+          />
+        </ErrorBoundary>
       </main>
       {isDockBeside && (
         <aside className="app__dock" aria-label="Beside the chat">

@@ -1,0 +1,70 @@
+import { expect, type Locator, type Page } from "@playwright/test";
+import type { Mode } from "../src/modes";
+
+/** The console as somebody uses it. */
+export class Console {
+  constructor(
+    readonly page: Page,
+    private readonly url: string,
+  ) {}
+
+  async open(mode: Mode, chatId?: string, extra: Record<string, string> = {}): Promise<this> {
+    const hash = new URLSearchParams({ ...(chatId && { chat: chatId }), mode, ...extra });
+    // A page that differs in its hash only is not loaded again.
+    await this.page.goto("about:blank");
+    await this.page.goto(`${this.url}/#${hash}`);
+    await expect(this.composer).toBeVisible();
+    return this;
+  }
+
+  get composer(): Locator {
+    return this.page.getByRole("textbox", { name: "Message to the assistant" });
+  }
+
+  get answers(): Locator {
+    return this.page.getByRole("article", { name: "Assistant" });
+  }
+
+  /** The text that the assistant wrote, without its cards. */
+  get text(): Locator {
+    return this.answers.last().locator(".markdown");
+  }
+
+  get chat(): Locator {
+    return this.page.locator(".chat");
+  }
+
+  async send(text: string): Promise<void> {
+    await this.composer.fill(text);
+    await this.composer.press("Enter");
+  }
+
+  /** The cards of a tool's calls, in the chat. */
+  card(tool: string): Locator {
+    return this.chat.locator(`[data-tool="${tool}"]`);
+  }
+
+  approve(card: Locator): Promise<void> {
+    return card.getByRole("button", { name: /^Approve/ }).click();
+  }
+
+  async deny(card: Locator, reason?: string): Promise<void> {
+    await card.getByRole("button", { name: /^Deny/ }).click();
+    if (reason !== undefined) await card.getByRole("textbox").fill(reason);
+    await card.getByRole("button", { name: "Deny", exact: true }).click();
+  }
+
+  async expectState(card: Locator, state: string): Promise<void> {
+    await expect(card).toHaveAttribute("data-state", state);
+  }
+
+  /** The turn is over: nothing runs, and what was written stays. */
+  async expectIdle(): Promise<void> {
+    await expect(this.chat).toHaveAttribute("data-status", "ready");
+    await expect(this.page.getByRole("button", { name: "Stop", exact: true })).toHaveCount(0);
+  }
+
+  get chatId(): string {
+    return new URLSearchParams(new URL(this.page.url()).hash.slice(1)).get("chat") ?? "";
+  }
+}

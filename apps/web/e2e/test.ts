@@ -1,0 +1,54 @@
+import { type BrowserContext, test as base, expect, type Page } from "@playwright/test";
+import { Console } from "./console";
+import { startServer, type TestServer } from "./server";
+
+interface Fixtures {
+  /** Arguments for the server of this test. */
+  serverArgs: string[];
+  server: TestServer;
+  /** What the browser's console may complain about in this test. */
+  allowed: RegExp[];
+  console: Console;
+  /** Another tab of the same browser. */
+  newTab: () => Promise<Console>;
+}
+
+/** Every test has a server of its own, and fails when the browser's console complains. */
+export const test = base.extend<Fixtures>({
+  serverArgs: [[], { option: true }],
+  allowed: [[], { option: true }],
+  server: async ({ serverArgs }, use) => {
+    const server = await startServer(serverArgs);
+    await use(server);
+    await server.stop();
+  },
+  // It needs the server only so that the server outlives it: a page that loses its server complains.
+  context: async ({ context, allowed, server: _ }, use) => {
+    const complaints: string[] = [];
+    watch(context, complaints);
+    await routeExample(context);
+    await use(context);
+    expect(complaints.filter((text) => !allowed.some((pattern) => pattern.test(text)))).toEqual([]);
+  },
+  console: async ({ page, server }, use) => use(new Console(page, server.url)),
+  newTab: async ({ context, server }, use) => use(async () => new Console(await context.newPage(), server.url)),
+});
+
+export { expect };
+
+function watch(context: BrowserContext, complaints: string[]): void {
+  context.on("page", (page: Page) => {
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning")
+        complaints.push(`${message.text()} ${message.location().url}`);
+    });
+  });
+}
+
+/** The tests need no network. */
+async function routeExample(context: BrowserContext): Promise<void> {
+  await context.route("https://example.com/**", (route) =>
+    route.fulfill({ contentType: "text/html", body: "<title>Example</title><h1>Example Domain</h1>" }),
+  );
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { parse, profileOf, serialise } from "../src/inspector/capture";
+import { turnsOf } from "../src/inspector/turns";
+import { PAYMENT, record } from "./recording";
+
+describe("serialise", () => {
+  it("is read back as it was, with times, requests and decisions", () => {
+    const recording = record(PAYMENT);
+    expect(parse(serialise(recording).text)).toEqual(recording);
+  });
+
+  it("is SSE: every record is one data line and a blank one, everything else a comment", () => {
+    const { text } = serialise(record(PAYMENT));
+    const records = text.split("\n\n").filter((block) => block.trim() !== "");
+    for (const block of records) expect(block).toMatch(/^(: [^\n]*\n?)*(data: [^\n]*)?$/);
+    expect(text.endsWith("\n\n") || text.endsWith("\n")).toBe(true);
+    expect(text.match(/^data: \[DONE\]$/gm)).toHaveLength(2);
+  });
+
+  it("knows which record stands on a line", () => {
+    const recording = record(PAYMENT);
+    const { text, entryAtLine } = serialise(recording);
+    const lines = text.split("\n");
+    for (const [line, index] of entryAtLine) {
+      const entry = recording.entries[index];
+      expect(lines[line - 1]).toBe(`data: ${entry?.kind === "chunk" ? entry.text : "[DONE]"}`);
+    }
+    expect(entryAtLine.size).toBe(lines.filter((line) => line.startsWith("data:")).length);
+  });
+});
+
+describe("parse", () => {
+  const kinds = (text: string) => parse(text).entries.map(({ kind, segment }) => `${kind}${segment}`);
+
+  it("reads plain SSE, with any line ends, and begins a segment after each [DONE]", () => {
+    const text = 'data: {"type":"start"}\r\n\r\ndata: [DONE]\r\n\r\n: ping\n\ndata:{"type":"start"}\n\n';
+    expect(kinds(text)).toEqual(["chunk1", "done1", "comment1", "chunk2"]);
+  });
+
+  it("reads one chunk a line", () => {
+    expect(kinds('{"type":"start"}\n[DONE]\n{"type":"start"}\n')).toEqual(["chunk1", "done1", "chunk2"]);
+  });
+
+  it("reads the frames of a transcript and leaves its requests out", () => {
+    const text = '{"request":{}}\n{"status":200}\n{"frame":{"type":"start"}}\n{"frame":"data: [DONE]\\n\\n"}\n';
+    expect(kinds(text)).toEqual(["chunk1", "done1"]);
+  });
+
+  it("reads a recorded flow", () => {
+    expect(kinds(JSON.stringify({ flow: "x", segments: [[{ type: "start" }], [{ type: "start" }]] }))).toEqual([
+      "chunk1",
+      "done1",
+      "chunk2",
+      "done2",
+    ]);
+  });
+
+  it("keeps what is no chunk, for the checker to complain about", () => {
+    expect(kinds("data: {oops\n\n")).toEqual(["broken1"]);
+  });
+
+  it("spaces records evenly where the file names no times", () => {
+    const times = parse('{"type":"start"}\n{"type":"finish"}\n').entries.map(({ at }) => at);
+    expect(times[1]).toBeGreaterThan(times[0] ?? Number.POSITIVE_INFINITY);
+  });
+});
+
+describe("profileOf", () => {
+  it("is what the recording was made in", () => {
+    expect(
+      profileOf(
+        record([
+          { at: 0, begin: "live" },
+          { at: 1, text: "[DONE]" },
+        ]),
+      ),
+    ).toBe("adk-live");
+    expect(
+      profileOf(
+        record([
+          { at: 0, begin: "ai-sdk-ws" },
+          { at: 1, text: "[DONE]" },
+        ]),
+      ),
+    ).toBe("ai-sdk");
+  });
+
+  it("is guessed from the steps where the file does not say", () => {
+    const request = { type: "tool-approval-request", approvalId: "a", toolCallId: "c" };
+    const lines = (...chunks: object[]) => chunks.map((chunk) => JSON.stringify(chunk)).join("\n");
+    expect(profileOf(parse(lines({ type: "start" }, request)))).toBe("adk-sse");
+    expect(profileOf(parse(lines({ type: "start" }, { type: "start-step" }, request)))).toBe("adk-live");
+    expect(profileOf(parse(lines({ type: "start" }, { type: "start-step" }, { type: "text-start", id: "t" })))).toBe(
+      "ai-sdk",
+    );
+  });
+});
+
+describe("turnsOf", () => {
+  it("puts the segments of one message together, and another message apart", () => {
+    const other = [
+      { at: 6000, begin: "sse" as const },
+      { at: 6001, chunk: { type: "start" as const, messageId: "m2" } },
+    ];
+    const turns = turnsOf(record([...PAYMENT, ...other]));
+    expect(turns.map(({ messageId, recording }) => [messageId, recording.segments.length])).toEqual([
+      ["m1", 2],
+      ["m2", 1],
+    ]);
+  });
+
+  it("notices a recording that joined in the middle", () => {
+    expect(turnsOf(record(PAYMENT)).map(({ isWhole }) => isWhole)).toEqual([true]);
+    expect(turnsOf(record(PAYMENT.slice(8))).map(({ isWhole }) => isWhole)).toEqual([false]);
+  });
+});
