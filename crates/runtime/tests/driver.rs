@@ -13,7 +13,7 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Next, Runtime, Subscription},
-    fact::{CallOrder, Fact},
+    fact::Fact,
     log::{Log, MemoryLog},
     model::ScriptModel,
     project::View,
@@ -47,7 +47,7 @@ fn said(chat: &str) -> ChatRequest {
 }
 
 async fn submit(runtime: &Runtime, request: ChatRequest) -> Subscription {
-    runtime.submit(&Subject::local(), request, CallOrder::Together, View::default()).await.expect("is taken").1
+    runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken").1
 }
 
 async fn read(subscription: &mut Subscription) -> Vec<Chunk> {

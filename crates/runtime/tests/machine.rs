@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
     check::{Options, Profile, StreamChecker, Violation},
-    chunk::FinishReason,
+    chunk::{Chunk, FinishReason},
     ids::{ApprovalId, ToolCallId},
     request::{AckStatus, ChatRequest},
 };
@@ -15,7 +15,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     fact::{CallOrder, Fact},
     model::{ModelEvent, ModelMessage, Usage},
-    project::{AdkLive, AdkSse, Out, Projection, View, conversation, history},
+    project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, history},
     subject::Subject,
     tool::{Approval, Execution, Returns, Tool, ToolBuilder, ToolSet},
     turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, Stage, Submit, step},
@@ -399,17 +399,103 @@ fn violations(
     (checker.take_violations(), lines)
 }
 
+/// In the ai-sdk profile. A stock client goes on when all questions of a message are answered, and that is what the checker goes by: a
+/// segment between the first answer and the last (from the inbox, or a client of somebody's own) is read as a part of the next.
+fn stock_violations(facts: &[Arc<Fact>], view: View) -> (Vec<Violation>, Vec<String>) {
+    let (mut state, mut projection) = (ChatState::default(), AiSdk::new(view));
+    let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
+    let (mut out, mut lines, mut segment) = (Vec::new(), Vec::new(), Vec::new());
+    for fact in shown(facts) {
+        state.apply(&fact);
+        projection.apply(&fact, &mut out);
+        for written in out.drain(..) {
+            if let Out::Chunks(chunks) = written {
+                chunks.for_each(|chunk| match chunk {
+                    Chunk::Start(_) if !segment.is_empty() => {}
+                    chunk => segment.push(chunk),
+                });
+                continue;
+            }
+            let asks = segment.iter().any(|chunk| matches!(chunk, Chunk::ToolApprovalRequest(_)));
+            if !asks && state.open_calls().any(|(_, call)| call.stage == Stage::Asked) {
+                segment.pop();
+                continue;
+            }
+            for chunk in segment.drain(..) {
+                let text = serde_json::to_string(&chunk).expect("json");
+                checker.payload(lines.len() as u64 + 1, text.as_bytes());
+                lines.push(text);
+            }
+            checker.done(lines.len() as u64 + 1);
+            lines.push("[DONE]".to_owned());
+        }
+    }
+    checker.end();
+    (checker.take_violations(), lines)
+}
+
 fn check_projections(world: &World) -> Result<(), TestCaseError> {
     for is_progressive in [false, true] {
         for is_resubmit in [false, true] {
-            let mut sse = AdkSse::new(View { is_progressive, is_resubmit });
+            let mut sse = AdkSse::new(View { is_progressive, is_resubmit, ..View::default() });
             let (found, lines) = violations(Profile::AdkSse, &mut sse, &world.facts, is_progressive);
             prop_assert!(found.is_empty(), "SSE: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
         }
-        let mut live = AdkLive::new(View { is_progressive, is_resubmit: false });
+        let mut live = AdkLive::new(View { is_progressive, ..View::default() });
         let (found, lines) = violations(Profile::AdkLive, &mut live, &world.facts, is_progressive);
         prop_assert!(found.is_empty(), "live: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
     }
+    for is_resubmit in [false, true] {
+        let (found, lines) = stock_violations(&world.facts, View { is_resubmit, ..View::default() });
+        prop_assert!(found.is_empty(), "ai-sdk: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
+    }
+    Ok(())
+}
+
+/// Whoever comes back after any append gets the whole message, and no settled call that would run again; or nothing, and then the
+/// history has it.
+fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
+    let facts = shown(&world.facts);
+    let known = shown(&world.facts[..cut]);
+    let mut state = ChatState::default();
+    known.iter().for_each(|fact| state.apply(fact));
+    let Some(turn) = &state.turn else {
+        prop_assert!(Follower::resume(&known, View::default(), Resume::Message).is_none());
+        return Ok(());
+    };
+    let is_in_history = history(&known).iter().any(|message| message.id == turn.message);
+    let Some(mut follower) = Follower::resume(&known, View::default(), Resume::Message) else {
+        prop_assert!(is_in_history, "neither resumed nor in the history: {:#?}", known);
+        return Ok(());
+    };
+    prop_assert!(!is_in_history, "resumed, and in the history too (rule R4): {:#?}", known);
+    let mut written = Vec::new();
+    let mut flow = follower.take(known.iter().map(|fact| &**fact), &mut written);
+    for fact in &facts[cut..] {
+        if flow == Flow::End {
+            break;
+        }
+        flow = follower.take([&**fact], &mut written);
+    }
+    let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
+    let mut lines = Vec::new();
+    for chunks in written {
+        chunks.for_each(|chunk| {
+            if let Chunk::ToolInputAvailable(input) = &chunk {
+                let is_settled = state.calls.get(&input.tool_call_id).is_some_and(|call| call.is_settled());
+                assert!(!is_settled, "rule T8: {chunk:?}");
+            }
+            let text = serde_json::to_string(&chunk).expect("json");
+            checker.payload(lines.len() as u64 + 1, text.as_bytes());
+            lines.push(text);
+        });
+    }
+    if flow == Flow::End {
+        checker.done(lines.len() as u64 + 1);
+        checker.end();
+    }
+    let found = checker.take_violations();
+    prop_assert!(found.is_empty(), "resume: {:#?}\n{}\n{:#?}", found, numbered(&lines), facts);
     Ok(())
 }
 
@@ -437,6 +523,17 @@ proptest! {
         check_facts(&world)?;
         check_projections(&world)?;
         drop(history(&shown(&world.facts)));
+    }
+
+    #[test]
+    fn coming_back_after_any_fact(acts in prop::collection::vec(act(), 0..60), one_by_one in any::<bool>(), cut in any::<prop::sample::Index>()) {
+        let mut world = World::new(if one_by_one { CallOrder::OneByOne } else { CallOrder::Together });
+        world.say();
+        for act in acts.iter().filter(|act| !matches!(act, Act::Crash)) {
+            world.act(act);
+        }
+        let cut = world.appends[cut.index(world.appends.len())];
+        check_resume(&world, cut)?;
     }
 
     /// The state after a crash is what the log says, at every place.

@@ -1,7 +1,7 @@
 //! The `holdpoint` command.
 
 mod cli;
-mod page;
+mod console;
 
 use std::process::ExitCode;
 

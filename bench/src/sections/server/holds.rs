@@ -6,7 +6,6 @@ use futures::StreamExt;
 use holdpoint_protocol::request::ChatRequest;
 use holdpoint_runtime::{
     driver::{Next, Runtime},
-    fact::CallOrder,
     log::SqliteLog,
     project::View,
     subject::Subject,
@@ -44,7 +43,7 @@ async fn open(runtime: Runtime, number: usize) {
     let subject = Subject::from(&*format!("person-{}", number / 100));
     let said = json!([{"id": "m", "role": "user", "parts": [{"type": "text", "text": "Pay 50 dollars to Hanako"}]}]);
     let request: ChatRequest = serde_json::from_value(json!({"messages": said})).expect("a request");
-    let submitted = runtime.submit(&subject, request, CallOrder::Together, View::default()).await;
+    let submitted = runtime.submit(&subject, request, View::default()).await;
     let (_, mut segment) = submitted.expect("a chat of its own");
     let mut chunks = Vec::new();
     while segment.next(&mut chunks).await == Next::More {

@@ -30,7 +30,7 @@ use crate::{
     fact::CallOrder,
     log::{HeadQuery, Log, LogError},
     model::Model,
-    project::{AdkSse, Projection, View, history},
+    project::{AdkSse, AiSdk, Profile, Projection, Resume, View, history},
     subject::Subject,
     tool::ToolSet,
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
@@ -174,13 +174,15 @@ impl Runtime {
         &self,
         subject: &Subject,
         request: ChatRequest,
-        order: CallOrder,
         view: View,
     ) -> Result<(ChatId, Subscription), RuntimeError> {
         let chat = self.chat_of(subject, &request).await?;
-        let taken = self.input_request(subject, &chat, request, order, view).await?;
+        let taken = self.input_request(subject, &chat, request, CallOrder::Together, view).await?;
         let Reply::Follow(follow) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
-        let projection: Box<dyn Projection> = Box::new(AdkSse::new(view));
+        let projection: Box<dyn Projection> = match view.profile {
+            Profile::Adk => Box::new(AdkSse::new(view)),
+            Profile::AiSdk => Box::new(AiSdk::new(view)),
+        };
         Ok((chat, Subscription::new(taken.look, projection, follow)))
     }
 
@@ -203,7 +205,7 @@ impl Runtime {
         order: CallOrder,
         view: View,
     ) -> Result<Taken, RuntimeError> {
-        let holds_text = self.inner.tools.can_ask() && !view.is_progressive;
+        let holds_text = self.inner.tools.can_ask() && !view.is_progressive && view.profile == Profile::Adk;
         let is_resubmit = view.is_resubmit;
         let submit = Submit { request, subject: subject.clone(), order, holds_text, is_resubmit };
         let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
@@ -293,6 +295,19 @@ impl Runtime {
 
     async fn look(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<Look, RuntimeError> {
         self.inner.ask(chat, |reply| Command::Look { subject: subject.clone(), may_be_new, reply }).await
+    }
+
+    /// Takes up the answer that is being written, in the ai-sdk profile: the whole message from its beginning, then what comes. With
+    /// [`Resume::Segment`], the response that is open now, as whoever asked for it gets it. `None` when nothing is being written.
+    pub async fn resume(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        view: View,
+        resume: Resume,
+    ) -> Result<Option<Subscription>, RuntimeError> {
+        let look = self.look(subject, chat, true).await?;
+        Ok(Subscription::resume(look, view, resume))
     }
 
     /// The stored messages.

@@ -7,7 +7,7 @@ use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
 use super::feed::Look;
 use crate::{
     fact::Fact,
-    project::{AdkLive, Flow, Follower, Out, Projection, View},
+    project::{AdkLive, Flow, Follower, Out, Projection, Resume, View},
     subject::Subject,
     turn::Follow,
 };
@@ -34,6 +34,15 @@ impl Subscription {
     pub(super) fn new(look: Look, projection: Box<dyn Projection>, follow: Follow) -> Self {
         let follower = Follower::new(projection, follow, look.known);
         Self { look, follower, is_first: true }
+    }
+
+    /// Takes up what is being written, if anything is.
+    pub(super) fn resume(look: Look, view: View, resume: Resume) -> Option<Self> {
+        let mut facts = look.after(0);
+        // What comes after this is followed, not replayed.
+        facts.truncate(usize::try_from(look.known).unwrap_or(usize::MAX));
+        let follower = Follower::resume(&facts, view, resume)?;
+        Some(Self { look, follower, is_first: true })
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.

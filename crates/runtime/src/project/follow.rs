@@ -7,8 +7,11 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 
-use super::{Out, Projection};
-use crate::{fact::Fact, turn::Follow};
+use super::{AiSdk, Out, Projection, View};
+use crate::{
+    fact::Fact,
+    turn::{ChatState, Follow},
+};
 
 /// Whether a response goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,15 @@ use crate::{fact::Fact, turn::Follow};
 pub enum Flow {
     More,
     End,
+}
+
+/// What is shown of an answer that is taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// The whole message: for a client that begins with an empty one.
+    Message,
+    /// The response that is open now: for a client that has seen the beginning of it.
+    Segment,
 }
 
 /// Makes one response out of a chat's facts. It is fed all of them, from the beginning; what came before the request is folded
@@ -47,6 +59,26 @@ impl Follower {
             segment: Vec::new(),
             sent: HashMap::new(),
         }
+    }
+
+    /// Takes up what is being written in a chat that has these facts, in the ai-sdk profile; `None` when nothing is. The follower is fed
+    /// them again, from the beginning.
+    pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
+        let known = facts.len() as u64;
+        let facts = facts.iter().map(AsRef::as_ref);
+        let (mut state, mut now) = (ChatState::default(), AiSdk::new(view));
+        for fact in facts.clone() {
+            state.apply(fact);
+            now.apply(fact, &mut Vec::new());
+        }
+        if now.is_closed() || state.stands_still() {
+            return None;
+        }
+        let (projection, from, is_replay) = match resume {
+            Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
+            Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
+        };
+        Some(Self::new(Box::new(projection), Follow { from, is_replay, unsettled: Vec::new() }, known))
     }
 
     /// How many facts it has taken.

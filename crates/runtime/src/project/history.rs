@@ -9,7 +9,7 @@ use holdpoint_protocol::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    fact::{BlockKind, Fact, Outcome},
+    fact::{BlockKind, CallOrder, Fact, Outcome},
     model::Usage,
     tool::{Execution, Wait},
 };
@@ -31,6 +31,7 @@ struct Book {
 
 struct Turn {
     message: UiMessage,
+    order: CallOrder,
     /// Text is held back until the turn is over.
     holds_text: bool,
     is_writing: bool,
@@ -66,7 +67,7 @@ impl Book {
                 self.put_down();
                 self.cut(cut.as_ref());
             }
-            Fact::TurnStarted { message, holds_text, model, .. } => {
+            Fact::TurnStarted { message, order, holds_text, model, .. } => {
                 self.put_down();
                 self.turn = Some(Turn {
                     message: UiMessage {
@@ -75,6 +76,7 @@ impl Book {
                         metadata: None,
                         parts: Vec::new(),
                     },
+                    order: *order,
                     holds_text: *holds_text,
                     is_writing: true,
                     is_over: false,
@@ -151,7 +153,12 @@ impl Turn {
                 if is_resubmit {
                     self.resubmitted.insert(call.clone());
                 }
-                self.add(call, name, ToolState::InputAvailable, input, Waits::Server);
+                let waits = match self.order {
+                    CallOrder::Together => Waits::Server,
+                    // Its turn has not come: nothing is being written because of it.
+                    CallOrder::OneByOne => Waits::Nothing,
+                };
+                self.add(call, name, ToolState::InputAvailable, input, waits);
             }
             Fact::Invalid { call, name, input, error } => {
                 self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
@@ -175,6 +182,7 @@ impl Turn {
                 }
             }),
             Fact::Started { call, .. } if self.resubmitted.contains(call) => self.change(call, Waits::Client, |_| {}),
+            Fact::Started { call, .. } => self.change(call, Waits::Server, |_| {}),
             Fact::Settled { call, outcome, .. } => self.change(call, Waits::Nothing, |part| settle(part, outcome)),
             Fact::TurnEnded { .. } => self.is_over = true,
             _ => {}

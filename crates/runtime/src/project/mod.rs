@@ -1,10 +1,11 @@
 //! Projections: facts in, something to look at out. Pure, and the same for everybody who looks.
 //!
-//! [`AdkSse`] and [`AdkLive`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
+//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
 //! messages: for a client, and for the model.
 
 mod adk_live;
 mod adk_sse;
+mod ai_sdk;
 mod chunks;
 mod conversation;
 mod follow;
@@ -13,8 +14,9 @@ mod text;
 
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
+pub use ai_sdk::AiSdk;
 pub use conversation::conversation;
-pub use follow::{Flow, Follower};
+pub use follow::{Flow, Follower, Resume};
 pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 
@@ -51,9 +53,21 @@ pub trait Projection: Send {
     fn nothing(&mut self, out: &mut Vec<Out>);
 }
 
+/// How the same turn is written on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// As the founding documents have it.
+    #[default]
+    Adk,
+    /// As `streamText` writes it, for a stock `useChat`.
+    AiSdk,
+}
+
 /// How a client wants a turn written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct View {
+    /// For whom.
+    pub profile: Profile,
     /// Text as it comes.
     pub is_progressive: bool,
     /// Responses end at a frontend call; the result comes with the next request.

@@ -138,7 +138,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    let mut router = server.router().merge(crate::page::router());
+    let mut router = server.router().merge(crate::console::router());
     if is_open {
         router = router.layer(axum::middleware::from_fn(super::local::only));
     }

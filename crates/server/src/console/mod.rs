@@ -1,7 +1,90 @@
-//! What a browser gets at `/` until the console is there.
+//! The console at `/`: built from `apps/web` by `build.rs`, and part of the binary.
 
-use axum::{Router, response::Html, routing::get};
+use std::io::Read as _;
 
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, StatusCode, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+
+include!(concat!(env!("OUT_DIR"), "/console.rs"));
+
+struct File {
+    path: &'static str,
+    /// As it is in the binary, and on the wire.
+    gzip: &'static [u8],
+}
+
+/// Scripts, styles and pictures from here, and pages of other sites only in the frames of the `open-url` panel.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
+                      connect-src 'self' ws: wss:; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
+
+/// Serves the console.
 pub(crate) fn router() -> Router {
-    Router::new().route("/", get(|| async { Html(include_str!("page.html")) }))
+    Router::new().route("/", get(page)).route("/assets/{file}", get(asset)).route("/{file}", get(asset))
+}
+
+async fn page(headers: HeaderMap) -> Response {
+    match find("index.html") {
+        Some(file) => serve(file, &headers),
+        None => Html(include_str!("missing.html")).into_response(),
+    }
+}
+
+async fn asset(request: Request) -> Response {
+    match find(request.uri().path().trim_start_matches('/')) {
+        Some(file) => serve(file, request.headers()),
+        None => (StatusCode::NOT_FOUND, "there is nothing here").into_response(),
+    }
+}
+
+fn find(path: &str) -> Option<&'static File> {
+    FILES.iter().find(|file| file.path == path)
+}
+
+fn serve(file: &File, headers: &HeaderMap) -> Response {
+    let kind = match file.path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("woff2") => "font/woff2",
+        Some("json" | "webmanifest") => "application/json",
+        _ => "application/octet-stream",
+    };
+    // Names under assets/ change with what is in them; the page itself must be asked for each time.
+    let keep = if file.path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let common = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, keep),
+        (header::VARY, "accept-encoding"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+    ];
+    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepted.split(',').any(|one| one.split(';').next().is_some_and(|name| name.trim() == "gzip")) {
+        return (common, [(header::CONTENT_ENCODING, "gzip")], file.gzip).into_response();
+    }
+    let mut plain = Vec::new();
+    match flate2::read::GzDecoder::new(file.gzip).read_to_end(&mut plain) {
+        Ok(_) => (common, plain).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_console_is_small() {
+        let size: usize = FILES.iter().map(|file| file.gzip.len()).sum();
+        assert!(size <= 400_000, "the console adds {size} bytes to the binary");
+    }
 }

@@ -19,7 +19,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::{LiveSubscription, Next},
-    project::{Out, View},
+    project::{Out, Profile, View},
     subject::Subject,
     turn::{Answered, FrontendResult},
 };
@@ -50,7 +50,8 @@ pub(crate) async fn get(
 ) -> Result<Response, Failure> {
     let limits = server.inner.limits;
     let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
-    let view = View { is_progressive: parameters.text.as_deref() == Some("progressive"), is_resubmit: false };
+    let is_progressive = parameters.text.as_deref() == Some("progressive");
+    let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
     // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
     let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
     let id = parameters.id.as_deref().map(ChatId::from);

@@ -2,7 +2,10 @@
 
 pub(crate) mod ack;
 pub(crate) mod approvals;
+pub(crate) mod chat;
+pub(crate) mod chat_ws;
 pub(crate) mod chats;
+pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod live;

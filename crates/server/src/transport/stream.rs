@@ -1,8 +1,11 @@
-//! `POST /stream`: a turn over SSE, in the adk profile.
+//! `POST /stream`: a turn over SSE, in the adk profile. What it has in common with `POST /api/chat` is here too.
 
 use axum::{body::Body, extract::State, http::HeaderMap, response::Response};
 use holdpoint_protocol::request::ChatRequest;
-use holdpoint_runtime::{fact::CallOrder, project::View};
+use holdpoint_runtime::{
+    project::{Profile, View},
+    subject::Subject,
+};
 
 use super::sse;
 use crate::{
@@ -17,19 +20,27 @@ pub(crate) async fn post(
     headers: HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
+    let view = view(Profile::Adk, |name| headers.get(name)?.to_str().ok());
+    turn(&server, &subject, view, request).await
+}
+
+/// Takes a chat request and streams what comes of it.
+pub(super) async fn turn(server: &Server, subject: &Subject, view: View, request: Body) -> Result<Response, Failure> {
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
     let request: ChatRequest = parse(&bytes, limits.depth)?;
-    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
+    let place = server.inner.place(subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
     let runtime = &server.inner.runtime;
-    let (_, subscription) = runtime.submit(&subject, request, CallOrder::Together, view(&headers)).await?;
+    let (_, subscription) = runtime.submit(subject, request, view).await?;
     Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place))
 }
 
-/// What the client says of itself.
-fn view(headers: &HeaderMap) -> View {
-    let says = |name: &str, value: &str| {
-        headers.get(name).is_some_and(|header| header.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
-    };
-    View { is_progressive: says("x-holdpoint-text", "progressive"), is_resubmit: says("x-holdpoint-wait", "resubmit") }
+/// What a client says of itself in its headers.
+pub(super) fn view<'a>(profile: Profile, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
+    let says = |name, value: &str| header(name).is_some_and(|header| header.eq_ignore_ascii_case(value));
+    View {
+        profile,
+        is_progressive: says("x-holdpoint-text", "progressive"),
+        is_resubmit: says("x-holdpoint-wait", "resubmit"),
+    }
 }

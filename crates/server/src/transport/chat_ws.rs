@@ -1,0 +1,308 @@
+//! `GET /api/chat/ws`: the protocol of the SDK's own `WebSocketChatTransport` (`ai` 7). Many requests on one connection, each answered
+//! by `start`, numbered chunks and `end`.
+
+use std::time::Duration;
+
+use axum::{
+    extract::{
+        Query, State,
+        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade},
+    },
+    response::Response,
+};
+use futures::{
+    SinkExt, StreamExt,
+    future::BoxFuture,
+    stream::{FuturesUnordered, SplitSink},
+};
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks, Error, Finish},
+    ids::{ChatId, RequestId},
+    sse::encode_json,
+    websocket::{WsRequest, WsResponse, WsResume, WsSend},
+};
+use holdpoint_runtime::{
+    driver::{Next, Subscription},
+    project::{Profile, Resume, View},
+    subject::Subject,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::stream::view;
+use crate::{
+    app::{Server, StreamPlace},
+    auth::Caller,
+    request::{Failure, parse},
+};
+
+/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How many bad frames in a row end a connection.
+const ABUSE: u32 = 20;
+
+/// A browser can't send headers with the handshake: what `x-holdpoint-wait` says can stand in the query too.
+#[derive(Deserialize)]
+pub(crate) struct Parameters {
+    wait: Option<String>,
+}
+
+pub(crate) async fn get(
+    State(server): State<Server>,
+    Caller(subject): Caller,
+    Query(parameters): Query<Parameters>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Failure> {
+    let limits = server.inner.limits;
+    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
+    // Frames a little over the limit still get an answer; far over, the connection is closed.
+    let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
+    let is_resubmit = parameters.wait.as_deref() == Some("resubmit");
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let (out, frames) = socket.split();
+        let answers = FuturesUnordered::new();
+        Connection { server, subject, is_resubmit, out, answers, active: Vec::new(), bad_frames: 0 }
+            .serve(frames)
+            .await;
+        drop(place);
+    }))
+}
+
+struct Connection {
+    server: Server,
+    subject: Subject,
+    is_resubmit: bool,
+    out: SplitSink<WebSocket, Message>,
+    /// The answers that are being given: what each says next.
+    answers: FuturesUnordered<BoxFuture<'static, Said>>,
+    /// Which chat each of them is about.
+    active: Vec<(RequestId, ChatId)>,
+    bad_frames: u32,
+}
+
+/// One answer.
+struct Answer {
+    request: RequestId,
+    subscription: Subscription,
+    sequence: u64,
+    /// The client has the chunks before this.
+    from: u64,
+    _place: StreamPlace,
+}
+
+/// What an answer says next.
+struct Said {
+    answer: Answer,
+    chunks: Vec<Chunks>,
+    next: Next,
+}
+
+/// The connection is over.
+struct Over;
+
+impl Connection {
+    async fn serve(mut self, mut frames: impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin) {
+        let closing = self.server.inner.closing.clone();
+        let clock = self.server.inner.runtime.clock().clone();
+        let mut silence = clock.sleep_until(clock.now().after(SILENCE));
+        let mut is_silent = false;
+        loop {
+            let went = tokio::select! {
+                frame = frames.next() => match frame {
+                    Some(Ok(frame)) => {
+                        is_silent = false;
+                        self.frame(frame).await
+                    }
+                    Some(Err(_)) | None => Err(Over),
+                },
+                Some(said) = self.answers.next(), if !self.answers.is_empty() => self.write(said).await,
+                () = &mut silence => {
+                    silence = clock.sleep_until(clock.now().after(SILENCE));
+                    match std::mem::replace(&mut is_silent, true) {
+                        false => self.out.send(Message::Ping(Default::default())).await.map_err(|_| Over),
+                        // Not even a pong since the last time: nobody is there.
+                        true => Err(Over),
+                    }
+                }
+                () = closing.cancelled() => {
+                    let _ = self.close(1001, "the server is shutting down").await;
+                    Err(Over)
+                }
+            };
+            if went.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what is ready, and flushes once.
+    async fn write(&mut self, said: Said) -> Result<(), Over> {
+        let Said { mut answer, chunks, next } = said;
+        let mut ready: Vec<Chunk> = Vec::new();
+        chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| ready.push(chunk)));
+        if next == Next::Gone {
+            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
+            ready.push(Error { error_text }.into());
+            ready.push(Finish { finish_reason: None, message_metadata: None }.into());
+        }
+        for chunk in ready {
+            let sequence = answer.sequence;
+            answer.sequence += 1;
+            if sequence >= answer.from {
+                self.feed(&WsResponse::Chunk { request_id: answer.request.clone(), sequence, chunk }).await?;
+            }
+        }
+        if next == Next::More {
+            self.follow(answer);
+        } else {
+            self.active.retain(|(request, _)| *request != answer.request);
+            self.feed(&WsResponse::End { request_id: answer.request }).await?;
+        }
+        self.out.flush().await.map_err(|_| Over)
+    }
+
+    fn follow(&mut self, mut answer: Answer) {
+        self.answers.push(Box::pin(async move {
+            let mut chunks = Vec::new();
+            let next = answer.subscription.next(&mut chunks).await;
+            Said { answer, chunks, next }
+        }));
+    }
+
+    async fn feed(&mut self, frame: &WsResponse) -> Result<(), Over> {
+        let mut text = Vec::new();
+        encode_json(frame, &mut text);
+        let text = String::from_utf8(text).unwrap_or_default();
+        self.out.feed(Message::Text(text.into())).await.map_err(|_| Over)
+    }
+
+    async fn send(&mut self, frame: &WsResponse) -> Result<(), Over> {
+        self.feed(frame).await?;
+        self.out.flush().await.map_err(|_| Over)
+    }
+
+    async fn fail(&mut self, request_id: RequestId, text: String) -> Result<(), Over> {
+        self.send(&WsResponse::Error { request_id, error_text: Some(text) }).await
+    }
+
+    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Over> {
+        let frame = CloseFrame { code, reason: reason.into() };
+        self.out.send(Message::Close(Some(frame))).await.map_err(|_| Over)
+    }
+
+    async fn frame(&mut self, frame: Message) -> Result<(), Over> {
+        let text = match frame {
+            Message::Text(text) => text,
+            Message::Binary(_) => return self.bad("", "send text frames: this is a binary one").await,
+            Message::Close(_) => return Err(Over),
+            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        };
+        let limits = self.server.inner.limits;
+        if text.len() > limits.body {
+            return self.bad(&text, &Failure::TooLarge { limit: limits.body }.to_string()).await;
+        }
+        let request: WsRequest = match parse(text.as_bytes(), limits.depth) {
+            Ok(request) => request,
+            Err(failure) => return self.bad(&text, &failure.to_string()).await,
+        };
+        self.bad_frames = 0;
+        match request {
+            WsRequest::Send(send) => self.submit(send).await,
+            WsRequest::Resume(resume) => self.resume(resume).await,
+            WsRequest::Abort { request_id } => {
+                // An answer that is complete has nothing to stop any more.
+                let active = self.active.iter().find(|(request, _)| *request == request_id);
+                if let Some((_, chat)) = active {
+                    // The answer ends in order, whether or not its client still listens.
+                    let _ = self.server.inner.runtime.stop(&self.subject, chat, None).await;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A frame that can't be used: told to the request that it names, if it names one; only repeated abuse ends the connection.
+    async fn bad(&mut self, frame: &str, text: &str) -> Result<(), Over> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Named {
+            request_id: String,
+        }
+        self.bad_frames += 1;
+        let named = serde_json::from_str::<Named>(frame).map(|named| named.request_id).unwrap_or_default();
+        self.fail(RequestId::from(&*named), text.to_owned()).await?;
+        if self.bad_frames >= ABUSE {
+            let _ = self.close(1008, "too many bad frames").await;
+            return Err(Over);
+        }
+        Ok(())
+    }
+
+    fn view(&self, headers: &serde_json::Map<String, Value>) -> View {
+        let mut view = view(Profile::AiSdk, |name| {
+            headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
+        });
+        view.is_resubmit |= self.is_resubmit;
+        view
+    }
+
+    fn place(&self) -> Result<StreamPlace, Failure> {
+        let limit = self.server.inner.limits.streams_per_subject;
+        self.server.inner.place(&self.subject).ok_or(Failure::TooManyStreams { limit })
+    }
+
+    async fn submit(&mut self, send: WsSend) -> Result<(), Over> {
+        let WsSend { request_id, headers, request } = send;
+        if self.is_taken(&request_id) {
+            return self.fail(request_id, "this request id is in use on this connection".to_owned()).await;
+        }
+        let view = self.view(&headers);
+        let place = match self.place() {
+            Ok(place) => place,
+            Err(failure) => return self.fail(request_id, failure.to_string()).await,
+        };
+        match self.server.inner.runtime.submit(&self.subject, request, view).await {
+            Ok((chat, subscription)) => self.begin(request_id, chat, subscription, 0, place).await,
+            Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
+        }
+    }
+
+    async fn resume(&mut self, resume: WsResume) -> Result<(), Over> {
+        let WsResume { request_id, id, last_sequence } = resume;
+        if self.is_taken(&request_id) {
+            return self.fail(request_id, "this request id is in use on this connection".to_owned()).await;
+        }
+        let view = self.view(&serde_json::Map::new());
+        let place = match self.place() {
+            Ok(place) => place,
+            Err(failure) => return self.fail(request_id, failure.to_string()).await,
+        };
+        let (what, from) = match last_sequence {
+            Some(last) => (Resume::Segment, last.saturating_add(1)),
+            None => (Resume::Message, 0),
+        };
+        match self.server.inner.runtime.resume(&self.subject, &id, view, what).await {
+            Ok(Some(subscription)) => self.begin(request_id, id, subscription, from, place).await,
+            Ok(None) => self.send(&WsResponse::NoActive { request_id }).await,
+            Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
+        }
+    }
+
+    fn is_taken(&self, request: &RequestId) -> bool {
+        self.active.iter().any(|(active, _)| active == request)
+    }
+
+    async fn begin(
+        &mut self,
+        request: RequestId,
+        chat: ChatId,
+        subscription: Subscription,
+        from: u64,
+        place: StreamPlace,
+    ) -> Result<(), Over> {
+        self.send(&WsResponse::Start { request_id: request.clone() }).await?;
+        self.active.push((request.clone(), chat));
+        self.follow(Answer { request, subscription, sequence: 0, from, _place: place });
+        Ok(())
+    }
+}
