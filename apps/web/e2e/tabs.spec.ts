@@ -157,3 +157,26 @@ test("another mode shows the same chat, also in the middle of a question", async
   await console.expectState(console.card("process_payment"), "output-available");
   await console.expectIdle();
 });
+
+test.describe("an expiry", () => {
+  test.use({ serverEnv: { HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL_TIMEOUT_SEC: "2" } });
+
+  for (const mode of isFull ? MODES : (["sse", "live"] as const)) {
+    test(`is counted down to and shown: ${mode}`, async ({ console, page }) => {
+      await console.open(mode);
+      await console.send(HANAKO);
+      const card = console.card("process_payment");
+      await expect(card.getByRole("timer")).toHaveText(/0:0[12] left/);
+      await console.expectState(card, "output-error");
+      await expect(card).toContainText("Approval request timed out");
+      await expect(card.getByRole("button", { name: /^Approve/ })).toHaveCount(0);
+      // Where nobody was there to see it, the model goes on when somebody is.
+      const proceed = page.getByRole("button", { name: "Continue" });
+      await expect(proceed.or(console.text)).toBeVisible();
+      if (await proceed.isVisible()) await proceed.click();
+      await expect(console.text).not.toBeEmpty();
+      await console.expectIdle();
+      await expect(console.answers).toHaveCount(1);
+    });
+  }
+});

@@ -5,6 +5,8 @@ import { startServer, type TestServer } from "./server";
 interface Fixtures {
   /** Arguments for the server of this test. */
   serverArgs: string[];
+  /** Settings of the server of this test. */
+  serverEnv: Record<string, string>;
   server: TestServer;
   /** What the browser's console may complain about in this test. */
   allowed: RegExp[];
@@ -16,9 +18,10 @@ interface Fixtures {
 /** Every test has a server of its own, and fails when the browser's console complains. */
 export const test = base.extend<Fixtures>({
   serverArgs: [[], { option: true }],
+  serverEnv: [{}, { option: true }],
   allowed: [[], { option: true }],
-  server: async ({ serverArgs }, use) => {
-    const server = await startServer(serverArgs);
+  server: async ({ serverArgs, serverEnv }, use) => {
+    const server = await startServer(serverArgs, serverEnv);
     await use(server);
     await server.stop();
   },

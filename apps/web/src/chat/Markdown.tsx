@@ -7,6 +7,10 @@ import { CodeBlock } from "./CodeBlock";
 const PLUGINS = [remarkGfm];
 
 const COMPONENTS: Components = {
+  // The page's own first heading is the chat's title.
+  h1: "h2",
+  h2: "h3",
+  h3: "h4",
   a: ({ children, href }) => (
     <a href={href} target="_blank" rel="noreferrer noopener">
       {children}

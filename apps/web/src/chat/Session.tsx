@@ -7,7 +7,7 @@ import { Announcer } from "./Announcer";
 import { AssistantMessage } from "./AssistantMessage";
 import { ChatError } from "./ChatError";
 import { Composer } from "./Composer";
-import { isAsking, isHeld } from "./holds";
+import { isAsking, isHeld, isUnanswered } from "./holds";
 import type { PartContext } from "./MessagePart";
 import { Transcript } from "./Transcript";
 import { UserMessage } from "./UserMessage";
@@ -65,6 +65,14 @@ export function Session({ chatId, mode, initialMessages, onFirstMessage }: Props
           <p className="message__wait" role="status">
             <span className="dots" aria-hidden="true" />
             <span className="visually-hidden">The assistant is working</span>
+          </p>
+        )}
+        {!isBusy && !error && isUnanswered(last) && (
+          <p className="message__continue">
+            The assistant has not answered this.
+            <button type="button" className="button" onClick={session.proceed}>
+              Continue
+            </button>
           </p>
         )}
         {error && <ChatError error={error} onRetry={again} onDismiss={session.clearError} />}

@@ -14,6 +14,12 @@ export function isAsking(message: UIMessage | undefined): boolean {
   return message?.parts.some((part) => isToolUIPart(part) && part.state === "approval-requested") ?? false;
 }
 
+/** Whether the model has not gone on after its last call was settled: so it is after an expiry that nobody was there to see. */
+export function isUnanswered(message: UIMessage | undefined): boolean {
+  const last = message?.parts.at(-1);
+  return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");
+}
+
 /** Whether a call has its outcome. */
 export function isCallSettled(messages: readonly UIMessage[], toolCallId: string): boolean {
   const parts = messages.flatMap((message) => message.parts).filter(isToolUIPart);

@@ -46,7 +46,23 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
   const retry = useCallback((toolCallId: string) => void retryTool(toolCallId), [retryTool]);
   const send = useCallback((text: string) => void sendMessage({ text }), [sendMessage]);
   const edit = useCallback((messageId: string, text: string) => void sendMessage({ text, messageId }), [sendMessage]);
+  // A request that brings nothing new gets what follows.
+  const proceed = useCallback(() => void sendMessage(), [sendMessage]);
   const again = useCallback(() => void regenerate(), [regenerate]);
   const { messages, status, error, clearError, stop, toolErrors, connection } = chat;
-  return { messages, status, error, clearError, stop, toolErrors, connection, decide, retry, send, edit, again };
+  return {
+    messages,
+    status,
+    error,
+    clearError,
+    stop,
+    toolErrors,
+    connection,
+    decide,
+    retry,
+    send,
+    edit,
+    again,
+    proceed,
+  };
 }

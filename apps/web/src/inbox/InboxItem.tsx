@@ -42,10 +42,10 @@ export function InboxItem({ approval, tool, chatTitle, isCurrentChat }: Props) {
         <span className="tool-card__icon">
           <ToolIcon name={toolName} />
         </span>
-        <h3 className="tool-card__title">
+        <h2 className="tool-card__title">
           {title}
           <code className="tool-card__name">{toolName}</code>
-        </h3>
+        </h2>
       </header>
       <button
         type="button"

@@ -30,7 +30,7 @@ export function InboxPanel({ currentChatId }: Props) {
       {approvals?.length === 0 && (
         <div className="empty">
           <Inbox size={26} aria-hidden="true" />
-          <h3>Nothing waits for you</h3>
+          <h2>Nothing waits for you</h2>
           <p>Questions from all your chats come together here, also those that you are not looking at.</p>
         </div>
       )}

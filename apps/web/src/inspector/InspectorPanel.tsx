@@ -95,7 +95,7 @@ export function InspectorPanel({ chatId }: Props) {
       ) : (
         <div className="empty">
           <Activity size={26} aria-hidden="true" />
-          <h3>Nothing has passed yet</h3>
+          <h2>Nothing has passed yet</h2>
           <p>
             Send a message to see every chunk as it arrives, who waits for whom, and whether a rule is broken. Or drop a
             capture here.

@@ -41,12 +41,19 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
   return verdict;
 }
 
+/** A server without the checker is asked once, not after every turn. */
+let isAvailable = true;
+
 async function check({ recording }: Turn, signal: AbortSignal): Promise<Verdict> {
+  if (!isAvailable) return { state: "unavailable" };
   const capture = serialise(recording);
   const profile = profileOf(recording);
   const query = new URLSearchParams({ profile, ...(profile !== "ai-sdk" && { text: "progressive" }) });
   const response = await apiFetch(`/api/check?${query}`, { method: "POST", body: capture.text, signal });
-  if (response.status === 404) return { state: "unavailable" };
+  if (response.status === 404) {
+    isAvailable = false;
+    return { state: "unavailable" };
+  }
   if (!response.ok) return { state: "failed", error: `the server answered ${response.status}` };
   const violations = (await response.json()) as Violation[];
   const flagged = new Map<number, string>();

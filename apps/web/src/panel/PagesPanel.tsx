@@ -9,7 +9,7 @@ export function PagesPanel() {
     return (
       <div className="empty">
         <Globe size={26} aria-hidden="true" />
-        <h3>No pages open</h3>
+        <h2>No pages open</h2>
         <p>When the assistant opens a web page, it appears here. Try “open https://example.com”.</p>
       </div>
     );

@@ -6,9 +6,9 @@ import { ApprovalActions } from "./ApprovalActions";
 import { OpenUrlRow } from "./OpenUrlRow";
 import { StatusPill } from "./StatusPill";
 import { ToolIcon } from "./ToolIcon";
+import { ToolInput } from "./ToolInput";
 import { ToolOutcome } from "./ToolOutcome";
 import { type AnyToolPart, toolStatus } from "./toolStatus";
-import { ValueTable } from "./ValueTable";
 
 export interface ToolCardProps {
   part: AnyToolPart;
@@ -49,10 +49,10 @@ export function ToolCard({ part, tool, pending, browserError, actions }: ToolCar
         <span className="tool-card__icon">
           <ToolIcon name={name} />
         </span>
-        <h3 className="tool-card__title">
+        <h2 className="tool-card__title">
           {title}
           <code className="tool-card__name">{name}</code>
-        </h3>
+        </h2>
         <StatusPill status={status} />
       </header>
       {isAsking && (
@@ -61,7 +61,7 @@ export function ToolCard({ part, tool, pending, browserError, actions }: ToolCar
           {pending?.reason && <span className="tool-card__why"> {pending.reason}.</span>}
         </p>
       )}
-      {part.input !== undefined && <ValueTable caption={`Input of ${title}`} value={part.input} tool={tool} />}
+      {part.input !== undefined && <ToolInput part={part} title={title} tool={tool} />}
       {isAsking && actions && (
         <ApprovalActions
           subject={title}

@@ -11,7 +11,7 @@ export function ToolOutcome({ part, title }: Props) {
   switch (part.state) {
     case "output-available":
       return (
-        <details className="tool-card__result" open>
+        <details className="tool-card__fold" open>
           <summary>Result</summary>
           <ValueTable caption={`Result of ${title}`} value={part.output} />
         </details>
