@@ -1,14 +1,21 @@
 import * as ai from "ai";
-import { type ChatTransport, DefaultChatTransport, type UIMessage } from "ai";
+import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOptions, type UIMessage } from "ai";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { SocketClass } from "../transport/socket-like.js";
 import type { HoldpointMode } from "./use-holdpoint.js";
 
-/** `/stream` has nothing to resume: an answer is the next request. */
+/** `/stream` has no resume of its own: a turn that runs is picked up where the SDK's own transport would. */
 class StreamTransport<UI_MESSAGE extends UIMessage> extends DefaultChatTransport<UI_MESSAGE> {
-  override async reconnectToStream(): Promise<null> {
-    return null;
+  readonly #resuming: DefaultChatTransport<UI_MESSAGE>;
+
+  constructor(options: HttpChatTransportInitOptions<UI_MESSAGE>, resuming: HttpChatTransportInitOptions<UI_MESSAGE>) {
+    super(options);
+    this.#resuming = new DefaultChatTransport(resuming);
+  }
+
+  override reconnectToStream(options: Parameters<ChatTransport<UI_MESSAGE>["reconnectToStream"]>[0]) {
+    return this.#resuming.reconnectToStream(options);
   }
 }
 
@@ -18,22 +25,30 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
   options: LiveChatTransportOptions,
 ): ChatTransport<UI_MESSAGE> | LiveChatTransport<UI_MESSAGE> {
   const server = new Server(options);
-  const { fetch } = options;
-  const http = (api: string, headers: Record<string, string>) => ({
+  const http = (api: string, headers: Record<string, string> = {}) => ({
     api: server.url(api),
     headers: { ...server.headers, ...headers },
-    ...(fetch !== undefined && { fetch }),
+    fetch: orNothing(options.fetch ?? ((input, init) => fetch(input, init))),
   });
   switch (mode) {
     case "live":
       return new LiveChatTransport(options);
     case "sse":
-      return new StreamTransport(http("/stream", { "x-holdpoint-text": "progressive" }));
+      return new StreamTransport(http("/stream", { "x-holdpoint-text": "progressive" }), http("/api/chat"));
     case "ai-sdk":
-      return new DefaultChatTransport(http("/api/chat", {}));
+      return new DefaultChatTransport(http("/api/chat"));
     case "ai-sdk-ws":
       return createWebSocketTransport(server, options);
   }
+}
+
+/** A chat that the server does not know yet has nothing to resume: that is no error. */
+function orNothing(request: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await request(input, init);
+    const isResume = (init?.method ?? "GET") === "GET";
+    return isResume && response.status === 404 ? new Response(null, { status: 204 }) : response;
+  };
 }
 
 function createWebSocketTransport<UI_MESSAGE extends UIMessage>(

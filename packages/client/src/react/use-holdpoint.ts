@@ -97,8 +97,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     id: chatId,
     transport: session.transport,
     sendAutomaticallyWhen: session.shouldSend,
-    // Over /stream there is nothing to resume.
-    resume: (options.resume ?? true) && mode !== "sse",
+    resume: options.resume ?? true,
     ...(options.initialMessages !== undefined && { messages: options.initialMessages }),
     onError: (error) => latest.current.onError?.(error),
     onFinish: (event) => latest.current.onFinish?.(event),

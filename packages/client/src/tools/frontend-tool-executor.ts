@@ -52,6 +52,7 @@ export class FrontendToolExecutor {
   readonly #checking = new Set<ToolCallId>();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
+  #latest: { messages: readonly DecidableMessage[]; addToolOutput: AddToolOutput } | undefined;
 
   constructor(options: FrontendToolExecutorOptions) {
     this.#options = options;
@@ -67,6 +68,7 @@ export class FrontendToolExecutor {
 
   /** Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. */
   observe(messages: readonly DecidableMessage[], addToolOutput: AddToolOutput): void {
+    this.#latest = { messages, addToolOutput };
     const last = messages.at(-1);
     if (last?.role !== "assistant") return;
     for (const part of last.parts) {
@@ -76,7 +78,7 @@ export class FrontendToolExecutor {
       if (tool.state === "approval-responded" && tool.approval?.approved === true) {
         // The SDK does one thing after the other: the output is added after the approval that is in this state already, and
         // both go out together. An acknowledgement that is faster than its approval is refused and sent again.
-        this.#start(call, this.#options.profile === "adk" ? adding(addToolOutput) : this.#acknowledging);
+        this.#start(call, this.#answering(addToolOutput));
       } else if (tool.state === "input-available") {
         const { approval } = this.#tools?.get(call.toolName) ?? {};
         if (approval === "never") this.#start(call, this.#acknowledging);
@@ -99,10 +101,10 @@ export class FrontendToolExecutor {
     if (call.toolCallId) await this.#start(call, this.#acknowledging);
   }
 
-  /** Runs a call once more: the way back after a failure. */
+  /** Runs a call once more: the way back after a failure, or after a reload. One that is settled is only run, not delivered. */
   async retry(toolCallId: ToolCallId): Promise<void> {
-    const seen = this.#seen.get(toolCallId);
-    if (seen === undefined) throw new Error("This call did not run here, so it can't be run again.");
+    const seen = this.#seen.get(toolCallId) ?? this.#find(toolCallId);
+    if (seen === undefined) throw new Error("This call is not one of this browser's, so it can't be run here.");
     await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
   }
 
@@ -122,6 +124,23 @@ export class FrontendToolExecutor {
     return (
       isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
     );
+  }
+
+  /** A call of an earlier page, in the messages. */
+  #find(toolCallId: ToolCallId): { call: FrontendCall; deliver: Deliver } | undefined {
+    const { messages, addToolOutput } = this.#latest ?? { messages: [] };
+    const parts = messages.flatMap((message): readonly { type: string }[] => message.parts).map(toolPartOf);
+    const tool = parts.find((part) => part?.toolCallId === toolCallId);
+    if (tool === undefined || addToolOutput === undefined || !Object.hasOwn(this.#handlers, nameOfTool(tool)))
+      return undefined;
+    if (tool.state === "approval-requested") throw new Error("This call waits for its approval.");
+    const deliver = tool.state === "input-available" ? this.#acknowledging : this.#answering(addToolOutput);
+    return { call: callOf(tool), deliver: tool.state.startsWith("output-") ? async () => {} : deliver };
+  }
+
+  /** For an approved call. */
+  #answering(addToolOutput: AddToolOutput): Deliver {
+    return this.#options.profile === "adk" ? adding(addToolOutput) : this.#acknowledging;
   }
 
   #delegate(call: FrontendCall): void {

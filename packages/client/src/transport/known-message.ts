@@ -3,7 +3,9 @@ import { toolPartOf } from "../tools/tool-part.js";
 
 /** A text or reasoning block: how much of it is known, and how far the server is in telling it this time. */
 type Block = { length: number; isEnded: boolean; told: number };
-type Call = { isAvailable: boolean; isSettled: boolean; asked: Set<ApprovalId>; input: Block };
+type Call = { isAvailable: boolean; isSettled: boolean; asked: Map<ApprovalId, Question>; input: Block };
+/** A question, and whether the step around it was closed: a connection can be lost in between. */
+type Question = { isClosed: boolean };
 type Kind = "text" | "reasoning";
 
 /**
@@ -18,7 +20,7 @@ export class KnownMessage {
   /** Parts without an id of their own are told in the same order every time. */
   #others = { known: 0, told: 0 };
   #heldStep: Chunk | undefined;
-  #dropsStepEnd = false;
+  #question: Question | undefined;
 
   constructor(readonly id: MessageId) {}
 
@@ -28,7 +30,7 @@ export class KnownMessage {
     for (const call of this.#calls.values()) call.input.told = 0;
     this.#others.told = 0;
     this.#heldStep = undefined;
-    this.#dropsStepEnd = false;
+    this.#question = undefined;
   }
 
   isSettled(call: ToolCallId): boolean {
@@ -45,12 +47,7 @@ export class KnownMessage {
     const fresh = this.#fresh(chunk);
     const step = this.#heldStep;
     this.#heldStep = undefined;
-    if (step === undefined) return fresh;
-    if (fresh.length === 0) {
-      this.#dropsStepEnd = true;
-      return [];
-    }
-    return [step, ...fresh];
+    return step === undefined || fresh.length === 0 ? fresh : [step, ...fresh];
   }
 
   #fresh(chunk: Chunk): Chunk[] {
@@ -88,8 +85,10 @@ export class KnownMessage {
       }
       case "tool-approval-request": {
         const call = this.#call(chunk.toolCallId);
-        if (call.isSettled || call.asked.has(chunk.approvalId)) return [];
-        call.asked.add(chunk.approvalId);
+        this.#question = call.isSettled ? { isClosed: true } : call.asked.get(chunk.approvalId);
+        if (this.#question !== undefined) return [];
+        this.#question = { isClosed: false };
+        call.asked.set(chunk.approvalId, this.#question);
         return [chunk];
       }
       case "tool-output-available":
@@ -102,9 +101,10 @@ export class KnownMessage {
         return [chunk];
       }
       case "finish-step": {
-        const isDropped = this.#dropsStepEnd;
-        this.#dropsStepEnd = false;
-        return isDropped ? [] : [chunk];
+        const isKnown = this.#question?.isClosed ?? false;
+        if (this.#question !== undefined) this.#question.isClosed = true;
+        this.#question = undefined;
+        return isKnown ? [] : [chunk];
       }
       case "start":
       case "finish":
@@ -137,7 +137,7 @@ export class KnownMessage {
       const call = this.#call(tool.toolCallId);
       call.isAvailable = tool.state !== "input-streaming";
       call.isSettled = tool.state.startsWith("output-");
-      if (tool.approval !== undefined) call.asked.add(tool.approval.id);
+      if (tool.approval !== undefined) call.asked.set(tool.approval.id, { isClosed: true });
     }
   }
 
@@ -174,7 +174,7 @@ export class KnownMessage {
     let call = this.#calls.get(id);
     if (call === undefined) {
       const input = { length: 0, isEnded: false, told: 0 };
-      call = { isAvailable: false, isSettled: false, asked: new Set(), input };
+      call = { isAvailable: false, isSettled: false, asked: new Map(), input };
       this.#calls.set(id, call);
     }
     return call;

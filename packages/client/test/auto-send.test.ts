@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it, vi } from "vitest";
+import { type DecidableMessage, type DecideContext, decide, sendAutomaticallyWhen } from "../src/index.js";
+
+type Case = {
+  name: string;
+  messages?: DecidableMessage[];
+  parts?: DecidableMessage["parts"];
+  context?: DecideContext;
+  send: boolean;
+  check: number;
+};
+// The same file as the Rust function is tested with.
+const table = new URL("../../../fixtures/auto-send.json", import.meta.url);
+const { cases } = JSON.parse(readFileSync(table, "utf8")) as { cases: Case[] };
+
+const approved = (state: string, more: object = {}) => ({
+  role: "assistant",
+  parts: [{ type: "tool-pay", toolCallId: "c1", state, input: {}, approval: { id: "p1", approved: true }, ...more }],
+});
+
+describe("decide", () => {
+  it.each(cases)("$name", ({ messages, parts = [], context, send, check }) => {
+    const decision = decide(messages ?? [{ role: "assistant", parts }], context);
+    expect({ send: decision.send, check: decision.check }).toEqual({ send, check });
+  });
+
+  it("has a case for every check", () => {
+    expect(new Set(cases.map(({ check }) => check))).toEqual(new Set([1, 2, 3, 4, 5, 6, 7, 8]));
+  });
+
+  it("names what it sends", () => {
+    expect(decide([approved("approval-responded")])).toEqual({ send: true, check: 8, answers: ["approval:c1"] });
+    expect(decide([approved("output-available")])).toEqual({ send: true, check: 7, answers: ["result:c1"] });
+  });
+});
+
+describe("sendAutomaticallyWhen", () => {
+  it("sends a state once, and again after its request has failed", () => {
+    const autoSend = sendAutomaticallyWhen();
+    const messages = [approved("approval-responded")];
+    expect([autoSend({ messages }), autoSend({ messages })]).toEqual([true, false]);
+    autoSend.requestFailed();
+    expect([autoSend({ messages }), autoSend({ messages })]).toEqual([true, false]);
+  });
+
+  it("forgets only what the failed request carried", () => {
+    const autoSend = sendAutomaticallyWhen();
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(true);
+    expect(autoSend({ messages: [approved("output-available")] })).toBe(true);
+    autoSend.requestFailed();
+    expect(autoSend({ messages: [approved("output-available")] })).toBe(true);
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(false);
+  });
+
+  it("knows the server's outcomes from the chunks", () => {
+    const autoSend = sendAutomaticallyWhen();
+    autoSend.observe({ type: "tool-output-available", toolCallId: "c1" });
+    expect(autoSend({ messages: [approved("output-available")] })).toBe(false);
+  });
+
+  it("learns later which tools are the browser's", () => {
+    const autoSend = sendAutomaticallyWhen();
+    autoSend.setFrontendTools(["pay"]);
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(false);
+  });
+
+  it("watches a transport: outcomes, and failures of the request and on the way", async () => {
+    const chunks = [{ type: "start" }, { type: "tool-output-available", toolCallId: "c1", output: 1 }] as const;
+    const rest = [...chunks];
+    const stream = () =>
+      new ReadableStream({
+        pull(controller) {
+          const chunk = rest.shift();
+          if (chunk === undefined) controller.error(new Error("lost"));
+          else controller.enqueue(chunk);
+        },
+      });
+    const sendMessages = vi.fn().mockRejectedValueOnce(new Error("refused")).mockResolvedValue(stream());
+    const autoSend = sendAutomaticallyWhen();
+    const transport = autoSend.watch({ sendMessages, reconnectToStream: async () => null });
+    const request = () =>
+      transport.sendMessages({
+        trigger: "submit-message",
+        chatId: "c",
+        messageId: "m",
+        messages: [],
+        abortSignal: undefined,
+      });
+
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(true);
+    await expect(request()).rejects.toThrow("refused");
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(true);
+
+    const reader = (await request()).getReader();
+    await expect(reader.read()).resolves.toMatchObject({ value: { type: "start" } });
+    await expect(reader.read()).resolves.toMatchObject({ value: { type: "tool-output-available" } });
+    expect(autoSend({ messages: [approved("output-available")] })).toBe(false);
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(false);
+    await expect(reader.read()).rejects.toThrow("lost");
+    expect(autoSend({ messages: [approved("approval-responded")] })).toBe(true);
+  });
+});

@@ -1,0 +1,242 @@
+import { createServer, type Server as HttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  FrontendToolExecutor,
+  type FrontendToolExecutorOptions,
+  type ToolReport,
+  type ToolSpec,
+} from "../src/index.js";
+import type { AddToolOutput } from "../src/tools/frontend-tool-executor.js";
+import { until } from "./support/until.js";
+
+const spec = (name: string, more: Partial<ToolSpec>): ToolSpec => ({
+  name,
+  description: "",
+  inputSchema: {},
+  execution: "frontend",
+  approval: "never",
+  approvalTimeoutSec: 300,
+  ...more,
+});
+const tools = [
+  spec("open-url", {}),
+  spec("get_location", { approval: "always" }),
+  spec("take_photo", { approval: { when: "/flash", equals: true } }),
+  spec("pay", { execution: "server" }),
+  spec("change_bgm", { execution: "delegate" }),
+];
+
+let http: HttpServer;
+let baseUrl: string;
+let answers: { status: number; body: object }[];
+let acks: { toolCallId: string; status: string }[];
+let inbox: object[];
+let ids = 0;
+
+beforeEach(async () => {
+  answers = [];
+  acks = [];
+  inbox = [];
+  http = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += String(piece);
+    if (request.url === "/api/approvals") return response.end(JSON.stringify(inbox));
+    acks.push(JSON.parse(body) as (typeof acks)[number]);
+    const { status, body: answer } = answers.shift() ?? { status: 200, body: { ok: true } };
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  baseUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  http.closeAllConnections();
+  http.close();
+});
+
+function make(options: Partial<FrontendToolExecutorOptions> = {}) {
+  const handler = vi.fn(async (_input: unknown): Promise<unknown> => ({ done: true }));
+  const names = tools.map(({ name }) => name);
+  const reports: ToolReport[] = [];
+  const executor = new FrontendToolExecutor({
+    baseUrl,
+    profile: "adk",
+    handlers: Object.fromEntries(names.map((name) => [name, handler])),
+    onReport: (report) => reports.push(report),
+    ...options,
+  });
+  executor.setTools(tools);
+  const addToolOutput = vi.fn<AddToolOutput>();
+  const see = (...parts: { type: string }[]) => executor.observe([{ role: "assistant", parts }], addToolOutput);
+  const last = () => reports.at(-1)?.state;
+  return { executor, handler, reports, see, addToolOutput, last };
+}
+
+function part(name: string, state: string, more: object = {}) {
+  return { type: `tool-${name}`, toolCallId: `call-${ids++}`, state, input: { url: "x" }, ...more };
+}
+
+describe("runs", () => {
+  it("a call once, however often it is seen and by whom", async () => {
+    const { see, handler, last } = make();
+    const other = make();
+    const call = part("open-url", "input-available");
+    for (let i = 0; i < 5; i++) see(call);
+    other.see(call);
+    await until("the end", () => last() === "done");
+    see(call);
+    expect([handler.mock.calls.length, other.handler.mock.calls.length]).toEqual([1, 0]);
+    expect(acks).toHaveLength(1);
+  });
+
+  it("with the payload of the contract", async () => {
+    const { see, last } = make();
+    const call = part("open-url", "input-available");
+    see(call);
+    await until("the end", () => last() === "done");
+    expect(acks).toEqual([
+      {
+        toolCallId: call.toolCallId,
+        status: "success",
+        output: { done: true },
+        errorText: null,
+        requestedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      },
+    ]);
+  });
+
+  it.each([
+    ["a call without an id", { ...part("open-url", "input-available"), toolCallId: "" }],
+    ["the server's own call", part("pay", "input-available")],
+    ["a call without a handler", part("unknown", "input-available")],
+    ["one that needs approval", part("get_location", "input-available")],
+    ["one that waits for approval", part("get_location", "approval-requested", { approval: { id: "a" } })],
+    ["a denied one", part("get_location", "approval-responded", { approval: { id: "a", approved: false } })],
+    ["a settled one", part("open-url", "output-available", { output: 1 })],
+    ["one that is being written", part("open-url", "input-streaming")],
+    ["one that the provider runs", part("open-url", "input-available", { providerExecuted: true })],
+    ["a delegated one of the history", part("change_bgm", "output-available", { output: 1 })],
+  ])("not %s", async (_, call) => {
+    const { see, handler } = make();
+    see(call);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  it("nothing before the tools are known, and delegated calls as soon as they are", () => {
+    const handler = vi.fn();
+    const executor = new FrontendToolExecutor({ baseUrl, profile: "adk", handlers: { change_bgm: handler } });
+    const chunk = {
+      type: "tool-input-available",
+      toolCallId: `call-${ids++}`,
+      toolName: "change_bgm",
+      input: { track: 1 },
+    } as const;
+    executor.observeChunk(chunk);
+    expect(handler).not.toHaveBeenCalled();
+    executor.setTools(tools);
+    executor.observeChunk(chunk);
+    expect(handler).toHaveBeenCalledTimes(1);
+    expect(acks).toEqual([]);
+  });
+
+  it("a tool that asks only sometimes, unless it is asked about", async () => {
+    const { see, handler, last } = make();
+    const asked = part("take_photo", "input-available");
+    const free = part("take_photo", "input-available");
+    inbox = [{ toolCallId: asked.toolCallId }];
+    see(asked, free);
+    await until("the end", () => last() === "done");
+    expect(acks.map(({ toolCallId }) => toolCallId)).toEqual([free.toolCallId]);
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("an approved call", () => {
+  const approval = { approval: { id: "a", approved: true } };
+
+  it("goes out with its approval in the adk profile", async () => {
+    const { see, addToolOutput, last } = make();
+    const call = part("get_location", "approval-responded", approval);
+    see(call);
+    await until("the end", () => last() === "done");
+    const { toolCallId } = call;
+    expect(addToolOutput.mock.calls).toEqual([[{ tool: "get_location", toolCallId, output: { done: true } }]]);
+    expect(acks).toEqual([]);
+  });
+
+  it("is acknowledged in the ai-sdk profile, again until its approval is there", async () => {
+    answers = Array.from({ length: 2 }, () => ({ status: 409, body: { ok: false, reason: "approval-required" } }));
+    const { see, addToolOutput, last } = make({ profile: "ai-sdk" });
+    see(part("get_location", "approval-responded", approval));
+    await until("the end", () => last() === "done");
+    expect(acks).toHaveLength(3);
+    expect(addToolOutput).not.toHaveBeenCalled();
+  });
+
+  it("that fails is told as such", async () => {
+    const { see, handler, addToolOutput, last } = make();
+    handler.mockRejectedValue(new Error("no permission"));
+    const call = part("get_location", "approval-responded", approval);
+    see(call);
+    await until("the end", () => last() === "failed");
+    const { toolCallId } = call;
+    const errorText = "no permission";
+    expect(addToolOutput.mock.calls).toEqual([
+      [{ tool: "get_location", toolCallId, state: "output-error", errorText }],
+    ]);
+  });
+});
+
+describe("failures", () => {
+  it("of the server are tried again", async () => {
+    answers = [
+      { status: 503, body: {} },
+      { status: 429, body: {} },
+    ];
+    const { see, last } = make();
+    see(part("open-url", "input-available"));
+    await until("the end", () => last() === "done");
+    expect(acks).toHaveLength(3);
+  });
+
+  it.each([
+    [404, "unknown", "does not know"],
+    [409, "another result", "Another result"],
+    [410, "expired", "too late"],
+    [422, "requestedAt: missing", "requestedAt"],
+  ])("%i is reported, in words", async (status, reason, words) => {
+    answers = [{ status, body: { ok: false, reason } }];
+    const { see, reports, last } = make();
+    see(part("open-url", "input-available"));
+    await until("the report", () => last() === "failed");
+    expect(reports.at(-1)?.error?.message).toContain(words);
+    expect(acks).toHaveLength(1);
+  });
+
+  it("of a handler are acknowledged and reported, and can be tried again by hand", async () => {
+    const { executor, see, handler, reports, last } = make();
+    handler.mockRejectedValueOnce(new Error("popup blocked"));
+    const call = part("open-url", "input-available");
+    see(call);
+    await until("the report", () => last() === "failed");
+    expect(reports.at(-1)?.error?.message).toBe("popup blocked");
+    expect(acks[0]).toMatchObject({ status: "failed", errorText: "popup blocked" });
+    await executor.retry(call.toolCallId);
+    expect(last()).toBe("done");
+    expect(handler).toHaveBeenCalledTimes(2);
+    await expect(executor.retry("never seen")).rejects.toThrow("not one of this browser's");
+  });
+
+  it("before a reload are tried again by hand: open calls are answered, settled ones only run", async () => {
+    const { executor, see, handler } = make({ profile: "ai-sdk" });
+    const asking = part("get_location", "approval-requested", { approval: { id: "a" } });
+    const settled = part("open-url", "output-error", { errorText: "timeout" });
+    const delegated = part("change_bgm", "output-available", { output: 1 });
+    see(asking, settled, delegated);
+    await executor.retry(settled.toolCallId);
+    await executor.retry(delegated.toolCallId);
+    expect(handler).toHaveBeenCalledTimes(2);
+    expect(acks).toEqual([]);
+    await expect(executor.retry(asking.toolCallId)).rejects.toThrow("waits for its approval");
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it, vi } from "vitest";
+import { changeBgm, getLocation, openUrl } from "../src/index.js";
+
+const call = { toolCallId: "c1", toolName: "t", input: {} };
+
+describe("openUrl", () => {
+  it("opens and answers with the view's key", async () => {
+    const open = vi.fn(() => "panel-7");
+    const handler = openUrl({ open });
+    expect(await handler({ url: "https://example.com/a", title: "A" }, call)).toEqual({
+      url: "https://example.com/a",
+      viewKey: "panel-7",
+    });
+    expect(open.mock.calls).toEqual([[{ url: "https://example.com/a", title: "A" }]]);
+  });
+
+  it("makes a key where the application has none", async () => {
+    expect(await openUrl({ open: () => undefined })({ url: "http://a.example", title: null }, call)).toEqual({
+      url: "http://a.example",
+      viewKey: "view-c1",
+    });
+  });
+
+  it.each([
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    " JAVASCRIPT:x",
+    "no address",
+    undefined,
+    5,
+  ])("does not open %s", async (url) => {
+    const open = vi.fn();
+    await expect(openUrl({ open })({ url }, call)).rejects.toThrow();
+    expect(open).not.toHaveBeenCalled();
+  });
+});
+
+describe("getLocation", () => {
+  const coords = {
+    latitude: 1,
+    longitude: 2,
+    accuracy: 3,
+    altitude: null,
+    altitudeAccuracy: null,
+    heading: null,
+    speed: null,
+  };
+
+  it("answers with plain numbers", async () => {
+    const getCurrentPosition = (found: PositionCallback) => found({ coords, timestamp: 0 } as GeolocationPosition);
+    const handler = getLocation({ geolocation: { getCurrentPosition } as Geolocation });
+    expect(await handler({}, call)).toEqual({ ...coords, timestamp: "1970-01-01T00:00:00.000Z" });
+  });
+
+  it("says why it can't", async () => {
+    const getCurrentPosition = (_: PositionCallback, failed?: PositionErrorCallback | null) =>
+      failed?.({ code: 1, message: "" } as GeolocationPositionError);
+    const handler = getLocation({ geolocation: { getCurrentPosition } as Geolocation });
+    await expect(handler({}, call)).rejects.toThrow("did not allow");
+  });
+
+  it("says that there is none", () => {
+    expect(() => getLocation()({}, call)).toThrow("can't tell where it is");
+  });
+});
+
+describe("changeBgm", () => {
+  it("plays the track", async () => {
+    const play = vi.fn();
+    expect(await changeBgm({ play })({ track: 2 }, call)).toEqual({ success: true, track: 2 });
+    expect(play).toHaveBeenCalledWith(2);
+    await expect(changeBgm({ play })({ track: "2" }, call)).rejects.toThrow("no track");
+  });
+});
