@@ -1,14 +1,11 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import WebSocket from "ws";
-import {
-  ApprovalsClient,
-  LiveChatTransport,
-  type LiveChatTransportOptions,
-  sendAutomaticallyWhen,
-} from "../src/index.js";
-import { PlainChat, shown } from "./support/chat.js";
+import { ApprovalsClient, type LiveChatTransportOptions, type LiveConnection } from "../src/index.js";
+import { shown } from "./support/chat.js";
+import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
-import { startServer, type TestServer } from "./support/server.js";
+import { binary, startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
 let server: TestServer;
@@ -19,98 +16,252 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 afterEach(async () => {
-  for (const clean of cleanups.splice(0)) await clean();
+  for (const clean of cleanups.splice(0).reverse()) await clean();
 });
 
-let chats = 0;
-
 function open(options: Partial<LiveChatTransportOptions> = {}) {
-  const chatId = options.chatId ?? `live-${chats++}-${Date.now()}`;
-  const autoSend = sendAutomaticallyWhen({ frontendTools: ["get_location", "open-url"] });
-  const transport = new LiveChatTransport({
-    baseUrl: server.url,
-    webSocket: WebSocket,
-    onUnread: () => {
-      if (chat.status === "ready") void chat.resumeStream();
-    },
-    ...options,
-    chatId,
-  });
-  const requests: string[] = [];
-  const chat = new PlainChat({
-    id: chatId,
-    transport: autoSend.watch(transport),
-    sendAutomaticallyWhen: autoSend,
-    onFinish: () => requests.push("finish"),
-  });
-  cleanups.push(() => transport.close());
-  return { chat, transport, chatId, requests };
+  const live = openLive({ ...options, baseUrl: options.baseUrl ?? server.url });
+  cleanups.push(() => live.transport.close());
+  return live;
 }
 
-describe("a payment", () => {
+async function proxied(options: Partial<LiveChatTransportOptions> = {}) {
+  const proxy = await startProxy(server.url);
+  cleanups.push(proxy.stop);
+  return { proxy, ...open({ ...options, baseUrl: proxy.url }) };
+}
+
+describe("a turn", () => {
   it("is ready at the question, and goes on with the answer in the same message", async () => {
-    const { chat } = open();
+    const { chat, answer, end, received } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
     expect(chat.status).toBe("ready");
-    const question = await until("a question", () => chat.question);
-    await chat.addToolApprovalResponse({ id: question, approved: true });
-    await until("the end", () => chat.calls[0]?.state === "output-available" && chat.status === "ready");
+    await answer(true);
+    await end();
     expect(chat.messages.map((message) => message.role)).toEqual(["user", "assistant"]);
-    expect(shown(chat.lastMessage)).toMatchInlineSnapshot(`
-      [
-        "reasoning: I am asked to send 50 USD to Hanako.",
-        "process_payment: output-available",
-        "text: I sent 50 USD to Hanako (transaction TXN). Your wallet now holds 950 USD.",
-      ]
-    `);
+    expect(shown(chat.lastMessage)).toEqual([
+      "reasoning: I am asked to send 50 USD to Hanako.",
+      "process_payment: output-available",
+      "text: I sent 50 USD to Hanako (transaction TXN). Your wallet now holds 950 USD.",
+    ]);
+    const check = spawnSync(binary(), ["check", "--profile", "adk-live", "--text", "progressive", "-"], {
+      input: received.join("\n"),
+      encoding: "utf8",
+    });
+    expect({ said: check.stdout + check.stderr, status: check.status }).toEqual({ said: "", status: 0 });
+  });
+
+  it("goes on in the same chat with the next message", async () => {
+    const { chat, answer, end } = open();
+    await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+    await end();
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    await answer(false);
+    await end();
+    expect(chat.messages.map((message) => message.role)).toEqual(["user", "assistant", "user", "assistant"]);
+    expect(shown(chat.messages[3])[1]).toBe("process_payment: output-error");
+  });
+
+  it("is superseded by a new message while it waits", async () => {
+    const { chat, question, end } = open();
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    await question();
+    await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+    await end();
+    expect(shown(chat.lastMessage)).toContain("get_weather: output-available");
+    expect(chat.error).toBeUndefined();
   });
 
   it("is shown when somebody else decides while nobody reads", async () => {
-    const { chat, chatId } = open();
+    const { chat, question, end } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
     const inbox = new ApprovalsClient({ baseUrl: server.url });
-    const mine = (await inbox.list()).find((approval) => approval.chatId === chatId);
-    await inbox.decide(mine?.approvalId ?? "", { approved: false, reason: "too much" });
-    await until(
-      "the end",
-      () => chat.calls[0]?.state === "output-error" && chat.status === "ready" && shown(chat.lastMessage).length > 2,
-    );
-    expect(shown(chat.lastMessage)).toMatchInlineSnapshot(`
-      [
-        "reasoning: I am asked to send 50 USD to Hanako.",
-        "process_payment: output-error",
-        "text: You declined (your reason: too much), so I did not send 50 USD to Hanako.",
-      ]
-    `);
+    await inbox.decide(await question(), { approved: false, reason: "too much" });
+    await end();
+    expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-error");
+    expect(chat.messages).toHaveLength(2);
+  });
+
+  it("is interrupted: every open call gets its outcome, and the chat goes on", async () => {
+    const { chat, transport, question, end } = open();
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    await question();
+    transport.interrupt();
+    await until("the outcome", () => chat.calls[0]?.state === "output-error" && chat.status === "ready");
+    await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+    await end();
+    expect(chat.messages).toHaveLength(4);
+  });
+
+  it("is stopped by an abort while it streams, and by nothing less", async () => {
+    const script = { turns: [{ steps: [[{ text: ["one "] }, { waitMs: 60_000 }, { text: ["two"] }]] }] };
+    const slow = await startServer({ script });
+    cleanups.push(slow.stop);
+    const proxy = await startProxy(slow.url);
+    cleanups.push(proxy.stop);
+    const { chat, transport, chatId } = open({ baseUrl: proxy.url });
+    const isRunning = async () => {
+      const list = (await (await fetch(`${slow.url}/api/chats`)).json()) as { id: string; isRunning: boolean }[];
+      return list.find(({ id }) => id === chatId)?.isRunning;
+    };
+    void chat.sendMessage({ text: "go" });
+    await until("the first word", () => shown(chat.lastMessage)[0] === "text: one ");
+    transport.close();
+    await until("the end of the stream", () => chat.status === "ready");
+    expect(await isRunning()).toBe(true);
+    void chat.resumeStream();
+    await until("the stream again", () => chat.status === "streaming");
+    // A second reader takes the place of the first: the SDK aborts that as it does for a stop.
+    void chat.resumeStream();
+    await until("the second reader", async () => chat.status === "streaming" && (await isRunning()));
+    expect(proxy.sent.some((frame) => frame.includes("interrupt"))).toBe(false);
+    await chat.stop();
+    await until("the stop", async () => (await isRunning()) === false);
+    expect(shown(chat.lastMessage)).toEqual(["text: one "]);
   });
 });
 
 describe("a lost connection", () => {
-  it.each(["server", "client"] as const)("at every frame from the %s", async (from) => {
-    let whole: string[] | undefined;
-    for (let after = 0; ; after++) {
-      const proxy = await startProxy(server.url, after === 0 ? undefined : { after, from });
-      const { chat, transport } = open({ baseUrl: proxy.url });
+  type Play = (live: ReturnType<typeof openLive>) => Promise<unknown>;
+  const flows: Record<string, Play> = {
+    payment: async ({ chat, answer, end }) => {
       await chat.sendMessage({ text: "send $50 to Hanako" });
-      const question = await until(`a question (cut ${after})`, () => chat.question);
-      await chat.addToolApprovalResponse({ id: question, approved: true });
-      await until(
-        `the end (cut ${after})`,
-        () =>
-          chat.calls[0]?.state === "output-available" &&
-          chat.status === "ready" &&
-          shown(chat.lastMessage).at(-1)?.startsWith("text"),
-      );
-      whole ??= shown(chat.lastMessage);
-      expect(shown(chat.lastMessage), `cut at frame ${after}`).toEqual(whole);
-      expect(chat.messages, `cut at frame ${after}`).toHaveLength(2);
-      const connections = proxy.connections();
-      transport.close();
+      await answer(true);
+      await end();
+    },
+    "two payments": async ({ chat, answer, end }) => {
+      await chat.sendMessage({ text: "send $30 to Alice and $40 to Bob" });
+      await answer(true);
+      await answer(false);
+      await end();
+    },
+    weather: async ({ chat, end }) => {
+      await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+      await end();
+    },
+    location: async ({ chat, question, end }) => {
+      await chat.sendMessage({ text: "where am I?" });
+      void chat.addToolApprovalResponse({ id: await question(), approved: true });
+      const { toolCallId } = chat.calls[0] ?? { toolCallId: "" };
+      void chat.addToolOutput({ tool: "get_location", toolCallId, output: { latitude: 1, longitude: 2, accuracy: 3 } });
+      await end();
+    },
+  };
+  const AT_ONCE = 6;
+
+  const play = async (flow: Play, after: number, from: "server" | "client") => {
+    const proxy = await startProxy(server.url, { after, from });
+    const live = openLive({ baseUrl: proxy.url });
+    try {
+      await flow(live);
+      return { shown: shown(live.chat.lastMessage), count: live.chat.messages.length, wasCut: proxy.connections() > 1 };
+    } catch (error) {
+      throw new Error(`cut at frame ${after} from the ${from}; shown: ${shown(live.chat.lastMessage).join(" | ")}`, {
+        cause: error,
+      });
+    } finally {
+      live.transport.close();
       await proxy.stop();
-      if (after > 0 && connections === 1) {
-        expect(after).toBeGreaterThan(from === "server" ? 30 : 2);
-        break;
-      }
     }
-  }, 120_000);
+  };
+
+  describe.each(["server", "client"] as const)("from the %s", (from) => {
+    it.each(Object.keys(flows))("at every frame: %s", async (name) => {
+      const flow = flows[name] as Play;
+      const whole = await play(flow, Number.POSITIVE_INFINITY, from);
+      expect(whole).toMatchObject({ count: 2, wasCut: false });
+      let cuts = 0;
+      for (let first = 1; ; first += AT_ONCE) {
+        const frames = Array.from({ length: AT_ONCE }, (_, i) => first + i);
+        const played = await Promise.all(frames.map((after) => play(flow, after, from)));
+        for (const [i, { shown: parts, count }] of played.entries()) {
+          expect(parts, `cut at frame ${first + i}`).toEqual(whole.shown);
+          expect(count).toBe(2);
+        }
+        cuts += played.filter(({ wasCut }) => wasCut).length;
+        if (!played.every(({ wasCut }) => wasCut)) break;
+      }
+      // Every frame of the flow: a ping and a message at least, and from the server a chunk for every word.
+      expect(cuts).toBeGreaterThan(from === "server" ? 15 : 2);
+    }, 120_000);
+  });
+
+  it("while nobody reads: the connection is made again, and what was missed is shown", async () => {
+    const { proxy, chat, question, end } = await proxied();
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    const id = await question();
+    proxy.refuse(true);
+    proxy.cut();
+    await new ApprovalsClient({ baseUrl: server.url }).decide(id, { approved: true });
+    await until("the end at the server", async () =>
+      (await new ApprovalsClient({ baseUrl: server.url }).list()).every((approval) => approval.approvalId !== id),
+    );
+    expect(chat.question).toBe(id);
+    proxy.refuse(false);
+    await end();
+    expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-available");
+  });
+
+  it("that does not come back is an error, and the chat is usable when it does", async () => {
+    const { proxy, chat, end } = await proxied({ maxAttempts: 2 });
+    proxy.refuse(true);
+    await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+    expect(chat.status).toBe("error");
+    expect(chat.error?.message).toMatch(/connection/);
+    proxy.refuse(false);
+    await chat.sendMessage({ text: "what is the weather in Osaka?" });
+    await end();
+  });
+});
+
+describe("a server that falls silent", () => {
+  it("after an answer is an error within the limit, and what comes later is shown", async () => {
+    const { proxy, chat, question, end } = await proxied({ answerTimeoutMs: 300 });
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    const id = await question();
+    proxy.mute(true);
+    await chat.addToolApprovalResponse({ id, approved: true });
+    await until("the error", () => chat.status === "error");
+    expect(chat.error?.message).toMatch(/said nothing for/);
+    proxy.mute(false);
+    proxy.cut();
+    await end();
+    expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-available");
+  });
+});
+
+describe("the connection", () => {
+  it("tells its state and its round trip", async () => {
+    const states: LiveConnection[] = [];
+    const { chat, transport, end } = open({ onConnection: (connection) => states.push(connection) });
+    expect(transport.connection.state).toBe("idle");
+    await chat.sendMessage({ text: "what is the weather in Tokyo?" });
+    await end();
+    await until("a round trip", () => transport.connection.rttMs !== undefined);
+    expect(transport.connection.rttMs).toBeGreaterThan(0);
+    transport.close();
+    expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["connecting", "open", "closed"]));
+  });
+
+  it("asks for a ticket where there is a key, one for every connection", async () => {
+    const key = "a-key-for-tests";
+    const hash = createHash("sha256").update(key).digest("hex");
+    const locked = await startServer({
+      config: `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "alice"\nroles = ["user"]\n`,
+    });
+    cleanups.push(locked.stop);
+    const proxy = await startProxy(locked.url);
+    cleanups.push(proxy.stop);
+    const { chat, question, answer, end } = open({ baseUrl: proxy.url, apiKey: key });
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    await question();
+    proxy.cut();
+    await answer(true);
+    await end();
+    expect(proxy.connections()).toBeGreaterThan(1);
+
+    const stranger = open({ baseUrl: locked.url, apiKey: "wrong" });
+    await stranger.chat.sendMessage({ text: "hello" });
+    expect(stranger.chat.error?.message).toMatch(/401/);
+  });
 });

@@ -9,6 +9,7 @@ export function isSettledMessage(message: UiMessage): boolean {
 
 /** What a stored message has that is not known yet, as the chunks that would have told it. Ends with `finish`. */
 export function newsOfStored(known: KnownMessage, message: UiMessage): Chunk[] {
+  known.retell();
   const counts = { text: 0, reasoning: 0 };
   const news = message.parts.flatMap((part): Chunk[] => {
     if (part.type === "text" || part.type === "reasoning") {

@@ -13,6 +13,8 @@ export type Proxy = {
   sent: string[];
   /** Cuts every WebSocket now; HTTP goes on. */
   cut: () => void;
+  /** Swallows (or passes on again) what the server sends over WebSockets. */
+  mute: (isMuted: boolean) => void;
   /** Refuses (or takes again) new WebSockets. */
   refuse: (isRefusing: boolean) => void;
   stop: () => Promise<void>;
@@ -27,6 +29,7 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
   const sent: string[] = [];
   const sockets = new Set<WebSocket>();
   let isRefusing = false;
+  let isMuted = false;
   let isCut = false;
   const cutNow = () => {
     for (const socket of sockets) socket.terminate();
@@ -77,7 +80,7 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
       for (const data of early.splice(0)) back.send(data);
     });
     back.on("message", (data) => {
-      if (!isLost("server")) client.send(String(data));
+      if (!isLost("server") && !isMuted) client.send(String(data));
     });
     client.on("close", () => back.terminate());
     back.on("close", (code, reason) => (code === 1006 ? client.terminate() : client.close(code, reason)));
@@ -89,6 +92,9 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
     frames: () => counts.server,
     sent,
     cut: cutNow,
+    mute: (value) => {
+      isMuted = value;
+    },
     refuse: (value) => {
       isRefusing = value;
     },

@@ -25,7 +25,7 @@ export type Script = { turns: { when?: string; steps: object[][] }[] };
 
 /** Starts a server on a free port, with nothing stored. */
 export async function startServer(
-  options: { script?: Script; env?: Record<string, string> } = {},
+  options: { script?: Script; env?: Record<string, string>; config?: string } = {},
 ): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), "holdpoint-client-"));
   const args = ["serve", "--listen", "127.0.0.1:0", "--ephemeral"];
@@ -33,6 +33,11 @@ export async function startServer(
     const file = join(folder, "script.json");
     writeFileSync(file, JSON.stringify(options.script));
     args.push("--model", `script:${file}`);
+  }
+  if (options.config !== undefined) {
+    const file = join(folder, "holdpoint.toml");
+    writeFileSync(file, options.config);
+    args.push("--config", file);
   }
   // The server reads HOLDPOINT_… as settings, and this is none.
   const { HOLDPOINT_BIN: _, ...environment } = process.env;
