@@ -6,16 +6,18 @@ export const isFull = process.env.HOLDPOINT_E2E === "full";
 export default defineConfig({
   testDir: "e2e",
   outputDir: "test-results",
-  timeout: 30_000,
-  expect: { timeout: 8_000 },
+  timeout: 60_000,
+  expect: { timeout: 12_000 },
   fullyParallel: true,
   workers: Number(process.env.HOLDPOINT_E2E_WORKERS ?? 2),
   forbidOnly: process.env.CI !== undefined,
   reporter: [["list"]],
   use: {
     viewport: { width: 1360, height: 860 },
-    actionTimeout: 8_000,
-    trace: "retain-on-failure",
+    actionTimeout: 12_000,
+    // A trace makes every step slower; ask for one with `--trace on`.
+    trace: "off",
+    screenshot: "only-on-failure",
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: [

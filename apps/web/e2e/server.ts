@@ -36,10 +36,13 @@ export async function startServer(args: readonly string[] = [], env: Record<stri
   };
   if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { url: backend, stop };
   const toBackend = { target: backend, changeOrigin: true, ws: true, headers: { origin: backend } };
+  const policy = (await fetch(backend)).headers.get("content-security-policy") ?? "";
   const console = await preview({
     root: `${root}apps/web`,
     logLevel: "error",
     preview: {
+      // What the binary does not allow the page to do, the page should not need here either.
+      headers: { "content-security-policy": policy },
       host: "127.0.0.1",
       port: 0,
       proxy: { "/api": toBackend, "/stream": toBackend, "/live": toBackend },

@@ -1,3 +1,6 @@
+// First, so that it is set before anything uses it.
+import "./zod";
+
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./shell/App";
