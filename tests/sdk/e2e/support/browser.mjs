@@ -1,0 +1,26 @@
+// A browser with a camera: tools that only the client can run.
+
+export const config = `
+[tools.take_photo]
+execution = "frontend"
+description = "Takes a photo with the user's camera"
+input_schema = { type = "object", properties = { facing = { enum = ["user", "environment"] } } }
+
+[tools.take_quick_photo]
+execution = "frontend"
+description = "Takes a photo, but does not wait for long"
+timeout_sec = 1
+input_schema = { type = "object", properties = {} }
+`;
+
+/** What a client without the ack asks for: the result comes in its next request. */
+export const headers = { "x-holdpoint-wait": "resubmit" };
+
+export const PHOTO = { width: 4, height: 3 };
+
+/** The SDK's pattern for browser tools: the output is added, not awaited, and the predicates send it. */
+export const takesPhotos = ({ toolName, toolCallId }, { chat }) => {
+  if (toolName === "take_photo") chat.addToolOutput({ tool: toolName, toolCallId, output: PHOTO });
+};
+
+export const firstCall = (client) => client.until("the browser is asked", () => client.toolCalls[0]);

@@ -1,0 +1,185 @@
+// A stock client: the SDK's own chat and transport classes, with both of its auto-send predicates on.
+
+import assert from "node:assert/strict";
+import * as ai6 from "ai6";
+import * as ai7 from "ai7";
+import { PlainState } from "./state.mjs";
+import { pause, until } from "./wait.mjs";
+
+/** An automatic send begins in the same tick as the end of a response; this is many ticks. */
+const QUIET_MS = 40;
+
+const SIX = { version: 6, sdk: ai6, Chat: class extends ai6.AbstractChat {} };
+const SEVEN = { version: 7, sdk: ai7, Chat: class extends ai7.AbstractChat {} };
+
+/** The clients with which every flow is played. */
+export const KINDS = [
+  { ...SIX, name: "ai 6 over HTTP", isSocket: false },
+  { ...SEVEN, name: "ai 7 over HTTP", isSocket: false },
+  { ...SEVEN, name: "ai 7 over WebSocket", isSocket: true },
+];
+
+/** What somebody writes who has both server and browser tools. */
+export const bothPredicates = (sdk) => (options) =>
+  sdk.lastAssistantMessageIsCompleteWithToolCalls(options) ||
+  sdk.lastAssistantMessageIsCompleteWithApprovalResponses(options);
+
+export const isTool = (part) => part.type.startsWith("tool-") || part.type === "dynamic-tool";
+
+const nameOf = (part) => part.toolName ?? part.type.slice("tool-".length);
+
+export class Client {
+  sends = 0;
+  resumes = 0;
+  /** The calls for which `onToolCall` fired. */
+  toolCalls = [];
+  #transport;
+
+  constructor(kind, { server, tab, id, messages = [], headers = {}, onToolCall }) {
+    this.id = id;
+    this.server = server;
+    this.tab = tab;
+    this.#transport = kind.isSocket ? this.#socket(kind, headers) : this.#http(kind, headers);
+    this.chat = new kind.Chat({
+      id,
+      state: new PlainState(structuredClone(messages)),
+      transport: this.#transport,
+      sendAutomaticallyWhen: bothPredicates(kind.sdk),
+      onToolCall: ({ toolCall }) => {
+        this.toolCalls.push(toolCall.toolCallId);
+        onToolCall?.(toolCall, this);
+      },
+    });
+  }
+
+  #http({ sdk }, headers) {
+    return new sdk.DefaultChatTransport({
+      api: `${this.server.url}/api/chat`,
+      headers,
+      fetch: (input, init) => {
+        if (init.method === "POST") this.sends += 1;
+        else this.resumes += 1;
+        return this.tab.fetch(input, init);
+      },
+    });
+  }
+
+  #socket({ sdk }, headers) {
+    const count = (type) => {
+      if (type === "send") this.sends += 1;
+      if (type === "resume") this.resumes += 1;
+    };
+    const webSocket = class extends this.tab.webSocket() {
+      send(text, ...rest) {
+        count(JSON.parse(text).type);
+        super.send(text, ...rest);
+      }
+    };
+    return new sdk.WebSocketChatTransport({ url: `${this.server.url}/api/chat/ws`, headers, webSocket });
+  }
+
+  get messages() {
+    return this.chat.messages;
+  }
+
+  /** The answer to the last user message: there must be one, and only one. */
+  get answer() {
+    const from = this.messages.findLastIndex(({ role }) => role === "user");
+    const answers = this.messages.slice(from + 1);
+    assert.deepEqual(
+      answers.map(({ role }) => role),
+      ["assistant"],
+      "one assistant message for the turn",
+    );
+    return answers[0];
+  }
+
+  /** The tool parts of the last message, in order. */
+  get tools() {
+    return (this.messages.at(-1)?.parts ?? []).filter(isTool);
+  }
+
+  tool(name) {
+    const found = this.tools.filter((part) => nameOf(part) === name);
+    assert.equal(found.length, 1, `one call of ${name} in the last message, not ${found.length}`);
+    return found[0];
+  }
+
+  get text() {
+    const texts = (this.messages.at(-1)?.parts ?? []).filter(({ type }) => type === "text");
+    return texts.map(({ text }) => text).join("");
+  }
+
+  get states() {
+    return this.tools.map((part) => `${nameOf(part)} ${part.state}`);
+  }
+
+  say(text) {
+    return this.chat.sendMessage({ text });
+  }
+
+  decide(part, approved, reason) {
+    assert.equal(part.state, "approval-requested");
+    return this.chat.addToolApprovalResponse({ id: part.approval.id, approved, ...(reason && { reason }) });
+  }
+
+  output(part, output) {
+    return this.chat.addToolOutput({ tool: part.toolName ?? nameOf(part), toolCallId: part.toolCallId, output });
+  }
+
+  until(what, ask) {
+    return until(what, () => ask(this));
+  }
+
+  get isIdle() {
+    return this.chat.status === "ready" || this.chat.status === "error";
+  }
+
+  /** Waits until the client does nothing more by itself. */
+  async idle() {
+    for (;;) {
+      await until("the client is idle", () => this.isIdle);
+      const { sends, resumes } = this;
+      await pause(QUIET_MS);
+      if (this.isIdle && sends === this.sends && resumes === this.resumes) return;
+      assert.ok(this.sends < 20, "the client sends for ever");
+    }
+  }
+
+  /** The client has come to rest, after exactly so many requests. */
+  async rests({ sends, resumes = 0, error } = {}) {
+    await this.idle();
+    assert.deepEqual({ sends: this.sends, resumes: this.resumes }, { sends, resumes }, "the number of requests");
+    if (error) assert.match(this.chat.error?.message ?? "no error", error);
+    else assert.equal(this.chat.error, undefined, "no error at the client");
+  }
+
+  /** What the server keeps is what the client has. */
+  async agrees() {
+    assert.deepEqual(told(await this.history()), told(this.messages), "the server's history is the client's");
+  }
+
+  async history() {
+    const response = await this.tab.fetch(`${this.server.url}/api/chat/${this.id}/messages`);
+    assert.equal(response.status, 200);
+    return response.json();
+  }
+
+  /** The tab is closed: nothing is said to the server. */
+  async close() {
+    if (this.#transport.close) this.#transport.close();
+    else await this.chat.stop();
+  }
+}
+
+/**
+ * As JSON has it, without the usage, which a client overwrites with that of the last response. An input that did not fit is
+ * `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its history.
+ */
+function told(messages) {
+  const part = ({ rawInput, ...rest }) => (rawInput === undefined ? rest : { ...rest, input: rawInput });
+  return JSON.parse(JSON.stringify(messages)).map(({ metadata, parts, ...message }) => ({
+    ...message,
+    parts: parts.map(part),
+  }));
+}

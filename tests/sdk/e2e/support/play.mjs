@@ -1,0 +1,125 @@
+// Plays flows: each with each kind of client, against one server for the file.
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { Capture } from "./capture.mjs";
+import { Client, KINDS } from "./client.mjs";
+import { script } from "./script.mjs";
+import { startServer } from "./server.mjs";
+
+const TIMEOUT_MS = 30_000;
+/** Flows mostly wait for the server, so a few at a time make good use of a core. */
+const AT_ONCE = 4;
+
+/** One playing of a flow. */
+export class Play {
+  chatId = `chat-${randomUUID()}`;
+  clients = [];
+  #tabs = [];
+  #allowed = [];
+
+  constructor(server, kind) {
+    this.server = server;
+    this.kind = kind;
+    /** The tab in which clients are opened unless the flow says otherwise. */
+    this.tab = this.newTab();
+  }
+
+  // Arrow functions, so that a flow can take what it needs out of its argument.
+
+  /** Another browser tab: what it is sent is judged by itself. */
+  newTab = (profile) => {
+    const tab = new Capture(profile);
+    this.#tabs.push(tab);
+    return tab;
+  };
+
+  open = (options = {}) => {
+    const client = new Client(this.kind, { server: this.server, tab: this.tab, id: this.chatId, ...options });
+    this.clients.push(client);
+    return client;
+  };
+
+  /** Rules that this flow breaks on purpose. */
+  allow = (...rules) => {
+    this.#allowed.push(...rules);
+  };
+
+  /** A request that is no part of a client's stream. */
+  api = async (path, { body, headers, ...init } = {}) => {
+    const method = init.method ?? (body === undefined ? "GET" : "POST");
+    const response = await fetch(this.server.url + path, {
+      method,
+      headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.includes("json");
+    return { status: response.status, body: isJson ? JSON.parse(text) : text };
+  };
+
+  /** `POST /api/tools/ack`. */
+  ack = (toolCallId, result) => {
+    const requestedAt = new Date().toISOString();
+    return this.api("/api/tools/ack", { body: { toolCallId, status: "success", requestedAt, ...result } });
+  };
+
+  /** What holds at the end of every flow. */
+  async end() {
+    const counts = () => this.clients.map(({ sends, resumes }) => ({ sends, resumes }));
+    const before = counts();
+    for (const client of this.clients) await client.idle();
+    assert.deepEqual(counts(), before, "no client sends anything after its flow");
+    await this.close();
+    for (const tab of this.#tabs) await tab.check({ allow: this.#allowed });
+  }
+
+  async close() {
+    for (const client of this.clients.splice(0)) await client.close();
+  }
+}
+
+async function playOnce(server, kind, flow) {
+  const play = new Play(server, kind);
+  try {
+    await flow(play);
+    await play.end();
+  } finally {
+    await play.close();
+  }
+}
+
+/** `flows` are functions of a `Play`; their names are those of the tests. */
+export function play(title, flows, { kinds = KINDS, ...options } = {}) {
+  describe(title, { concurrency: AT_ONCE }, () => {
+    let server;
+    before(async () => {
+      server = await startServer({ script, ...options });
+    });
+    after(() => server?.stop());
+    for (const kind of kinds) {
+      for (const [name, flow] of Object.entries(flows)) {
+        test(`${kind.name}: ${name}`, { timeout: TIMEOUT_MS }, () => playOnce(server, kind, flow));
+      }
+    }
+  });
+}
+
+/** As `play`, with a server of its own for each playing: for flows that end or restart it. */
+export function playAlone(title, flows, { kinds = KINDS, ...options } = {}) {
+  describe(title, { concurrency: AT_ONCE }, () => {
+    for (const kind of kinds) {
+      for (const [name, flow] of Object.entries(flows)) {
+        test(`${kind.name}: ${name}`, { timeout: TIMEOUT_MS }, async () => {
+          const server = await startServer({ script, ...options });
+          try {
+            await playOnce(server, kind, flow);
+          } finally {
+            await server.stop();
+          }
+        });
+      }
+    }
+  });
+}

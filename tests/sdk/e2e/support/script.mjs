@@ -1,0 +1,58 @@
+// What the model plays. The first turn whose `when` is found in the user's text is taken.
+
+const call = (name, input) => ({ toolCall: { name, input } });
+const text = (...deltas) => ({ text: deltas });
+const pay = (amount, recipient) => call("process_payment", { amount, recipient, currency: "USD" });
+
+/** Long enough for a test to do something in the middle, short enough not to be felt. */
+const MEANWHILE_MS = 400;
+
+const turns = {
+  "^pay both": [[text("Two payments."), pay(10, "Ann"), pay(20, "Bob")], [text("Both ", "answered.")]],
+  "^pay twice": [[pay(10, "Ann")], [text("One is done."), pay(20, "Bob")], [text("Two are done.")]],
+  "^pay and look": [[pay(10, "Ann"), call("get_weather", { location: "Kyoto" })], [text("All ", "done.")]],
+  "^pay": [[text("One ", "moment."), pay(30, "Ann")], [text("That is ", "settled.")]],
+  "^weather": [[call("get_weather", { location: "Kyoto" })], [text("It is ", "fine.")]],
+  "^look twice": [
+    [call("get_weather", { location: "Kyoto" })],
+    [call("get_weather", { location: "Nara" })],
+    [text("Both looked at.")],
+  ],
+  "^music": [[call("change_bgm", { track: 1 })], [text("Music!")]],
+  "^open slowly": [[call("open-url", { url: "https://example.com/", timeoutSec: 1 })], [text("It took too long.")]],
+  "^open two": [
+    [call("open-url", { url: "https://example.com/a" }), call("open-url", { url: "https://example.com/b" })],
+    [text("Both are open.")],
+  ],
+  "^open": [[call("open-url", { url: "https://example.com/" })], [text("It is open.")]],
+  "^photo and weather": [
+    [call("take_photo", { facing: "user" }), call("get_weather", { location: "Kyoto" })],
+    [text("A fine photo.")],
+  ],
+  "^quick photo": [[call("take_quick_photo", {})], [text("No photo.")]],
+  "^photo": [[call("take_photo", { facing: "user" })], [text("Nice photo.")]],
+  "^where": [[call("get_location", {})], [text("You are there.")]],
+  "^bad input": [[call("process_payment", { amount: "much" })], [text("I got that wrong.")]],
+  "^unknown tool": [[call("fly_to_moon", { speed: 3 })], [text("There is no such tool.")]],
+  "^half bad": [[call("fly_to_moon", {}), pay(5, "Ann")], [text("Half of it was done.")]],
+  "^fail": [[text("This goes ", "well until "), { error: "the wire broke" }]],
+  "^slow text": [[text("Once "), { waitMs: MEANWHILE_MS }, text("upon "), { waitMs: MEANWHILE_MS }, text("a time.")]],
+  "^slow second": [
+    [call("get_weather", { location: "Kyoto" })],
+    [{ waitMs: MEANWHILE_MS }, text("It is "), { waitMs: MEANWHILE_MS }, text("fine.")],
+  ],
+  "^slow payment": [[pay(30, "Ann")], [{ waitMs: MEANWHILE_MS }, text("That is settled.")]],
+  "^endless": [[text("It goes on "), { waitMs: 60_000 }, text("and on.")]],
+  "^look endlessly": [[call("get_weather", { location: "Kyoto" })], [text("It "), { waitMs: 60_000 }, text("is fine.")]],
+  "^think": [[{ reasoning: ["Hm.", "I see."] }, text("Thought about it.")]],
+  "^hello": [[text("Hello ", "to you.")]],
+};
+
+export const script = {
+  modelVersion: "played",
+  turns: Object.entries(turns).map(([when, steps]) => ({
+    when,
+    usage: { promptTokens: 3, completionTokens: 4 },
+    steps,
+  })),
+};

@@ -1,0 +1,17 @@
+// Waiting for something, never for a time.
+
+const DEADLINE_MS = 10_000;
+const EVERY_MS = 4;
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Asks until the answer is truthy, and gives it; fails, saying what was waited for, at the deadline. */
+export async function until(what, ask, { within = DEADLINE_MS } = {}) {
+  const deadline = Date.now() + within;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > deadline) throw new Error(`waited ${within} ms in vain until ${what}`);
+    await pause(EVERY_MS);
+  }
+}

@@ -1,0 +1,101 @@
+// Calls that nobody is asked about: they run at once, or can't run at all.
+
+import assert from "node:assert/strict";
+import { play } from "./support/play.mjs";
+
+async function serverTool({ open }) {
+  const client = open();
+  await client.say("weather");
+  await client.rests({ sends: 1 });
+  const { state, output } = client.tool("get_weather");
+  assert.equal(state, "output-available");
+  assert.equal(typeof output.temperature, "number");
+  assert.equal(client.text, "It is fine.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+async function severalSteps({ open }) {
+  const client = open();
+  await client.say("look twice");
+  await client.rests({ sends: 1 });
+  assert.deepEqual(client.states, ["get_weather output-available", "get_weather output-available"]);
+  assert.equal(client.answer.parts.filter(({ type }) => type === "step-start").length, 3);
+  await client.agrees();
+}
+
+async function delegate({ open }) {
+  const client = open();
+  await client.say("music");
+  await client.rests({ sends: 1 });
+  assert.equal(client.tool("change_bgm").output.success, true);
+  assert.equal(client.text, "Music!");
+  await client.agrees();
+}
+
+async function reasoning({ open }) {
+  const client = open();
+  await client.say("think");
+  await client.rests({ sends: 1 });
+  const thoughts = client.answer.parts.filter(({ type }) => type === "reasoning");
+  assert.deepEqual(
+    thoughts.map(({ text, state }) => [text, state]),
+    [
+      ["Hm.", "done"],
+      ["I see.", "done"],
+    ],
+  );
+  await client.agrees();
+}
+
+async function badInput({ open }) {
+  const client = open();
+  await client.say("bad input");
+  await client.rests({ sends: 1 });
+  const part = client.tool("process_payment");
+  assert.equal(part.state, "output-error");
+  assert.ok(part.errorText);
+  assert.equal(client.text, "I got that wrong.");
+  assert.ok(client.answer);
+  await client.agrees();
+
+  // Nothing was paid, and the chat goes on: the client sends the part with the bad input back, too.
+  await client.say("pay Ann");
+  await client.decide(client.tool("process_payment"), true);
+  await client.rests({ sends: 3 });
+  assert.equal(client.tool("process_payment").output.wallet_balance, 970);
+  await client.agrees();
+}
+
+async function unknownTool({ open }) {
+  const client = open();
+  await client.say("unknown tool");
+  await client.rests({ sends: 1 });
+  assert.deepEqual(client.states, ["fly_to_moon output-error"]);
+  assert.equal(client.text, "There is no such tool.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+/** A call that can't run beside one that waits: the answer is still sent once. */
+async function unknownBesideApproval({ open }) {
+  const client = open();
+  await client.say("half bad");
+  assert.deepEqual(client.states, ["fly_to_moon output-error", "process_payment approval-requested"]);
+  await client.decide(client.tool("process_payment"), true);
+  await client.rests({ sends: 2 });
+  assert.deepEqual(client.states, ["fly_to_moon output-error", "process_payment output-available"]);
+  assert.equal(client.text, "Half of it was done.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+play("tools", {
+  "server tool without approval": serverTool,
+  "several steps": severalSteps,
+  delegate,
+  reasoning,
+  "bad input": badInput,
+  "unknown tool": unknownTool,
+  "unknown tool beside an approval": unknownBesideApproval,
+});
