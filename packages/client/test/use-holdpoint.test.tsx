@@ -218,7 +218,7 @@ describe("the race between an approval and its result", () => {
   it.each(["sse", "live"] as const)("%s: both in one tick go out in one request", async (mode) => {
     const sent: string[] = [];
     const spy: typeof fetch = async (input, init) => {
-      if (String(input).endsWith("/stream")) sent.push(String(init?.body));
+      if (init?.method === "POST" && String(input).endsWith("/stream")) sent.push(String(init?.body));
       return fetch(input, init);
     };
     class Spy extends WebSocket {

@@ -1,3 +1,5 @@
+import type {} from "../json-value.js";
+
 export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
 export {
   type HoldpointMode,

@@ -41,9 +41,13 @@ function chunksOf(tool: ToolPart): Chunk[] {
   return [begun, { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input ?? {}) }, outcome];
 }
 
-function outcomeOf({ state, toolCallId, output, errorText }: ToolPart): Chunk | undefined {
+/** As `/live` tells it: a denied call ends in an error there, and in a state of its own in the stored message. */
+function outcomeOf({ state, toolCallId, output, errorText, approval }: ToolPart): Chunk | undefined {
   if (state === "output-available") return { type: "tool-output-available", toolCallId, output };
-  if (state === "output-error")
-    return { type: "tool-output-error", toolCallId, errorText: errorText ?? "The tool failed." };
-  return state === "output-denied" ? { type: "tool-output-denied", toolCallId } : undefined;
+  const because = approval?.reason === undefined ? "" : `: ${approval.reason}`;
+  if (state === "output-denied") {
+    return { type: "tool-output-error", toolCallId, errorText: `User denied the tool call${because}` };
+  }
+  if (state !== "output-error") return undefined;
+  return { type: "tool-output-error", toolCallId, errorText: errorText ?? "The tool failed." };
 }

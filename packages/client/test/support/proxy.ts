@@ -13,6 +13,8 @@ export type Proxy = {
   sent: string[];
   /** Cuts every WebSocket now; HTTP goes on. */
   cut: () => void;
+  /** Cuts every HTTP connection now. */
+  cutHttp: () => void;
   /** Swallows (or passes on again) what the server sends over WebSockets. */
   mute: (isMuted: boolean) => void;
   /** Refuses (or takes again) new WebSockets. */
@@ -92,6 +94,7 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
     frames: () => counts.server,
     sent,
     cut: cutNow,
+    cutHttp: () => http.closeAllConnections(),
     mute: (value) => {
       isMuted = value;
     },

@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { expect, it } from "vitest";
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The code blocks of a page, as files that are not on the disk. */
+function blocks(page: string): [string, string][] {
+  const text = readFileSync(here(page), "utf8");
+  return [...text.matchAll(/```(tsx?)\n(.*?)```/gs)].map(([, kind, code], i) => [
+    here(`./block-${i}.${kind}`),
+    code ?? "",
+  ]);
+}
+
+/** What the compiler has to say about them, with the package's own settings. */
+function problems(files: Map<string, string>): string[] {
+  const { config } = ts.readConfigFile(here("../tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, here(".."));
+  const host = ts.createCompilerHost({ ...options, noUnusedLocals: false });
+  const { getSourceFile, fileExists } = host;
+  host.fileExists = (name) => files.has(name) || fileExists(name);
+  host.getSourceFile = (name, ...rest) => {
+    const code = files.get(name);
+    return code === undefined
+      ? getSourceFile(name, ...rest)
+      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2022, true);
+  };
+  const program = ts.createProgram([...files.keys()], options, host);
+  return ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
+    const line = file === undefined ? 0 : file.getLineAndCharacterOfPosition(start ?? 0).line + 1;
+    return `${file?.fileName.split("/").at(-1)}:${line} ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+  });
+}
+
+it("the examples are right for the compiler, and it would say if they were not", () => {
+  const pages = ["../README.md", "../../../docs/client.md"].map(blocks);
+  for (const page of pages) expect(page.length).toBeGreaterThan(0);
+  const wrong = here("./wrong.ts");
+  const files = new Map(pages.flat().map(([name, code], i) => [name.replace("block", `block-${i}`), code]));
+  files.set(
+    wrong,
+    'import { useHoldpoint } from "holdpoint/react";\nexport const chat = useHoldpoint({ mode: "telegraph", chatId: "c" });',
+  );
+  const found = problems(files);
+  expect(found).toHaveLength(1);
+  expect(found[0]).toMatch(/^wrong\.ts:2 .*"telegraph"/);
+}, 120_000);

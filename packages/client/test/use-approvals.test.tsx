@@ -1,0 +1,89 @@
+// @vitest-environment jsdom
+
+import { act, cleanup, renderHook } from "@testing-library/react";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import WebSocket from "ws";
+import { ApprovalsClient, type EventsSource, type ServerEvent } from "../src/index.js";
+import { useApprovals } from "../src/react/index.js";
+import { openLive } from "./support/live.js";
+import { startProxy } from "./support/proxy.js";
+import { startServer, type TestServer } from "./support/server.js";
+import { until } from "./support/until.js";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.stop());
+afterEach(cleanup);
+
+async function ask() {
+  const live = openLive({ baseUrl: server.url, webSocket: WebSocket });
+  await live.chat.sendMessage({ text: "send $50 to Hanako" });
+  return { ...live, id: await live.question() };
+}
+
+it("follows the inbox: what comes, what is decided here, what is decided elsewhere", async () => {
+  const { result } = renderHook(useApprovals, { initialProps: { baseUrl: server.url } });
+  expect(result.current).toMatchObject({ approvals: undefined, isConnected: false });
+  await until("the connection", () => result.current.isConnected && result.current.approvals?.length === 0);
+
+  const first = await ask();
+  const second = await ask();
+  const listed = await until("both", () => result.current.approvals?.length === 2 && result.current.approvals);
+  expect(listed.map(({ approvalId }) => approvalId)).toEqual([first.id, second.id]);
+  expect(listed[0]).toMatchObject({ chatId: first.chatId, toolName: "process_payment", input: { amount: 50 } });
+
+  await act(async () => {
+    expect(await result.current.decide(first.id, { approved: true })).toEqual({ ok: true });
+  });
+  expect(result.current.approvals?.map(({ approvalId }) => approvalId)).toEqual([second.id]);
+  await new ApprovalsClient({ baseUrl: server.url }).decide(second.id, { approved: false });
+  await until("the decision elsewhere", () => result.current.approvals?.length === 0);
+
+  await expect(result.current.decide(second.id, { approved: true })).rejects.toMatchObject({ status: 409 });
+  await expect(result.current.decide("no-such-approval", { approved: true })).rejects.toMatchObject({ status: 404 });
+  for (const { transport } of [first, second]) transport.close();
+});
+
+it("comes back after a lost connection, and says so", async () => {
+  const proxy = await startProxy(server.url);
+  const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: proxy.url } });
+  await until("the connection", () => result.current.isConnected);
+  proxy.cutHttp();
+  await until("the loss", () => !result.current.isConnected);
+  const asked = await ask();
+  await until(
+    "the list",
+    () => result.current.isConnected && result.current.approvals?.some(({ approvalId }) => approvalId === asked.id),
+  );
+  expect(result.current.error).toBeUndefined();
+  unmount();
+  asked.transport.close();
+  await proxy.stop();
+});
+
+it("takes its events from elsewhere, if it is told to", async () => {
+  const listeners = new Set<(event: ServerEvent) => void>();
+  const events: EventsSource = {
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const asked = await ask();
+  const paths: string[] = [];
+  const spy: typeof fetch = async (input, init) => {
+    paths.push(new URL(String(input)).pathname);
+    return fetch(input, init);
+  };
+  const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: server.url, events, fetch: spy } });
+  await until("the list", () => result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
+  await new ApprovalsClient({ baseUrl: server.url }).decide(asked.id, { approved: false });
+  for (const listener of listeners) listener({ type: "approvals", chatId: asked.chatId });
+  await until("the change", () => result.current.approvals?.every(({ approvalId }) => approvalId !== asked.id));
+  expect(new Set(paths)).toEqual(new Set(["/api/approvals"]));
+  unmount();
+  expect(listeners.size).toBe(0);
+  asked.transport.close();
+});
