@@ -88,9 +88,11 @@ export class Capture {
   /** Fails on any violation. `allow` names rules that the flow breaks on purpose (a refused request breaks F1). */
   async check({ allow = [] } = {}) {
     if (this.#entries.length === 0) return;
-    const spared = this.#linesOfCut();
+    const { lines, requests } = this.#cut();
+    const isOfCut = ({ line, rule, text }) =>
+      (AT_THE_END.has(rule) && lines.has(line)) || (rule === "W4" && requests.some((id) => text.includes(`"${id}"`)));
     const violations = (await judge(this.profile, this.lines)).filter(
-      ({ line, rule }) => !allow.includes(rule) && !(spared.has(line) && AT_THE_END.has(rule)),
+      (violation) => !allow.includes(violation.rule) && !isOfCut(violation),
     );
     if (violations.length === 0) return;
     const told = violations.map(({ line, rule, text }) => `${line} ${rule} ${text}`).join("\n");
@@ -98,16 +100,18 @@ export class Capture {
     assert.fail(`the checker found:\n${told}\nin:\n${shown}`);
   }
 
-  #linesOfCut() {
-    const spared = new Set();
+  /** Which lines, and which requests of a WebSocket, belong to what was cut off. */
+  #cut() {
+    const cut = { lines: new Set(), requests: [] };
     let number = 0;
-    for (const { lines, isCut } of this.#entries) {
+    for (const { lines, isCut, requestId } of this.#entries) {
       for (const _ of lines) {
         number += 1;
-        if (isCut) spared.add(number);
+        if (isCut) cut.lines.add(number);
       }
+      if (isCut && requestId !== undefined) cut.requests.push(requestId);
     }
-    return spared;
+    return cut;
   }
 }
 

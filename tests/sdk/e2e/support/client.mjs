@@ -35,11 +35,12 @@ export class Client {
   toolCalls = [];
   #transport;
 
-  constructor(kind, { server, tab, id, messages = [], headers = {}, onToolCall }) {
+  constructor(kind, { server, tab, id, messages = [], headers = {}, key, onToolCall }) {
     this.id = id;
     this.server = server;
     this.tab = tab;
-    this.#transport = kind.isSocket ? this.#socket(kind, headers) : this.#http(kind, headers);
+    this.login = key ? { authorization: `Bearer ${key}` } : {};
+    this.#transport = kind.isSocket ? this.#socket(kind, headers) : this.#http(kind, { ...headers, ...this.login });
     this.chat = new kind.Chat({
       id,
       state: new PlainState(structuredClone(messages)),
@@ -75,7 +76,17 @@ export class Client {
         super.send(text, ...rest);
       }
     };
-    return new sdk.WebSocketChatTransport({ url: `${this.server.url}/api/chat/ws`, headers, webSocket });
+    const url = `${this.server.url}/api/chat/ws`;
+    return new sdk.WebSocketChatTransport({ url, headers, webSocket, params: () => this.#ticket() });
+  }
+
+  /** A browser can't send its key with the handshake: it gets a ticket for it. */
+  async #ticket() {
+    if (!this.login.authorization) return {};
+    const response = await fetch(`${this.server.url}/api/ticket`, { method: "POST", headers: this.login });
+    assert.equal(response.status, 200);
+    const { ticket } = await response.json();
+    return { ticket };
   }
 
   get messages() {
@@ -160,7 +171,7 @@ export class Client {
   }
 
   async history() {
-    const response = await this.tab.fetch(`${this.server.url}/api/chat/${this.id}/messages`);
+    const response = await this.tab.fetch(`${this.server.url}/api/chat/${this.id}/messages`, { headers: this.login });
     assert.equal(response.status, 200);
     return response.json();
   }

@@ -9,7 +9,7 @@ import { script } from "./script.mjs";
 import { startServer } from "./server.mjs";
 
 const TIMEOUT_MS = 30_000;
-/** Flows mostly wait for the server, so a few at a time make good use of a core. */
+/** Flows mostly wait, so a few at a time make good use of a core. */
 const AT_ONCE = 4;
 
 /** One playing of a flow. */
@@ -91,8 +91,8 @@ async function playOnce(server, kind, flow) {
 }
 
 /** `flows` are functions of a `Play`; their names are those of the tests. */
-export function play(title, flows, { kinds = KINDS, ...options } = {}) {
-  describe(title, { concurrency: AT_ONCE }, () => {
+export function play(title, flows, { kinds = KINDS, atOnce = AT_ONCE, ...options } = {}) {
+  describe(title, { concurrency: atOnce }, () => {
     let server;
     before(async () => {
       server = await startServer({ script, ...options });
@@ -107,8 +107,8 @@ export function play(title, flows, { kinds = KINDS, ...options } = {}) {
 }
 
 /** As `play`, with a server of its own for each playing: for flows that end or restart it. */
-export function playAlone(title, flows, { kinds = KINDS, ...options } = {}) {
-  describe(title, { concurrency: AT_ONCE }, () => {
+export function playAlone(title, flows, { kinds = KINDS, atOnce = AT_ONCE, ...options } = {}) {
+  describe(title, { concurrency: atOnce }, () => {
     for (const kind of kinds) {
       for (const [name, flow] of Object.entries(flows)) {
         test(`${kind.name}: ${name}`, { timeout: TIMEOUT_MS }, async () => {

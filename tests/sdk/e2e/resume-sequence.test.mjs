@@ -1,0 +1,120 @@
+// What the SDK's WebSocket protocol can do and its own client never asks for: a resume after a given `sequence`.
+
+import assert from "node:assert/strict";
+import { WebSocket } from "ws";
+import { KINDS } from "./support/client.mjs";
+import { play } from "./support/play.mjs";
+import { until } from "./support/wait.mjs";
+
+/** A connection without the SDK. Frames are kept for the checker all the same, unless there is no tab to keep them. */
+async function connect({ server }, tab) {
+  const Socket = tab?.webSocket() ?? WebSocket;
+  const socket = new Socket(`${server.url.replace(/^http/, "ws")}/api/chat/ws`);
+  const frames = [];
+  socket.on("message", (data) => frames.push(JSON.parse(String(data))));
+  await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
+  return {
+    frames,
+    send: (frame) => socket.send(JSON.stringify({ headers: {}, body: {}, ...frame })),
+    until: (what, ask) => until(what, () => frames.find(ask)),
+    close: () =>
+      new Promise((resolve) => {
+        socket.once("close", resolve).close();
+      }),
+  };
+}
+
+const user = (text) => ({ id: `user-${text}`, role: "user", parts: [{ type: "text", text }] });
+const send = (id, text) => ({ type: "send", requestId: "send", id, trigger: "submit-message", messages: [user(text)] });
+const chunks = (frames) => frames.filter(({ type }) => type === "chunk");
+const shown = (frames) => chunks(frames).map(({ sequence, chunk }) => ({ sequence, chunk }));
+const isEndOf = (request) => (frame) => frame.type === "end" && frame.requestId === request;
+
+/** The checker takes what goes on in the middle for a response without its beginning. */
+const goesOnInTheMiddle = ({ allow }) => allow("M1");
+
+/** One connection hears the turn to its end; others were lost in the middle and go on from there. */
+async function withLastSequence(play) {
+  goesOnInTheMiddle(play);
+  const whole = await connect(play, play.tab);
+  whole.send(send(play.chatId, "slow text"));
+  await whole.until("there is text", ({ chunk }) => chunk?.type === "text-end");
+  const resume = async (lastSequence) => {
+    const connection = await connect(play, play.newTab());
+    connection.send({ type: "resume", requestId: "resume", id: play.chatId, lastSequence });
+    return { lastSequence, connection };
+  };
+  const resumed = await Promise.all([0, chunks(whole.frames).at(-1).sequence].map(resume));
+  await whole.until("the turn ends", isEndOf("send"));
+  for (const { lastSequence, connection } of resumed) {
+    await connection.until("the resumed one ends", isEndOf("resume"));
+    assert.equal(connection.frames[0].type, "start");
+    const expected = chunks(whole.frames).filter(({ sequence }) => sequence > lastSequence);
+    assert.deepEqual(shown(connection.frames), shown(expected));
+  }
+  await Promise.all([whole, ...resumed.map(({ connection }) => connection)].map((connection) => connection.close()));
+}
+
+async function withoutLastSequence(play) {
+  const whole = await connect(play, play.tab);
+  whole.send(send(play.chatId, "slow text"));
+  await whole.until("there is text", ({ chunk }) => chunk?.type === "text-delta");
+  const resumed = await connect(play, play.newTab());
+  resumed.send({ type: "resume", requestId: "resume", id: play.chatId });
+  await whole.until("the turn ends", isEndOf("send"));
+  await resumed.until("the resumed one ends", isEndOf("resume"));
+  assert.deepEqual(shown(resumed.frames), shown(whole.frames));
+  await Promise.all([whole.close(), resumed.close()]);
+}
+
+/** Sequences are those of one response: after an approval they begin at 0 again. */
+async function inAContinuation(play) {
+  goesOnInTheMiddle(play);
+  const client = play.open();
+  await client.say("slow payment");
+  await client.decide(client.tool("process_payment"), true);
+  await client.until("the payment is made", () => client.states[0] === "process_payment output-available");
+  // `start` and the outcome, which the client has: what follows is the second step.
+  const resumed = await connect(play, play.newTab());
+  resumed.send({ type: "resume", requestId: "resume", id: play.chatId, lastSequence: 1 });
+  await resumed.until("it ends", isEndOf("resume"));
+  await client.rests({ sends: 2 });
+  assert.deepEqual(
+    chunks(resumed.frames).map(({ sequence, chunk }) => `${sequence} ${chunk.type}`),
+    ["2 start-step", "3 text-start", "4 text-delta", "5 text-end", "6 finish-step", "7 finish"],
+  );
+  await resumed.close();
+}
+
+async function whenNothingRuns(play) {
+  const connection = await connect(play, play.tab);
+  connection.send({ type: "resume", requestId: "unknown", id: play.chatId, lastSequence: 3 });
+  await connection.until("it is told", (frame) => frame.type === "no-active" && frame.requestId === "unknown");
+  connection.send(send(play.chatId, "hello"));
+  await connection.until("the turn ends", isEndOf("send"));
+  connection.send({ type: "resume", requestId: "over", id: play.chatId, lastSequence: 3 });
+  await connection.until("it is told", (frame) => frame.type === "no-active" && frame.requestId === "over");
+  await connection.close();
+}
+
+/** Frames that can't be used are answered, and the connection lives. */
+async function badFrames(play) {
+  const connection = await connect(play);
+  connection.send({ type: "dance", requestId: "bad" });
+  await connection.until("it is told", (frame) => frame.type === "error" && frame.requestId === "bad");
+  connection.send(send(play.chatId, "hello"));
+  await connection.until("the turn ends", isEndOf("send"));
+  await connection.close();
+}
+
+play(
+  "the SDK's WebSocket protocol, raw",
+  {
+    "resume with lastSequence": withLastSequence,
+    "resume without lastSequence": withoutLastSequence,
+    "resume with lastSequence in a continuation": inAContinuation,
+    "resume when nothing runs": whenNothingRuns,
+    "bad frames": badFrames,
+  },
+  { kinds: KINDS.filter(({ isSocket }) => isSocket), atOnce: 9 },
+);

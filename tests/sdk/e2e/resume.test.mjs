@@ -1,0 +1,176 @@
+// A page is loaded in the middle of a turn: history first, then the running message from its start.
+
+import assert from "node:assert/strict";
+import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
+import { play } from "./support/play.mjs";
+
+/** What `useChat` with `resume: true` does on a page with the chat's history. */
+async function load({ open, newTab }, options = {}) {
+  const client = open({ tab: newTab(), ...options });
+  client.chat.messages = await client.history();
+  return client;
+}
+
+async function inMidText(play) {
+  const first = play.open();
+  const said = first.say("slow text");
+  await first.until("there is text", () => first.text === "Once ");
+  const second = await load(play);
+  assert.equal(second.messages.length, 1, "the message that is being written is left out");
+  await second.chat.resumeStream();
+  await said;
+  for (const [client, counts] of [
+    [first, { sends: 1 }],
+    [second, { sends: 0, resumes: 1 }],
+  ]) {
+    await client.rests(counts);
+    assert.equal(client.text, "Once upon a time.");
+    assert.ok(client.answer);
+    await client.agrees();
+  }
+}
+
+/** The first page is gone; the turn is not. */
+async function reloadInMidText(play) {
+  const before = play.open();
+  const said = before.say("slow text");
+  await before.until("there is text", () => before.text === "Once ");
+  await before.close();
+  await said;
+  const after = play.open();
+  after.chat.messages = await after.history();
+  await after.chat.resumeStream();
+  await after.rests({ sends: 0, resumes: 1 });
+  assert.equal(after.text, "Once upon a time.");
+  assert.ok(after.answer);
+  await after.agrees();
+}
+
+/** A settled call is not announced again: nothing makes the page run it (T8). */
+async function afterATool(play) {
+  const first = play.open();
+  const said = first.say("slow second");
+  await first.until("the call is settled", () => first.states[0] === "get_weather output-available");
+  const second = await load(play);
+  await second.chat.resumeStream();
+  await said;
+  await second.rests({ sends: 0, resumes: 1 });
+  assert.deepEqual(second.toolCalls, []);
+  assert.deepEqual(second.states, ["get_weather output-available"]);
+  assert.deepEqual(second.tool("get_weather").input, { location: "Kyoto" });
+  assert.equal(second.text, "It is fine.");
+  assert.ok(second.answer);
+  await second.agrees();
+}
+
+/** One call is settled, the other waits for a browser: only that one is announced. */
+async function inMidTool(play) {
+  const first = play.open();
+  const said = first.say("photo and weather");
+  await first.until("one call is settled", () => first.states[1] === "get_weather output-available");
+  const second = await load(play);
+  const resumed = second.chat.resumeStream();
+  const call = await firstCall(second);
+  assert.deepEqual(second.toolCalls, [second.tool("take_photo").toolCallId]);
+  await play.ack(call, { output: PHOTO });
+  await Promise.all([said, resumed]);
+  await first.rests({ sends: 1 });
+  await second.rests({ sends: 0, resumes: 1 });
+  for (const client of [first, second]) {
+    assert.deepEqual(client.states, ["take_photo output-available", "get_weather output-available"]);
+    assert.equal(client.text, "A fine photo.");
+    assert.ok(client.answer);
+    await client.agrees();
+  }
+}
+
+/** A page that sends results in its next request has nothing to listen to. */
+async function whileItWaitsForAResubmit(play) {
+  const first = play.open({ headers });
+  await first.say("photo");
+  const second = await load(play, { headers });
+  assert.deepEqual(second.states, ["take_photo input-available"]);
+  await second.chat.resumeStream();
+  await second.rests({ sends: 0, resumes: 1 });
+  assert.deepEqual(second.toolCalls, []);
+  await second.output(second.tool("take_photo"), PHOTO);
+  await second.rests({ sends: 1, resumes: 1 });
+  assert.equal(second.text, "Nice photo.");
+  assert.ok(second.answer);
+  await second.agrees();
+}
+
+/** 204, or `no-active`: a question is open, not a response. */
+async function whileAPersonIsAsked(play) {
+  const first = play.open();
+  await first.say("pay Ann");
+  const second = await load(play);
+  await second.chat.resumeStream();
+  await second.rests({ sends: 0, resumes: 1 });
+  await second.decide(second.tool("process_payment"), true);
+  await second.rests({ sends: 1, resumes: 1 });
+  assert.equal(second.tool("process_payment").output.wallet_balance, 970);
+  assert.ok(second.answer);
+  await second.agrees();
+}
+
+/** The message began in an earlier response: the replay has all of it, and asks nobody again. */
+async function afterAnApproval(play) {
+  const first = play.open();
+  await first.say("slow payment");
+  await first.decide(first.tool("process_payment"), true);
+  await first.until("the payment is made", () => first.states[0] === "process_payment output-available");
+  const second = await load(play);
+  assert.equal(second.messages.length, 1);
+  await second.chat.resumeStream();
+  await second.rests({ sends: 0, resumes: 1 });
+  await first.rests({ sends: 2 });
+  assert.deepEqual(second.toolCalls, []);
+  assert.equal(second.tool("process_payment").output.wallet_balance, 970);
+  assert.equal(second.text, "That is settled.");
+  assert.ok(second.answer);
+  assert.deepEqual(await second.history(), await first.history());
+}
+
+async function fromTwoTabsAtOnce(play) {
+  const first = play.open();
+  const said = first.say("slow text");
+  await first.until("there is text", () => first.text === "Once ");
+  const tabs = await Promise.all([load(play), load(play)]);
+  await Promise.all(tabs.map(({ chat }) => chat.resumeStream()));
+  await said;
+  for (const client of tabs) {
+    await client.rests({ sends: 0, resumes: 1 });
+    assert.equal(client.text, "Once upon a time.");
+    assert.ok(client.answer);
+    await client.agrees();
+  }
+}
+
+async function whenNothingRuns(play) {
+  const client = await play.open();
+  await client.chat.resumeStream();
+  await client.rests({ sends: 0, resumes: 1 });
+  await client.say("weather");
+  await client.chat.resumeStream();
+  await client.rests({ sends: 1, resumes: 2 });
+  assert.equal(client.text, "It is fine.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+play(
+  "resume",
+  {
+    "in mid-text": inMidText,
+    "reload in mid-text": reloadInMidText,
+    "after a tool": afterATool,
+    "in mid-tool, while a browser is asked": inMidTool,
+    "while it waits for a resubmit": whileItWaitsForAResubmit,
+    "while a person is asked": whileAPersonIsAsked,
+    "after an approval": afterAnApproval,
+    "from two tabs at once": fromTwoTabsAtOnce,
+    "when nothing runs": whenNothingRuns,
+  },
+  { config, atOnce: 9 },
+);
