@@ -23,7 +23,7 @@ pub(super) enum State {
     Settled,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) name: Box<str>,
     pub(super) dynamic: bool,
@@ -64,7 +64,8 @@ impl Calls {
     }
 
     pub(super) fn insert(&mut self, id: ToolCallId, call: Call) {
-        self.open += 1;
+        self.open += usize::from(call.state != State::Settled);
+        self.asked += usize::from(call.state == State::Asked);
         self.calls.insert(id, call);
     }
 

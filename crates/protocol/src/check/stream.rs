@@ -9,7 +9,7 @@ use super::{
     blocks::Block,
     calls::{Calls, Remembered, State},
     schema,
-    transcript::Request,
+    transcript::{Carried, Request},
 };
 use crate::{
     chunk::{Chunk, Start},
@@ -224,6 +224,28 @@ impl StreamChecker {
                 self.older_messages.insert(old.as_str());
             }
             self.message = Message { id, before, ..Message::default() };
+            self.carry();
+        }
+    }
+
+    /// A continuation of a message that no chunk has shown: the client has it from its history, and the request tells it.
+    fn carry(&mut self) {
+        let Request::Submit { continues: Some(continued), carried, .. } = &self.request else { return };
+        if Some(continued) != self.message.id.as_ref() {
+            return;
+        }
+        self.segment.continues = true;
+        let last = carried.iter().map(|carried| carried.call.step).max().unwrap_or_default();
+        self.message.step.number = last;
+        for Carried { id, approval, call } in carried.clone() {
+            if call.step == last {
+                self.message.step.announced(call.provider_executed);
+                if call.state == State::Asked {
+                    self.message.step.asked();
+                }
+            }
+            approval.iter().for_each(|approval| self.message.approvals.insert(approval.as_str()));
+            self.message.calls.insert(id, call);
         }
     }
 

@@ -5,9 +5,14 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Audience, Rule, StreamChecker, input::Shown, schema};
+use super::{
+    Audience, Rule, StreamChecker,
+    calls::{Call, State},
+    input::Shown,
+    schema,
+};
 use crate::{
-    ids::{MessageId, RequestId, ToolCallId},
+    ids::{ApprovalId, MessageId, RequestId, ToolCallId},
     json,
     message::{Part, Role, ToolState},
     request::{ChatRequest, Trigger},
@@ -25,11 +30,58 @@ pub(super) enum Request {
         continues: Option<MessageId>,
         history: HashSet<MessageId>,
         answered: HashSet<ToolCallId>,
+        /// The calls of the message that it continues, as the client has them.
+        carried: Vec<Carried>,
     },
     Regenerate {
         history: HashSet<MessageId>,
     },
     Resume,
+}
+
+/// A call that the request itself carries: a client that has just loaded its history has it, though no chunk has shown it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Carried {
+    pub(super) id: ToolCallId,
+    pub(super) approval: Option<ApprovalId>,
+    pub(super) call: Call,
+}
+
+impl Carried {
+    fn all(parts: &[Part]) -> Vec<Self> {
+        let is_step = |part: &&Part| matches!(part, Part::StepStart);
+        let last = parts.iter().filter(is_step).count() as u32;
+        let mut step = 0;
+        let mut carried = Vec::new();
+        for part in parts {
+            step += u32::from(is_step(&part));
+            let Some(tool) = part.as_tool() else { continue };
+            let state = match tool.state {
+                ToolState::InputStreaming => State::Announced { available: false },
+                ToolState::InputAvailable => State::Announced { available: true },
+                ToolState::ApprovalRequested | ToolState::ApprovalResponded => State::Asked,
+                // In the last step it may be the client's own result, which the backend may still confirm.
+                _ if step == last => State::Announced { available: true },
+                _ => State::Settled,
+            };
+            carried.push(Self {
+                id: tool.tool_call_id.clone(),
+                approval: tool.fields.approval.as_ref().map(|approval| approval.id.clone()),
+                call: Call {
+                    name: tool.name.as_str().into(),
+                    dynamic: tool.dynamic,
+                    provider_executed: tool.fields.provider_executed == Some(true),
+                    step,
+                    state,
+                    begun_in: None,
+                    asked_in: (state == State::Asked).then_some(0),
+                    again_in: None,
+                    preliminary: false,
+                },
+            });
+        }
+        carried
+    }
 }
 
 impl Request {
@@ -57,7 +109,8 @@ impl Request {
             .filter(|tool| tool.state == ToolState::ApprovalResponded)
             .map(|tool| tool.tool_call_id.clone())
             .collect();
-        Request::Submit { continues: last.and_then(|message| message.id.clone()), history, answered }
+        let carried = last.map(|message| Carried::all(&message.parts)).unwrap_or_default();
+        Request::Submit { continues: last.and_then(|message| message.id.clone()), history, answered, carried }
     }
 }
 

@@ -2,7 +2,7 @@
 //! trusted: an approval counts only for a call that is held here, with the input that was shown.
 
 use holdpoint_protocol::{
-    ids::MessageId,
+    ids::{MessageId, ToolCallId},
     message::{ClientMessage, Part, Role, ToolState, UiMessage},
     request::{AckStatus, Answer, ChatRequest, ClientResult, Trigger},
 };
@@ -124,17 +124,27 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let answers = last.answers();
     let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
     let (mut contradictions, mut others) = (0, 0);
+    // What the client shows of these is not what stands: it is told.
+    let mut unsettled: Vec<ToolCallId> = Vec::new();
     for answer in answers {
-        match take(draft, answer, &subject, env) {
+        let call = match &answer {
+            Answer::Result { tool_call_id, .. } => Some(tool_call_id.clone()),
+            Answer::Approval { .. } => None,
+        };
+        let taken = take(draft, answer, &subject, env);
+        if matches!(taken, Answered::Contradicts | Answered::TooLate) {
+            unsettled.extend(call);
+        }
+        match taken {
             Answered::Contradicts => contradictions += 1,
             Answered::Unknown => {}
             _ => others += 1,
         }
     }
     calls::go_on(draft, env);
-    let unsettled =
-        last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded);
-    let unsettled = unsettled.map(|tool| tool.tool_call_id.clone()).collect();
+    let answered = last.parts.iter().filter_map(Part::as_tool);
+    let answered = answered.filter(|tool| tool.state == ToolState::ApprovalResponded);
+    unsettled.extend(answered.map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
         return Reply::Follow(Follow { from, is_replay: false, unsettled });
     }
