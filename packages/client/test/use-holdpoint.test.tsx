@@ -142,6 +142,26 @@ describe.each(modes)("%s", (mode) => {
     await settled("output-available");
   });
 
+  it.skipIf(mode === "live")("one question answered here, the other in the inbox", async () => {
+    const { chat, say, question, settled, calls } = renderChat(mode);
+    await say("send $30 to Alice and $40 to Bob");
+    const first = await question();
+    await act(() => chat().approve(first));
+    const second = calls().find((call) => call.state === "approval-requested")?.approval?.id ?? "";
+    expect(calls().map((call) => call.state)).toEqual(["approval-responded", "approval-requested"]);
+    await new ApprovalsClient({ baseUrl: server.url }).decide(second, { approved: true });
+    await settled("output-available");
+  });
+
+  it("a frontend tool that is approved in the inbox runs here", async () => {
+    const { say, question, settled, ran } = renderChat(mode);
+    await say("where am I?");
+    const id = await question();
+    await new ApprovalsClient({ baseUrl: server.url }).decide(id, { approved: true });
+    await settled("output-available");
+    expect(ran).toEqual(["get_location"]);
+  });
+
   it("a frontend tool with approval runs once, and only after it", async () => {
     const { chat, say, question, settled, ran, calls } = renderChat(mode);
     await say("where am I?");

@@ -4,8 +4,9 @@ import { useCallback, useRef } from "react";
 import { fetchMessages } from "../server/fetch-messages.js";
 import { stopChat } from "../server/stop-chat.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import { isApprovedElsewhere } from "./approved-elsewhere.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
-import { mergeStored, settledCalls } from "./merge-stored.js";
+import { mergeStored, openQuestions, settledCalls, withApproval } from "./merge-stored.js";
 
 /** What the server has stored, for what no stream tells. */
 export function useStored<UI_MESSAGE extends UIMessage>({
@@ -27,13 +28,25 @@ export function useStored<UI_MESSAGE extends UIMessage>({
 
   const sync = useCallback(async () => {
     const stored = await fetchMessages(server.chatId, server);
-    const { status, messages, setMessages } = latest.current;
-    if (status !== "ready" && status !== "error") return;
     // On a live connection outcomes come by themselves; that this browser may now run its own call does not.
-    const merged = mergeStored(messages, stored, session.live && "approved");
-    if (merged === undefined) return;
-    session.autoSend?.settled(settledCalls(merged));
-    setMessages(merged);
+    await take((messages) => mergeStored(messages, stored, session.live && "approved"));
+    for (const { tool, approvalId } of openQuestions(latest.current.messages.at(-1))) {
+      if (!session.executor.isOwn(tool)) continue;
+      if (await isApprovedElsewhere({ toolCallId: tool.toolCallId, approvalId }, server)) {
+        await take((messages) => withApproval(messages, approvalId));
+      }
+    }
+
+    /** Changes the messages, if nothing else does at the moment. */
+    async function take(change: (messages: UI_MESSAGE[]) => UI_MESSAGE[] | undefined) {
+      const { status, messages, setMessages, sendMessage } = latest.current;
+      const merged = status === "ready" || status === "error" ? change(messages) : undefined;
+      if (merged === undefined) return;
+      session.autoSend?.settled(settledCalls(merged));
+      setMessages(merged);
+      // That was the last open question: what was answered here can go out now. The SDK asks only after its own changes.
+      if (session.shouldSend({ messages: merged })) await sendMessage();
+    }
   }, [server, session]);
 
   const stop = useCallback(async () => {

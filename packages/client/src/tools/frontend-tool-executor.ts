@@ -73,7 +73,7 @@ export class FrontendToolExecutor {
     if (last?.role !== "assistant") return;
     for (const part of last.parts) {
       const tool = toolPartOf(part);
-      if (tool === undefined || !this.#isOwn(tool)) continue;
+      if (tool === undefined || !this.isOwn(tool)) continue;
       const call = callOf(tool);
       if (tool.state === "approval-responded" && tool.approval?.approved === true) {
         // The SDK does one thing after the other: the output is added after the approval that is in this state already, and
@@ -108,6 +108,15 @@ export class FrontendToolExecutor {
     await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
   }
 
+  /** Whether a call is for this browser to run: its tool is a frontend's, and there is a handler for it. */
+  isOwn(tool: ToolPart): boolean {
+    const name = nameOfTool(tool);
+    const isFrontend = this.#tools?.get(name)?.execution === "frontend";
+    return (
+      isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
+    );
+  }
+
   /** Gives up what is not acknowledged yet. */
   close(): void {
     this.#life.abort();
@@ -116,14 +125,6 @@ export class FrontendToolExecutor {
   get #handlers(): ToolHandlers {
     const { handlers } = this.#options;
     return typeof handlers === "function" ? handlers() : handlers;
-  }
-
-  #isOwn(tool: ToolPart): boolean {
-    const name = nameOfTool(tool);
-    const isFrontend = this.#tools?.get(name)?.execution === "frontend";
-    return (
-      isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
-    );
   }
 
   /** A call of an earlier page, in the messages. */
