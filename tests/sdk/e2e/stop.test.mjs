@@ -105,7 +105,8 @@ async function newMessageWhileRunning({ open, newTab }) {
   const client = open();
   const said = client.say("look endlessly");
   await client.until("there is text", () => client.text === "It ");
-  const other = open({ tab: newTab(), messages: await client.history() });
+  const other = open({ tab: newTab() });
+  other.chat.messages = await other.history();
   await other.say("hello");
   await other.rests({ sends: 1 });
   await said;

@@ -13,6 +13,8 @@ export class Capture {
   profile;
   /** Each: the lines of one HTTP exchange, or one WebSocket frame. */
   #entries = [];
+  /** How to break what is open. */
+  #open = new Set();
 
   constructor(profile = "ai-sdk") {
     this.profile = profile;
@@ -28,7 +30,8 @@ export class Capture {
 
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     const request = { method, url: pathname, headers: Object.fromEntries(new Headers(init.headers)), body };
-    const entry = { lines: [{ request }], isCut: true };
+    const chat = body?.id ?? decodeURIComponent(pathname.split("/")[3] ?? "");
+    const entry = { chat, lines: [{ request }], isCut: true };
     this.#entries.push(entry);
 
     const response = await fetch(input, init);
@@ -44,28 +47,41 @@ export class Capture {
       return Response.json(messages);
     }
     const { status, headers } = response;
-    return new Response(response.body.pipeThrough(recorder(entry)), { status, headers });
+    return new Response(response.body.pipeThrough(recorder(entry, this.#open)), { status, headers });
   };
+
+  /** The network goes away. */
+  disconnect() {
+    for (const end of this.#open) end();
+    this.#open.clear();
+  }
 
   /** A WebSocket class whose frames are kept. A connection that the test drops takes its open requests with it. */
   webSocket() {
     const entries = this.#entries;
-    const keep = (line, requestId) => entries.push({ lines: [line], isCut: false, requestId });
+    const open = this.#open;
+    // One connection can carry many chats.
+    const chats = new Map();
+    const keep = (line, { id, requestId } = {}) => {
+      if (id !== undefined) chats.set(requestId, id);
+      entries.push({ chat: chats.get(requestId), lines: [line], isCut: false, requestId });
+    };
     return class extends WebSocket {
       constructor(url, protocols) {
         super(url, protocols);
         this.on("message", (data) => {
           const frame = parsed(String(data));
-          keep({ frame }, frame?.requestId);
+          keep({ frame }, { requestId: frame?.requestId });
         });
         this.on("close", () => cutOpen(entries));
+        open.add(() => this.terminate());
         // The SDK looks at `onerror`; without a listener of this kind Node would end the process.
         this.on("error", () => {});
       }
 
       send(data, ...rest) {
         const request = parsed(String(data));
-        keep({ request }, request?.requestId);
+        keep({ request }, request);
         super.send(data, ...rest);
       }
     };
@@ -87,32 +103,36 @@ export class Capture {
 
   /** Fails on any violation. `allow` names rules that the flow breaks on purpose (a refused request breaks F1). */
   async check({ allow = [] } = {}) {
-    if (this.#entries.length === 0) return;
-    const { lines, requests } = this.#cut();
-    const isOfCut = ({ line, rule, text }) =>
-      (AT_THE_END.has(rule) && lines.has(line)) || (rule === "W4" && requests.some((id) => text.includes(`"${id}"`)));
-    const violations = (await judge(this.profile, this.lines)).filter(
-      (violation) => !allow.includes(violation.rule) && !isOfCut(violation),
-    );
-    if (violations.length === 0) return;
-    const told = violations.map(({ line, rule, text }) => `${line} ${rule} ${text}`).join("\n");
-    const shown = this.lines.map((line, at) => `${at + 1} ${JSON.stringify(line).slice(0, 600)}`).join("\n");
-    assert.fail(`the checker found:\n${told}\nin:\n${shown}`);
-  }
-
-  /** Which lines, and which requests of a WebSocket, belong to what was cut off. */
-  #cut() {
-    const cut = { lines: new Set(), requests: [] };
-    let number = 0;
-    for (const { lines, isCut, requestId } of this.#entries) {
-      for (const _ of lines) {
-        number += 1;
-        if (isCut) cut.lines.add(number);
-      }
-      if (isCut && requestId !== undefined) cut.requests.push(requestId);
+    // The checker takes a transcript for one chat's.
+    for (const chat of new Set(this.#entries.map((entry) => entry.chat))) {
+      const entries = this.#entries.filter((entry) => entry.chat === chat);
+      const lines = entries.flatMap((entry) => entry.lines);
+      const isOfCut = partOfCut(entries);
+      const violations = (await judge(this.profile, lines)).filter(
+        (violation) => !allow.includes(violation.rule) && !isOfCut(violation),
+      );
+      if (violations.length === 0) continue;
+      const told = violations.map(({ line, rule, text }) => `${line} ${rule} ${text}`).join("\n");
+      const shown = lines.map((line, at) => `${at + 1} ${JSON.stringify(line).slice(0, 600)}`).join("\n");
+      assert.fail(`the checker found:\n${told}\nin:\n${shown}`);
     }
-    return cut;
   }
+}
+
+/** Whether a violation is only what a stream that the test has cut off can't have. */
+function partOfCut(entries) {
+  const numbers = new Set();
+  const requests = [];
+  let number = 0;
+  for (const { lines, isCut, requestId } of entries) {
+    for (const _ of lines) {
+      number += 1;
+      if (isCut) numbers.add(number);
+    }
+    if (isCut && requestId !== undefined) requests.push(requestId);
+  }
+  return ({ line, rule, text }) =>
+    (AT_THE_END.has(rule) && numbers.has(line)) || (rule === "W4" && requests.some((id) => text.includes(`"${id}"`)));
 }
 
 function parsed(text) {
@@ -124,9 +144,13 @@ function parsed(text) {
 }
 
 /** Passes an SSE body on, and keeps it. One that does not come to its end was cut off. */
-function recorder(entry) {
+function recorder(entry, open) {
   const decoder = new TextDecoder();
   return new TransformStream({
+    start(controller) {
+      // As Chromium tells it. The SDK takes an error for a lost connection only if it knows the words.
+      open.add(() => controller.error(new TypeError("network error")));
+    },
     transform(bytes, controller) {
       entry.lines.push({ frame: decoder.decode(bytes, { stream: true }) });
       controller.enqueue(bytes);
@@ -137,8 +161,12 @@ function recorder(entry) {
   });
 }
 
-/** Marks what belongs to requests that have no end yet. */
+/** Marks what belongs to requests that have no end yet; on `/live`, whose frames are SSE records, a turn that has none. */
 function cutOpen(entries) {
+  const records = entries.filter(({ lines: [line] }) => typeof line.frame === "string");
+  const lastEnd = records.findLastIndex(({ lines: [line] }) => line.frame.includes("[DONE]"));
+  for (const entry of records.slice(lastEnd + 1)) entry.isCut = true;
+
   const ends = entries.filter(({ lines: [line] }) => ["end", "error", "no-active"].includes(line.frame?.type));
   const ended = new Set(ends.map(({ requestId }) => requestId));
   for (const entry of entries) {

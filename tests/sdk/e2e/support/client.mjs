@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
 import { PlainState } from "./state.mjs";
+import { loginOf, transportOf } from "./transport.mjs";
 import { pause, until } from "./wait.mjs";
 
 /** An automatic send begins in the same tick as the end of a response; this is many ticks. */
@@ -33,60 +34,26 @@ export class Client {
   resumes = 0;
   /** The calls for which `onToolCall` fired. */
   toolCalls = [];
-  #transport;
 
-  constructor(kind, { server, tab, id, messages = [], headers = {}, key, onToolCall }) {
+  constructor(kind, { server, tab, id, messages = [], headers = {}, key, onToolCall, transport }) {
     this.id = id;
     this.server = server;
     this.tab = tab;
-    this.login = key ? { authorization: `Bearer ${key}` } : {};
-    this.#transport = kind.isSocket ? this.#socket(kind, headers) : this.#http(kind, { ...headers, ...this.login });
+    this.login = loginOf(key);
+    const count = (what) => {
+      this[what] += 1;
+    };
+    this.transport = transport ?? transportOf(kind, { server, tab, headers, key, count });
     this.chat = new kind.Chat({
       id,
       state: new PlainState(structuredClone(messages)),
-      transport: this.#transport,
+      transport: this.transport,
       sendAutomaticallyWhen: bothPredicates(kind.sdk),
       onToolCall: ({ toolCall }) => {
         this.toolCalls.push(toolCall.toolCallId);
         onToolCall?.(toolCall, this);
       },
     });
-  }
-
-  #http({ sdk }, headers) {
-    return new sdk.DefaultChatTransport({
-      api: `${this.server.url}/api/chat`,
-      headers,
-      fetch: (input, init) => {
-        if (init.method === "POST") this.sends += 1;
-        else this.resumes += 1;
-        return this.tab.fetch(input, init);
-      },
-    });
-  }
-
-  #socket({ sdk }, headers) {
-    const count = (type) => {
-      if (type === "send") this.sends += 1;
-      if (type === "resume") this.resumes += 1;
-    };
-    const webSocket = class extends this.tab.webSocket() {
-      send(text, ...rest) {
-        count(JSON.parse(text).type);
-        super.send(text, ...rest);
-      }
-    };
-    const url = `${this.server.url}/api/chat/ws`;
-    return new sdk.WebSocketChatTransport({ url, headers, webSocket, params: () => this.#ticket() });
-  }
-
-  /** A browser can't send its key with the handshake: it gets a ticket for it. */
-  async #ticket() {
-    if (!this.login.authorization) return {};
-    const response = await fetch(`${this.server.url}/api/ticket`, { method: "POST", headers: this.login });
-    assert.equal(response.status, 200);
-    const { ticket } = await response.json();
-    return { ticket };
   }
 
   get messages() {
@@ -171,14 +138,16 @@ export class Client {
   }
 
   async history() {
-    const response = await this.tab.fetch(`${this.server.url}/api/chat/${this.id}/messages`, { headers: this.login });
+    const response = await this.tab.fetch(`${this.server.url}/api/chat/${encodeURIComponent(this.id)}/messages`, {
+      headers: this.login,
+    });
     assert.equal(response.status, 200);
     return response.json();
   }
 
   /** The tab is closed: nothing is said to the server. */
   async close() {
-    if (this.#transport.close) this.#transport.close();
+    if (this.transport.close) this.transport.close();
     else await this.chat.stop();
   }
 }

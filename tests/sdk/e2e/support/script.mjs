@@ -41,7 +41,10 @@ const turns = {
   "^slow second": [[call("get_weather", { location: "Kyoto" })], [{ waitMs: MEANWHILE_MS }, text("It is ", "fine.")]],
   "^slow payment": [[pay(30, "Ann")], [{ waitMs: MEANWHILE_MS }, text("That is settled.")]],
   "^endless": [[text("It goes on "), { waitMs: 60_000 }, text("and on.")]],
-  "^look endlessly": [[call("get_weather", { location: "Kyoto" })], [text("It "), { waitMs: 60_000 }, text("is fine.")]],
+  "^look endlessly": [
+    [call("get_weather", { location: "Kyoto" })],
+    [text("It "), { waitMs: 60_000 }, text("is fine.")],
+  ],
   "^think": [[{ reasoning: ["Hm.", "I see."] }, text("Thought about it.")]],
   "^hello": [[text("Hello ", "to you.")]],
 };

@@ -22,7 +22,9 @@ export function binary() {
   );
   const found = places.find((place) => existsSync(place));
   if (found) return found;
-  throw new Error(`no holdpoint binary: build it (cargo build), or name one in HOLDPOINT_BIN. Looked at: ${places.join(", ")}`);
+  throw new Error(
+    `no holdpoint binary: build it (cargo build), or name one in HOLDPOINT_BIN. Looked at: ${places.join(", ")}`,
+  );
 }
 
 /** A folder that goes away with `remove`. */
@@ -74,7 +76,10 @@ export function environment() {
 }
 
 function launch(args, listen) {
-  const child = spawn(binary(), [...args, "--listen", listen], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(binary(), [...args, "--listen", listen], {
+    env: environment(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let out = "";
   let errors = "";
   const exited = new Promise((resolve) => {

@@ -1,0 +1,86 @@
+// The network goes away in the middle of a response, and the same page takes it up again.
+
+import assert from "node:assert/strict";
+import { config, firstCall, PHOTO } from "./support/browser.mjs";
+import { play } from "./support/play.mjs";
+
+async function lose(client, said) {
+  client.tab.disconnect();
+  await said;
+  assert.equal(client.chat.status, "error");
+  assert.equal(client.sends, 1);
+}
+
+async function inMidText({ open }) {
+  const client = open();
+  const said = client.say("slow text");
+  await client.until("there is text", () => client.text.startsWith("Once "));
+  await lose(client, said);
+  await client.chat.resumeStream();
+  await client.rests({ sends: 1, resumes: 1 });
+  assert.equal(client.text, "Once upon a time.", "nothing is doubled");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+async function afterATool({ open }) {
+  const client = open();
+  const said = client.say("slow second");
+  await client.until("the call is settled", () => client.states[0] === "get_weather output-available");
+  await lose(client, said);
+  await client.chat.resumeStream();
+  await client.rests({ sends: 1, resumes: 1 });
+  assert.equal(client.toolCalls.length, 1, "announced in the first response only");
+  assert.deepEqual(client.states, ["get_weather output-available"]);
+  assert.equal(client.text, "It is fine.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+/** The call is still to be run, so it is announced again; the result is taken once. */
+async function whileABrowserIsAsked({ open, ack }) {
+  const client = open();
+  const said = client.say("photo and weather");
+  await client.until("one call is settled", () => client.states[1] === "get_weather output-available");
+  const photo = await firstCall(client);
+  await lose(client, said);
+  const resumed = client.chat.resumeStream();
+  await client.until("it is asked again", () => client.toolCalls.length === 3);
+  assert.equal(client.toolCalls[2], photo);
+  assert.equal((await ack(photo, { output: PHOTO })).status, 200);
+  await resumed;
+  await client.rests({ sends: 1, resumes: 1 });
+  assert.deepEqual(client.states, ["take_photo output-available", "get_weather output-available"]);
+  assert.equal(client.text, "A fine photo.");
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+/** It was over before the page came back: the history has it. */
+async function overInTheMeantime({ open, api }) {
+  const client = open();
+  const said = client.say("slow text");
+  await client.until("there is text", () => client.text.startsWith("Once "));
+  await lose(client, said);
+  await client.until("the turn is over", async () => (await api(`/api/chat/${client.id}/messages`)).body.length === 2);
+  await client.chat.resumeStream();
+  await client.idle();
+  assert.equal(client.resumes, 1);
+  client.chat.messages = await client.history();
+  await client.say("hello");
+  await client.rests({ sends: 2, resumes: 1 });
+  assert.equal(client.messages[1].parts.filter(({ type }) => type === "text").length, 2);
+  assert.ok(client.answer);
+  await client.agrees();
+}
+
+play(
+  "a lost connection",
+  {
+    "in mid-text": inMidText,
+    "after a tool": afterATool,
+    "while a browser is asked": whileABrowserIsAsked,
+    "over in the meantime": overInTheMeantime,
+  },
+  { config, atOnce: 9 },
+);

@@ -1,0 +1,104 @@
+// The React hook itself: `useChat` in a page, with a person who presses buttons.
+
+import assert from "node:assert/strict";
+import { useChat as useChat6 } from "react6";
+import { useChat as useChat7 } from "react7";
+import { config, headers, PHOTO } from "./support/browser.mjs";
+import { KINDS } from "./support/client.mjs";
+import { openPage } from "./support/page.mjs";
+import { play } from "./support/play.mjs";
+
+const kinds = KINDS.map((kind) => ({
+  ...kind,
+  name: `useChat of ${kind.name}`,
+  useChat: kind.version === 6 ? useChat6 : useChat7,
+}));
+
+const onPage = (flow, options) => async (play) => {
+  const page = await openPage(play.kind, { server: play.server, tab: play.tab, id: play.chatId, ...options });
+  try {
+    await flow(page, play);
+  } finally {
+    await page.close();
+  }
+};
+
+async function approve(page) {
+  await page.say("pay Ann");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+  await page.press("approve");
+  await page.until("it is settled", () => page.answers[0].endsWith("That is settled."));
+  await page.rests();
+  assert.match(page.answers[0], /process_payment output-available .*"wallet_balance":970/);
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
+async function deny(page) {
+  await page.say("pay Ann");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+  await page.press("deny");
+  await page.until("it is settled", () => page.answers[0].endsWith("That is settled."));
+  await page.rests();
+  assert.match(page.answers[0], /process_payment output-denied/);
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
+async function twoInARow(page) {
+  await page.say("pay twice");
+  for (const sends of [1, 2]) {
+    await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+    await page.rests();
+    assert.equal(page.counts.sends, sends);
+    await page.press("approve");
+  }
+  await page.until("it is settled", () => page.answers[0].endsWith("Two are done."));
+  await page.rests();
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 3, resumes: 0 });
+}
+
+async function frontend(page) {
+  await page.say("photo");
+  await page.until("the photo is seen", () => page.answers[0]?.endsWith("Nice photo."));
+  await page.rests();
+  assert.ok(page.answers[0].includes(`take_photo output-available ${JSON.stringify(PHOTO)}`));
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
+/** A second page, loaded in the middle: `resume: true` takes up the message that is being written. */
+async function resume(page, { server, kind, chatId, newTab, api }) {
+  await page.say("slow second");
+  await page.until("the call is settled", () => page.answers[0]?.includes("get_weather output-available"));
+  const { body: messages } = await api(`/api/chat/${chatId}/messages`);
+  const second = await openPage(kind, { server, tab: newTab(), id: chatId, messages, resume: true });
+  try {
+    for (const each of [second, page]) {
+      await each.until("there is all of it", () => each.answers[0]?.endsWith("It is fine."));
+      await each.rests();
+      assert.equal(each.answers.length, 1);
+    }
+    assert.equal(second.counts.sends, 0);
+    assert.ok(second.counts.resumes >= 1);
+    assert.deepEqual(page.counts, { sends: 1, resumes: 0 });
+  } finally {
+    await second.close();
+  }
+}
+
+const runs = ({ toolName }) => (toolName === "take_photo" ? PHOTO : undefined);
+
+play(
+  "a page with useChat",
+  {
+    approve: onPage(approve),
+    deny: onPage(deny),
+    "two in a row": onPage(twoInARow),
+    "frontend by resubmit": onPage(frontend, { headers, runs }),
+    resume: onPage(resume),
+  },
+  // `act` is for one page at a time.
+  { config, kinds, atOnce: 1 },
+);

@@ -1,0 +1,41 @@
+// The SDK's own transports, with what they send counted and what they get kept.
+
+import assert from "node:assert/strict";
+
+export const loginOf = (key) => (key ? { authorization: `Bearer ${key}` } : {});
+
+/** `count` is told "sends" or "resumes" for each request as it goes out. */
+export function transportOf({ sdk, isSocket }, { server, tab, headers, key, count }) {
+  return isSocket ? socket(sdk, server, tab, headers, key, count) : http(sdk, server, tab, headers, key, count);
+}
+
+function http(sdk, server, tab, headers, key, count) {
+  return new sdk.DefaultChatTransport({
+    api: `${server.url}/api/chat`,
+    headers: { ...headers, ...loginOf(key) },
+    fetch: (input, init) => {
+      count(init.method === "POST" ? "sends" : "resumes");
+      return tab.fetch(input, init);
+    },
+  });
+}
+
+function socket(sdk, server, tab, headers, key, count) {
+  const webSocket = class extends tab.webSocket() {
+    send(text, ...rest) {
+      const { type } = JSON.parse(text);
+      if (type !== "abort") count(type === "send" ? "sends" : "resumes");
+      super.send(text, ...rest);
+    }
+  };
+  const params = () => (key ? ticket(server, key) : {});
+  return new sdk.WebSocketChatTransport({ url: `${server.url}/api/chat/ws`, headers, webSocket, params });
+}
+
+/** A browser can't send its key with the handshake: it gets a ticket for it. */
+async function ticket(server, key) {
+  const response = await fetch(`${server.url}/api/ticket`, { method: "POST", headers: loginOf(key) });
+  assert.equal(response.status, 200);
+  const { ticket } = await response.json();
+  return { ticket };
+}
