@@ -41,7 +41,11 @@ pub enum Fact {
     TurnStarted {
         message: MessageId,
         order: CallOrder,
+        /// Whether whoever began it gets text only when nothing can be asked any more; the history does as well then.
         holds_text: bool,
+        /// Whether anything on offer could need an approval: then others may want its text held back.
+        #[serde(default)]
+        can_ask: bool,
         #[serde(default)]
         is_resubmit: bool,
         model: String,

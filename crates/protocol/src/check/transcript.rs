@@ -134,6 +134,8 @@ struct Socket {
     next: u64,
     has_started: bool,
     is_over: bool,
+    /// It goes on after a chunk that this connection did not bring: nobody can tell what came before.
+    is_rest: bool,
     /// What its chunks answer, until the first one comes.
     request: Option<Request>,
 }
@@ -287,8 +289,10 @@ impl Transcript {
             ChatRequest::deserialize(request).map(Request::of).unwrap_or_default()
         };
         let next = last.filter(|_| is_resume).map_or(0, |last| last.saturating_add(1));
-        self.requests
-            .insert(id, Socket { is_resume, next, has_started: false, is_over: false, request: Some(answers) });
+        self.requests.insert(
+            id,
+            Socket { is_resume, next, has_started: false, is_over: false, is_rest: next > 0, request: Some(answers) },
+        );
     }
 
     fn socket_frame(&mut self, number: u64, frame: &Value, stream: &mut StreamChecker) {
@@ -315,7 +319,9 @@ impl Transcript {
             "chunk" => socket.chunk(number, id, &parsed, stream),
             "end" | "no-active" => {
                 socket.is_over = true;
-                stream.end();
+                if !socket.is_rest {
+                    stream.end();
+                }
             }
             "error" => {
                 socket.is_over = true;
@@ -335,7 +341,9 @@ impl Transcript {
 
 impl Socket {
     fn chunk(&mut self, number: u64, id: &str, frame: &Value, stream: &mut StreamChecker) {
-        if let Some(request) = self.request.take() {
+        if let Some(request) = self.request.take()
+            && !self.is_rest
+        {
             stream.end();
             stream.request = request;
         }
@@ -357,6 +365,7 @@ impl Socket {
         let chunk = frame.get("chunk").unwrap_or(&Value::Null).to_string();
         let mut faults = Vec::new();
         match schema::read(chunk.as_bytes(), stream.audience, |rule, text| faults.push((rule, text))) {
+            Some(_) if self.is_rest => {}
             Some(chunk) => stream.chunk(number, &chunk),
             None => faults.push((
                 Rule::W3,

@@ -69,14 +69,14 @@ impl AdkLive {
 
 impl Projection for AdkLive {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
-        if let Fact::TurnStarted { message, holds_text, model, .. } = fact {
+        if let Fact::TurnStarted { message, holds_text, can_ask, model, .. } = fact {
             out.push(Out::one(chunks::start(message)));
             self.turn = Some(Turn {
                 message: message.clone(),
                 is_over: false,
                 meter: Meter::new(model),
                 blocks: Blocks::default(),
-                text: Text::new(*holds_text, self.view.is_progressive),
+                text: Text::new(*holds_text || *can_ask, self.view.is_progressive),
                 queue: VecDeque::new(),
                 calls: HashMap::new(),
             });

@@ -80,8 +80,8 @@ impl AdkSse {
 
 impl Projection for AdkSse {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
-        if let Fact::TurnStarted { message, order, holds_text, model, .. } = fact {
-            let turn = Turn::new(message, model, *order, Text::new(*holds_text, self.view.is_progressive));
+        if let Fact::TurnStarted { message, order, holds_text, can_ask, model, .. } = fact {
+            let turn = Turn::new(message, model, *order, Text::new(*holds_text || *can_ask, self.view.is_progressive));
             out.push(Out::one(chunks::start(message)));
             self.turn = Some(turn);
             return;

@@ -55,6 +55,7 @@ struct Call {
     waits: Waits,
     is_resubmit: bool,
     has_deltas: bool,
+    shown: Shown,
     question: Question,
     /// A denial that waits until nobody is being asked in its step.
     denial: Vec<Chunk>,
@@ -72,6 +73,14 @@ enum Waits {
     /// A browser's result, in the client's next request.
     Browser,
     Nothing,
+}
+
+/// How much of a call's input was shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shown {
+    Nothing,
+    Start,
+    Input,
 }
 
 /// Where the question about a call stands on the wire.
@@ -169,31 +178,35 @@ impl Turn {
             Fact::BlockEnded { id } => out.push(Out::one(chunks::block_end(self.blocks.end(id), id))),
             Fact::InputStarted { call, name } => {
                 self.begin(call, name);
-                out.push(Out::one(chunks::input_start(call, name)));
+                if self.order == CallOrder::Together {
+                    self.show_start(call, out);
+                }
             }
-            Fact::InputDelta { call, delta } => {
+            Fact::InputDelta { call, delta } if self.order == CallOrder::Together => {
                 if let Some(call) = self.calls.get_mut(call) {
                     call.has_deltas = true;
                 }
                 out.push(deltas(call, delta.clone()));
             }
-            Fact::Called { call, name, input, execution, wait, .. } => {
+            Fact::Called { call, input, execution, wait, .. } => {
                 let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
                 self.called(call, input, is_resubmit);
-                let has_deltas = self.calls.get(call).is_some_and(|call| call.has_deltas);
-                match past.settled.contains(call) {
-                    false => out.push(Out::one(chunks::input_available(call, name, input))),
-                    true if !has_deltas => out.push(deltas(call, (&*input.to_string()).into())),
-                    true => {}
+                if self.order == CallOrder::Together {
+                    self.show(call, past, out);
                 }
             }
             Fact::Invalid { call, name, input, error } => {
                 self.called(call, input, false);
                 self.wait(call, Waits::Nothing);
+                self.show_start(call, out);
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.shown = Shown::Input;
+                }
                 out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::StepEnded { usage, version, .. } => self.meter.add(*usage, version.as_deref()),
             Fact::Asked { call, approval, .. } => {
+                self.show(call, past, out);
                 self.wait(call, Waits::Person);
                 let is_answered = past.decided.contains(call) || past.settled.contains(call);
                 if let Some(call) = self.calls.get_mut(call) {
@@ -208,9 +221,13 @@ impl Turn {
                 self.open(out);
                 self.wait(call, Waits::Here);
             }
-            Fact::Started { call, .. } => self.started(call, out),
+            Fact::Started { call, .. } => {
+                self.show(call, past, out);
+                self.started(call, out);
+            }
             Fact::Settled { call, outcome, .. } => {
                 self.open(out);
+                self.show(call, past, out);
                 self.settle(call, outcome, out);
                 self.end_if_waiting(out);
             }
@@ -246,11 +263,38 @@ impl Turn {
             waits: if self.order == CallOrder::OneByOne { Waits::Queue } else { Waits::Here },
             is_resubmit: false,
             has_deltas: false,
+            shown: Shown::Nothing,
             question: Question::None,
             denial: Vec::new(),
         };
         self.step.push(id.clone());
         self.calls.insert(id.clone(), call);
+    }
+
+    fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        let Some(call) = self.calls.get_mut(id).filter(|call| call.shown == Shown::Nothing) else { return };
+        call.shown = Shown::Start;
+        out.push(Out::one(chunks::input_start(id, &call.name)));
+    }
+
+    /// Shows a call's input, once. In a turn of `/live` that is when its turn has come, which may be in a later segment: what is new in a
+    /// continuation stands in a step of its own.
+    fn show(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
+        if self.calls.get(id).is_none_or(|call| call.shown == Shown::Input) {
+            return;
+        }
+        self.open(out);
+        if !std::mem::replace(&mut self.is_in_step, true) {
+            out.push(Out::one(StartStep {}.into()));
+        }
+        self.show_start(id, out);
+        let Some(call) = self.calls.get_mut(id) else { return };
+        call.shown = Shown::Input;
+        match past.settled.contains(id) {
+            false => out.push(Out::one(chunks::input_available(id, &call.name, &call.input))),
+            true if !call.has_deltas => out.push(deltas(id, (&*call.input.to_string()).into())),
+            true => {}
+        }
     }
 
     fn called(&mut self, id: &ToolCallId, input: &Value, is_resubmit: bool) {

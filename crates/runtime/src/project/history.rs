@@ -38,6 +38,8 @@ struct Turn {
     is_over: bool,
     blocks: HashMap<PartId, usize>,
     calls: HashMap<ToolCallId, (usize, Waits)>,
+    /// Calls whose turn has not come.
+    queue: Vec<(ToolCallId, String, Value)>,
     /// Calls whose result the client's next request brings.
     resubmitted: HashSet<ToolCallId>,
     usage: Usage,
@@ -82,6 +84,7 @@ impl Book {
                     is_over: false,
                     blocks: HashMap::new(),
                     calls: HashMap::new(),
+                    queue: Vec::new(),
                     resubmitted: HashSet::new(),
                     usage: Usage::default(),
                     model: model.clone(),
@@ -153,12 +156,11 @@ impl Turn {
                 if is_resubmit {
                     self.resubmitted.insert(call.clone());
                 }
-                let waits = match self.order {
-                    CallOrder::Together => Waits::Server,
-                    // Its turn has not come: nothing is being written because of it.
-                    CallOrder::OneByOne => Waits::Nothing,
-                };
-                self.add(call, name, ToolState::InputAvailable, input, waits);
+                match self.order {
+                    CallOrder::Together => self.add(call, name, ToolState::InputAvailable, input, Waits::Server),
+                    // Its turn has not come, and nobody has been told of it.
+                    CallOrder::OneByOne => self.queue.push((call.clone(), name.clone(), input.clone())),
+                }
             }
             Fact::Invalid { call, name, input, error } => {
                 self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
@@ -197,6 +199,10 @@ impl Turn {
     }
 
     fn change(&mut self, id: &ToolCallId, waits: Waits, change: impl FnOnce(&mut ToolPart)) {
+        if let Some(at) = self.queue.iter().position(|(queued, ..)| queued == id) {
+            let (id, name, input) = self.queue.remove(at);
+            self.add(&id, &name, ToolState::InputAvailable, &input, waits);
+        }
         let Some((at, before)) = self.calls.get_mut(id) else { return };
         *before = waits;
         if let Some(Part::Tool(part)) = self.message.parts.get_mut(*at) {

@@ -17,8 +17,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(holds_text: bool, is_progressive: bool) -> Self {
-        Self { is_held: holds_text && !is_progressive, held: Vec::new(), behind: Vec::new(), waiting: Vec::new() }
+    pub(super) fn new(can_ask: bool, is_progressive: bool) -> Self {
+        Self { is_held: can_ask && !is_progressive, held: Vec::new(), behind: Vec::new(), waiting: Vec::new() }
     }
 
     pub(super) fn write(&mut self, chunks: Chunks, out: &mut Vec<Out>) {

@@ -27,7 +27,8 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -
     let from = draft.state.len;
     let message = env.message_id();
     let model = env.model.to_owned();
-    draft.push(Fact::TurnStarted { message, order, holds_text, is_resubmit, model, at: env.now });
+    let can_ask = env.tools.can_ask();
+    draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
     draft.push(Fact::StepStarted);
     Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new() })
 }
