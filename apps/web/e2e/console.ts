@@ -9,12 +9,17 @@ export class Console {
   ) {}
 
   async open(mode: Mode, chatId?: string, extra: Record<string, string> = {}): Promise<this> {
+    await this.visit(mode, chatId, extra);
+    await expect(this.composer).toBeVisible();
+    return this;
+  }
+
+  /** Opens the page, whatever it shows then. */
+  async visit(mode: Mode, chatId?: string, extra: Record<string, string> = {}): Promise<void> {
     const hash = new URLSearchParams({ ...(chatId && { chat: chatId }), mode, ...extra });
     // A page that differs in its hash only is not loaded again.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.url}/#${hash}`);
-    await expect(this.composer).toBeVisible();
-    return this;
   }
 
   get composer(): Locator {

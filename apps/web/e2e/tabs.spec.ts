@@ -159,7 +159,7 @@ test("another mode shows the same chat, also in the middle of a question", async
 });
 
 test.describe("an expiry", () => {
-  test.use({ serverEnv: { HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL_TIMEOUT_SEC: "2" } });
+  test.use({ setup: { env: { HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL_TIMEOUT_SEC: "2" } } });
 
   for (const mode of isFull ? MODES : (["sse", "live"] as const)) {
     test(`is counted down to and shown: ${mode}`, async ({ console, page }) => {

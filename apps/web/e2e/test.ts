@@ -2,14 +2,19 @@ import { type BrowserContext, test as base, expect, type Page } from "@playwrigh
 import { Console } from "./console";
 import { startServer, type TestServer } from "./server";
 
+interface Setup {
+  /** Arguments of the server. */
+  args?: string[];
+  /** Settings of the server. */
+  env?: Record<string, string>;
+  /** What the browser's console may complain about. */
+  allowed?: RegExp[];
+}
+
 interface Fixtures {
-  /** Arguments for the server of this test. */
-  serverArgs: string[];
-  /** Settings of the server of this test. */
-  serverEnv: Record<string, string>;
+  /** What is special about the server and the browser of this test. */
+  setup: Setup;
   server: TestServer;
-  /** What the browser's console may complain about in this test. */
-  allowed: RegExp[];
   console: Console;
   /** Another tab of the same browser. */
   newTab: () => Promise<Console>;
@@ -17,16 +22,14 @@ interface Fixtures {
 
 /** Every test has a server of its own, and fails when the browser's console complains. */
 export const test = base.extend<Fixtures>({
-  serverArgs: [[], { option: true }],
-  serverEnv: [{}, { option: true }],
-  allowed: [[], { option: true }],
-  server: async ({ serverArgs, serverEnv }, use) => {
-    const server = await startServer(serverArgs, serverEnv);
+  setup: [{}, { option: true }],
+  server: async ({ setup: { args, env } }, use) => {
+    const server = await startServer(args, env);
     await use(server);
     await server.stop();
   },
   // It needs the server only so that the server outlives it: a page that loses its server complains.
-  context: async ({ context, allowed, server: _ }, use) => {
+  context: async ({ context, setup: { allowed = [] }, server: _ }, use) => {
     const complaints: string[] = [];
     watch(context, complaints);
     await routeExample(context);

@@ -16,7 +16,8 @@ export function createStore<T>(initial: T): Store<T> {
       const updated = typeof next === "function" ? (next as (current: T) => T)(value) : next;
       if (Object.is(updated, value)) return;
       value = updated;
-      for (const listener of listeners) listener();
+      // A copy: a listener may subscribe again, and would be told for ever.
+      for (const listener of [...listeners]) listener();
     },
     subscribe: (listener) => {
       listeners.add(listener);

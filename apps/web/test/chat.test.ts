@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
 import { splitBlocks } from "../src/chat/blocks";
-import { mergeHistory } from "../src/chat/mergeHistory";
+import { hasUnsentAnswer, mergeHistory } from "../src/chat/mergeHistory";
 import { nextSpeech } from "../src/chat/speech";
 
 describe("splitBlocks", () => {
@@ -49,6 +49,13 @@ describe("mergeHistory", () => {
   it("keeps an answer that the server has not seen yet", () => {
     const shown = call("approval-responded", { approved: true });
     expect(mergeHistory([shown], [call("approval-requested")])).toEqual([shown]);
+  });
+
+  it("notices an answer that has to be sent, once it waits for no other question", () => {
+    const answered = call("approval-responded", { approved: true });
+    expect(hasUnsentAnswer([answered], [call("approval-requested")])).toBe(true);
+    expect(hasUnsentAnswer([answered], [answered])).toBe(false);
+    expect(hasUnsentAnswer([call("approval-requested")], [call("approval-requested")])).toBe(false);
   });
 
   it("takes an outcome from the server", () => {

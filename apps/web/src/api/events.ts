@@ -36,8 +36,10 @@ function start(): void {
     channel.postMessage(event);
     tell(event);
   };
+  const { generation } = keyStore.read();
   const unfollow = keyStore.subscribe(() => {
     // Another key is another subject, with other chats.
+    if (keyStore.read().generation === generation) return;
     stop?.();
     if (listeners.size > 0) start();
   });

@@ -23,6 +23,18 @@ export function isBeingWritten(stored: readonly UIMessage[]): boolean {
   return stored.at(-1)?.role === "user";
 }
 
+/** Whether the last message has an answer that the server has not got, and no question any more that it would wait for. */
+export function hasUnsentAnswer(merged: readonly UIMessage[], stored: readonly UIMessage[]): boolean {
+  const ours = callsOf(merged.at(-1));
+  const theirs = callsOf(stored.at(-1));
+  if (ours.some(({ state }) => state === "approval-requested")) return false;
+  return theirs.some(({ state }) => state === "approval-requested");
+}
+
+function callsOf(message: UIMessage | undefined) {
+  return message?.parts.filter(isToolUIPart) ?? [];
+}
+
 function further(part: Part, known: UIMessage): Part {
   if (!isToolUIPart(part)) return part;
   const { toolCallId } = part;

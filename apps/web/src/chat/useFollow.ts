@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 import { subscribeToEvents } from "../api/events";
 import { apiFetch } from "../api/http";
 import type { Mode } from "../modes";
-import { isBeingWritten, mergeHistory } from "./mergeHistory";
+import { hasUnsentAnswer, isBeingWritten, mergeHistory } from "./mergeHistory";
 
 interface Options {
   chatId: string;
@@ -20,41 +20,54 @@ interface Options {
 export function useFollow({ chatId, mode, chat }: Options): void {
   const latest = useRef(chat);
   latest.current = chat;
+  const follow = useRef<() => void>(undefined);
+  const isIdle = chat.status === "ready" || chat.status === "error";
 
   useEffect(() => {
     let isReading = false;
     let isStale = false;
     let isGone = false;
-    const isIdle = () => !isGone && (latest.current.status === "ready" || latest.current.status === "error");
+    const mayWrite = () => !isGone && (latest.current.status === "ready" || latest.current.status === "error");
     const catchUp = async () => {
       const stored = (await fetchMessages(chatId, { fetch: apiFetch })) as UIMessage[];
-      if (!isIdle() || stored.length === 0) return;
-      if (!isBeingWritten(stored)) latest.current.setMessages((shown) => mergeHistory(shown, stored));
-      // On a live connection what is written comes by itself.
-      else if (mode !== "live") {
-        latest.current.setMessages((shown) => withQuestions(shown, stored));
-        await latest.current.resumeStream();
+      if (!mayWrite() || stored.length === 0) return;
+      if (!isBeingWritten(stored)) {
+        const merged = mergeHistory(latest.current.messages, stored);
+        latest.current.setMessages(merged);
+        // Our answer waited for another question, which somebody else has answered now.
+        if (hasUnsentAnswer(merged, stored)) void latest.current.sendMessage();
+        return;
       }
+      latest.current.setMessages((shown) => withQuestions(shown, stored));
+      // On a live connection what is written comes by itself.
+      if (mode !== "live") await latest.current.resumeStream();
     };
-    const follow = async () => {
-      isStale = true;
+    const run = async () => {
       if (isReading) return;
       isReading = true;
-      while (isStale && isIdle()) {
+      while (isStale && mayWrite()) {
         isStale = false;
         // What fails now is tried at the next change.
         await catchUp().catch(() => undefined);
       }
       isReading = false;
     };
+    follow.current = () => void run();
     const stop = subscribeToEvents((event) => {
-      if (event.type === "missed" || (event.type === "chat" && event.chatId === chatId)) void follow();
+      if (event.type !== "missed" && !(event.type === "chat" && event.chatId === chatId)) return;
+      isStale = true;
+      void run();
     });
     return () => {
       isGone = true;
       stop();
     };
   }, [chatId, mode]);
+
+  // What changed while a response was read may be more than the response told.
+  useEffect(() => {
+    if (isIdle) follow.current?.();
+  }, [isIdle]);
 }
 
 /** What another tab asked is shown before its answer; what this tab shows of the answer stays until it comes again. */

@@ -53,9 +53,10 @@ function ChatState({ chat }: { chat: ChatInfo }) {
 }
 
 async function deleteChat(id: string, currentId: string): Promise<void> {
+  // First, so that nobody asks for what is not there any more.
+  if (id === currentId) newChat();
   await apiFetch(`/api/chat/${encodeURIComponent(id)}`, { method: "DELETE" });
   chatsStore.refresh();
-  if (id === currentId) newChat();
 }
 
 function ListSkeleton() {
