@@ -251,7 +251,7 @@ async function main() {
     v6: v6[index],
     v7: v7[index],
   }));
-  process.stdout.write(JSON.stringify({ results }) + "\n");
+  process.stdout.write(`${JSON.stringify({ results })}\n`);
 }
 
 if (isMainThread) {

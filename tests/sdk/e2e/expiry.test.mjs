@@ -39,10 +39,10 @@ async function resumedTooLate(play) {
   const messages = await client.history();
   const after = play.open({ messages, tab: play.newTab() });
   assert.deepEqual(after.states, ["search_database output-error"]);
-  await after.say("search");
-  await after.decide(after.tool("search_database"), true);
+  await after.say("pay Ann");
+  await after.decide(after.tool("process_payment"), true);
   await after.rests({ sends: 2 });
-  assert.deepEqual(after.states, ["search_database output-available"]);
+  assert.deepEqual(after.states, ["process_payment output-available"]);
   assert.ok(after.answer);
   await after.agrees();
 }

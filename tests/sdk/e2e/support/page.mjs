@@ -15,7 +15,7 @@ import { bothPredicates, isTool } from "./client.mjs";
 import { transportOf } from "./transport.mjs";
 import { pause } from "./wait.mjs";
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 20_000;
 
 function Part({ part, decide }) {
   if (part.type === "text") return h("p", null, part.text);

@@ -8,7 +8,7 @@ import { Client, KINDS } from "./client.mjs";
 import { script } from "./script.mjs";
 import { startServer } from "./server.mjs";
 
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 /** Flows mostly wait, so a few at a time make good use of a core. */
 const AT_ONCE = 4;
 

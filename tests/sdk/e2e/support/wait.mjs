@@ -1,6 +1,6 @@
 // Waiting for something, never for a time.
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 20_000;
 const EVERY_MS = 4;
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
