@@ -162,6 +162,19 @@ describe.each(modes)("%s", (mode) => {
     expect(ran).toEqual(["get_location"]);
   });
 
+  it("a frontend tool that was approved before a reload runs", async () => {
+    const chatId = `reload-${mode}-${chats++}-${Date.now()}`;
+    const message = { id: "u1", role: "user", parts: [{ type: "text", text: "where am I?" }] } as const;
+    const body = JSON.stringify({ id: chatId, messages: [message] });
+    await (await fetch(`${server.url}/stream`, { method: "POST", body })).text();
+    const inbox = new ApprovalsClient({ baseUrl: server.url });
+    const asked = (await inbox.list()).find((approval) => approval.chatId === chatId);
+    await inbox.decide(asked?.approvalId ?? "", { approved: true });
+    const { settled, ran } = renderChat(mode, { chatId, initialMessages: [structuredClone(message) as never] });
+    await settled("output-available");
+    expect(ran).toEqual(["get_location"]);
+  });
+
   it("a frontend tool with approval runs once, and only after it", async () => {
     const { chat, say, question, settled, ran, calls } = renderChat(mode);
     await say("where am I?");

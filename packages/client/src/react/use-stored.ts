@@ -3,8 +3,8 @@ import type { UIMessage } from "ai";
 import { useCallback, useRef } from "react";
 import { fetchMessages } from "../server/fetch-messages.js";
 import { stopChat } from "../server/stop-chat.js";
+import { isReleased } from "../tools/is-released.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
-import { isApprovedElsewhere } from "./approved-elsewhere.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 import { mergeStored, openQuestions, settledCalls, withApproval } from "./merge-stored.js";
 
@@ -32,7 +32,7 @@ export function useStored<UI_MESSAGE extends UIMessage>({
     await take((messages) => mergeStored(messages, stored, session.live && "approved"));
     for (const { tool, approvalId } of openQuestions(latest.current.messages.at(-1))) {
       if (!session.executor.isOwn(tool)) continue;
-      if (await isApprovedElsewhere({ toolCallId: tool.toolCallId, approvalId }, server)) {
+      if (await isReleased({ chatId: server.chatId, toolCallId: tool.toolCallId }, server)) {
         await take((messages) => withApproval(messages, approvalId));
       }
     }

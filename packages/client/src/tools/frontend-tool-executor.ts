@@ -1,10 +1,11 @@
 import type { DecidableMessage } from "../auto-send/decide.js";
-import type { Chunk, ToolCallId, ToolPart } from "../protocol.js";
+import type { ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
 import { ApprovalsClient } from "../server/approvals-client.js";
 import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
+import { isReleased } from "./is-released.js";
 import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, ToolHandlers } from "./tool-handler.js";
 import { nameOfTool, toolPartOf } from "./tool-part.js";
@@ -18,6 +19,8 @@ export type ToolReport = FrontendCall & {
 
 /** Options of a {@link FrontendToolExecutor}. */
 export type FrontendToolExecutorOptions = ServerOptions & {
+  /** The chat of the calls. Without it, a call whose approval was given before a reload is not run. */
+  chatId?: ChatId | undefined;
   /** `adk`: an approved call's result goes out with its approval, by `addToolOutput`. `ai-sdk`: every result is acknowledged. */
   profile: "adk" | "ai-sdk";
   /** What runs here. A function is asked at every call, so that handlers may change. */
@@ -82,7 +85,7 @@ export class FrontendToolExecutor {
       } else if (tool.state === "input-available") {
         const { approval } = this.#tools?.get(call.toolName) ?? {};
         if (approval === "never") this.#start(call, this.#acknowledging);
-        else if (approval !== "always") void this.#startUnlessAsked(call);
+        else void this.#startIfReleased(call);
       }
     }
   }
@@ -129,9 +132,8 @@ export class FrontendToolExecutor {
 
   /** A call of an earlier page, in the messages. */
   #find(toolCallId: ToolCallId): { call: FrontendCall; deliver: Deliver } | undefined {
-    const { messages, addToolOutput } = this.#latest ?? { messages: [] };
-    const parts = messages.flatMap((message): readonly { type: string }[] => message.parts).map(toolPartOf);
-    const tool = parts.find((part) => part?.toolCallId === toolCallId);
+    const tool = this.#partOf(toolCallId);
+    const { addToolOutput } = this.#latest ?? {};
     if (tool === undefined || addToolOutput === undefined || !Object.hasOwn(this.#handlers, nameOfTool(tool)))
       return undefined;
     if (tool.state === "approval-requested") throw new Error("This call waits for its approval.");
@@ -150,19 +152,38 @@ export class FrontendToolExecutor {
     if (isDelegate && Object.hasOwn(this.#handlers, call.toolName)) void this.#start(call, async () => {});
   }
 
-  /** Where a rule decides whether to ask, only the server knows. A question would be here by now, or in the inbox. */
-  async #startUnlessAsked(call: FrontendCall): Promise<void> {
-    if (this.#checking.has(call.toolCallId)) return;
-    this.#checking.add(call.toolCallId);
+  /**
+   * A call that may have been asked about, and is not here: its question is on its way, or a rule did not ask, or it was answered before
+   * a reload. Only the server knows.
+   */
+  async #startIfReleased(call: FrontendCall): Promise<void> {
+    const { chatId } = this.#options;
+    const { toolCallId, toolName } = call;
+    if (this.#checking.has(toolCallId)) return;
+    this.#checking.add(toolCallId);
     try {
       await new Promise((resolve) => setTimeout(resolve, ASKING_MS));
-      const asked = await this.#inbox.list(this.#life.signal);
-      if (asked.every(({ toolCallId }) => toolCallId !== call.toolCallId)) await this.#start(call, this.#acknowledging);
+      if (this.#partOf(toolCallId)?.state !== "input-available") return;
+      if (chatId !== undefined) {
+        if (!(await isReleased({ chatId, toolCallId }, this.#options))) return;
+      } else {
+        const asked = await this.#inbox.list(this.#life.signal);
+        if (this.#tools?.get(toolName)?.approval === "always" || asked.some((open) => open.toolCallId === toolCallId))
+          return;
+      }
+      await this.#start(call, this.#acknowledging);
     } catch (error) {
-      // The next change of the messages tries again.
-      this.#checking.delete(call.toolCallId);
       if (!this.#life.signal.aborted) this.#options.onReport?.({ ...call, state: "failed", error: asError(error) });
+    } finally {
+      // The next change of the messages may ask again.
+      this.#checking.delete(toolCallId);
     }
+  }
+
+  #partOf(toolCallId: ToolCallId): ToolPart | undefined {
+    const messages = this.#latest?.messages ?? [];
+    const parts = messages.flatMap((message): readonly { type: string }[] => message.parts);
+    return parts.map(toolPartOf).find((part) => part?.toolCallId === toolCallId);
   }
 
   #key(toolCallId: ToolCallId): string {
