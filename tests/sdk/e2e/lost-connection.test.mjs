@@ -23,21 +23,7 @@ async function inMidText({ open }) {
   await client.agrees();
 }
 
-async function afterATool({ open }) {
-  const client = open();
-  const said = client.say("slow second");
-  await client.until("the call is settled", () => client.states[0] === "get_weather output-available");
-  await lose(client, said);
-  await client.chat.resumeStream();
-  await client.rests({ sends: 1, resumes: 1 });
-  assert.equal(client.toolCalls.length, 1, "announced in the first response only");
-  assert.deepEqual(client.states, ["get_weather output-available"]);
-  assert.equal(client.text, "It is fine.");
-  assert.ok(client.answer);
-  await client.agrees();
-}
-
-/** The call is still to be run, so it is announced again; the result is taken once. */
+/** The call that is still to be run is announced again, the settled one is not; the result is taken once. */
 async function whileABrowserIsAsked({ open, ack }) {
   const client = open();
   const said = client.say("photo and weather");
@@ -78,7 +64,6 @@ play(
   "a lost connection",
   {
     "in mid-text": inMidText,
-    "after a tool": afterATool,
     "while a browser is asked": whileABrowserIsAsked,
     "over in the meantime": overInTheMeantime,
   },

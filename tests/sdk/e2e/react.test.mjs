@@ -69,12 +69,22 @@ async function frontend(page) {
 }
 
 /** A second page, loaded in the middle: `resume: true` takes up the message that is being written. */
-async function resume(page, { server, kind, chatId, newTab, api }) {
-  await page.say("slow second");
-  await page.until("the call is settled", () => page.answers[0]?.includes("get_weather output-available"));
+async function resume(page, { server, kind, chatId, newTab, api, ack }) {
+  await page.say("weather, then photo");
+  await page.until("the browser is asked", () => page.answers[0]?.includes("take_photo input-available"));
   const { body: messages } = await api(`/api/chat/${chatId}/messages`);
-  const second = await openPage(kind, { server, tab: newTab(), id: chatId, messages, resume: true });
+  const called = [];
+  const calls = ({ toolName, toolCallId }) => {
+    called.push({ toolName, toolCallId });
+  };
+  const second = await openPage(kind, { server, tab: newTab(), id: chatId, messages, resume: true, runs: calls });
   try {
+    await second.until("this page is asked as well", () => called.length > 0);
+    assert.ok(
+      called.every(({ toolName }) => toolName === "take_photo"),
+      "the settled call is not announced",
+    );
+    await ack(called[0].toolCallId, { output: PHOTO });
     for (const each of [second, page]) {
       await each.until("there is all of it", () => each.answers[0]?.endsWith("It is fine."));
       await each.rests();

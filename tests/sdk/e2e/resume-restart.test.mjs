@@ -97,6 +97,21 @@ async function inMidText(play) {
   assert.ok(kept.flatMap(({ parts }) => parts).every((part) => !isTool(part) || part.state === "output-available"));
 }
 
+/** Asked to end, the server lets the turn finish first: the client notices nothing. */
+async function askedToEndInMidText(play) {
+  const client = play.open();
+  const said = client.say("slow text");
+  await client.until("there is text", () => client.text.startsWith("Once "));
+  await play.server.restart();
+  await said;
+  await client.rests({ sends: 1 });
+  assert.equal(client.text, "Once upon a time.");
+  assert.ok(client.answer);
+  await client.agrees();
+  await client.say("hello");
+  await client.rests({ sends: 2 });
+}
+
 playAlone(
   "a restart of the server",
   {
@@ -105,6 +120,7 @@ playAlone(
     "while a browser is asked": whileABrowserIsAsked,
     "while it waits for a resubmit": whileItWaitsForAResubmit,
     "in mid-text": inMidText,
+    "asked to end in mid-text": askedToEndInMidText,
   },
-  { config, isKept: true },
+  { config, isKept: true, atOnce: 6 },
 );

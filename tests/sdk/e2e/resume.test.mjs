@@ -14,7 +14,7 @@ async function load({ open, newTab }, options = {}) {
 async function inMidText(play) {
   const first = play.open();
   const said = first.say("slow text");
-  await first.until("there is text", () => first.text === "Once ");
+  await first.until("there is text", () => first.text.startsWith("Once "));
   const second = await load(play);
   assert.equal(second.messages.length, 1, "the message that is being written is left out");
   await second.chat.resumeStream();
@@ -31,15 +31,18 @@ async function inMidText(play) {
 }
 
 /** The first page is gone; the turn is not. */
-async function reloadInMidText(play) {
+async function reloadInMidTurn(play) {
   const before = play.open();
-  const said = before.say("slow text");
-  await before.until("there is text", () => before.text === "Once ");
+  const said = before.say("story");
+  await firstCall(before);
   await before.close();
   await said;
   const after = play.open();
   after.chat.messages = await after.history();
-  await after.chat.resumeStream();
+  assert.equal(after.messages.length, 1);
+  const resumed = after.chat.resumeStream();
+  await play.ack(await firstCall(after), { output: PHOTO });
+  await resumed;
   await after.rests({ sends: 0, resumes: 1 });
   assert.equal(after.text, "Once upon a time.");
   assert.ok(after.answer);
@@ -49,14 +52,15 @@ async function reloadInMidText(play) {
 /** A settled call is not announced again: nothing makes the page run it (T8). */
 async function afterATool(play) {
   const first = play.open();
-  const said = first.say("slow second");
-  await first.until("the call is settled", () => first.states[0] === "get_weather output-available");
+  const said = first.say("weather, then photo");
+  await first.until("the second call is made", () => first.toolCalls.length === 2);
   const second = await load(play);
-  await second.chat.resumeStream();
-  await said;
+  const resumed = second.chat.resumeStream();
+  await play.ack(await firstCall(second), { output: PHOTO });
+  await Promise.all([said, resumed]);
   await second.rests({ sends: 0, resumes: 1 });
-  assert.deepEqual(second.toolCalls, []);
-  assert.deepEqual(second.states, ["get_weather output-available"]);
+  assert.deepEqual(second.toolCalls, [second.tool("take_photo").toolCallId]);
+  assert.deepEqual(second.states, ["get_weather output-available", "take_photo output-available"]);
   assert.deepEqual(second.tool("get_weather").input, { location: "Kyoto" });
   assert.equal(second.text, "It is fine.");
   assert.ok(second.answer);
@@ -107,6 +111,8 @@ async function whileAPersonIsAsked(play) {
   const second = await load(play);
   await second.chat.resumeStream();
   await second.rests({ sends: 0, resumes: 1 });
+  const answer = second.tab.lines.at(-1);
+  assert.equal(play.kind.isSocket ? answer.frame.type : answer.status, play.kind.isSocket ? "no-active" : 204);
   await second.decide(second.tool("process_payment"), true);
   await second.rests({ sends: 1, resumes: 1 });
   assert.equal(second.tool("process_payment").output.wallet_balance, 970);
@@ -117,15 +123,17 @@ async function whileAPersonIsAsked(play) {
 /** The message began in an earlier response: the replay has all of it, and asks nobody again. */
 async function afterAnApproval(play) {
   const first = play.open();
-  await first.say("slow payment");
+  await first.say("pay, then photo");
   await first.decide(first.tool("process_payment"), true);
-  await first.until("the payment is made", () => first.states[0] === "process_payment output-available");
+  await first.until("the second call is made", () => first.toolCalls.length === 2);
   const second = await load(play);
   assert.equal(second.messages.length, 1);
-  await second.chat.resumeStream();
+  const resumed = second.chat.resumeStream();
+  await play.ack(await firstCall(second), { output: PHOTO });
+  await resumed;
   await second.rests({ sends: 0, resumes: 1 });
   await first.rests({ sends: 2 });
-  assert.deepEqual(second.toolCalls, []);
+  assert.deepEqual(second.toolCalls, [second.tool("take_photo").toolCallId]);
   assert.equal(second.tool("process_payment").output.wallet_balance, 970);
   assert.equal(second.text, "That is settled.");
   assert.ok(second.answer);
@@ -134,11 +142,13 @@ async function afterAnApproval(play) {
 
 async function fromTwoTabsAtOnce(play) {
   const first = play.open();
-  const said = first.say("slow text");
-  await first.until("there is text", () => first.text === "Once ");
+  const said = first.say("story");
+  await firstCall(first);
   const tabs = await Promise.all([load(play), load(play)]);
-  await Promise.all(tabs.map(({ chat }) => chat.resumeStream()));
-  await said;
+  const resumed = tabs.map(({ chat }) => chat.resumeStream());
+  const [call] = await Promise.all(tabs.map(firstCall));
+  await play.ack(call, { output: PHOTO });
+  await Promise.all([said, ...resumed]);
   for (const client of tabs) {
     await client.rests({ sends: 0, resumes: 1 });
     assert.equal(client.text, "Once upon a time.");
@@ -163,7 +173,7 @@ play(
   "resume",
   {
     "in mid-text": inMidText,
-    "reload in mid-text": reloadInMidText,
+    "reload in mid-turn": reloadInMidTurn,
     "after a tool": afterATool,
     "in mid-tool, while a browser is asked": inMidTool,
     "while it waits for a resubmit": whileItWaitsForAResubmit,

@@ -132,12 +132,13 @@ async function oddChatId(play) {
   const id = `${play.chatId} a/b?c=%2F&日本#é`;
   const client = play.open({ id });
   await client.chat.resumeStream();
-  const said = client.say("slow text");
-  await client.until("there is text", () => client.text.startsWith("Once "));
+  const said = client.say("story");
+  await firstCall(client);
   const second = await load(play, { id });
   assert.equal(second.messages.length, 1);
-  await second.chat.resumeStream();
-  await said;
+  const resumed = second.chat.resumeStream();
+  await play.ack(await firstCall(second), { output: PHOTO });
+  await Promise.all([said, resumed]);
   for (const each of [client, second]) {
     await each.idle();
     assert.equal(each.text, "Once upon a time.");

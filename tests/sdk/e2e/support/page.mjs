@@ -11,7 +11,7 @@ globalThis.navigator ??= dom.window.navigator;
 const { act, createElement: h, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
-import { bothPredicates, isTool } from "./client.mjs";
+import { bothPredicates, isTool, TOO_MANY } from "./client.mjs";
 import { transportOf } from "./transport.mjs";
 import { pause } from "./wait.mjs";
 
@@ -56,6 +56,7 @@ export async function openPage(kind, { server, tab, id, messages, headers, runs,
   const counts = { sends: 0, resumes: 0 };
   const count = (what) => {
     counts[what] += 1;
+    if (counts.sends > TOO_MANY) throw new Error("the client sends for ever");
   };
   const transport = transportOf(kind, { server, tab, headers, count });
   const options = { id, messages, transport, resume, sendAutomaticallyWhen: bothPredicates(kind.sdk) };

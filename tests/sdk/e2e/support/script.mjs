@@ -4,14 +4,19 @@ const call = (name, input) => ({ toolCall: { name, input } });
 const text = (...deltas) => ({ text: deltas });
 const pay = (amount, recipient) => call("process_payment", { amount, recipient, currency: "USD" });
 
-/** Long enough for a test to load a page in the middle, also on a busy machine. Flows that wait for it are played side by side. */
-const MEANWHILE_MS = 2000;
+/** Long enough to do something in the middle, also on a busy machine. Where a browser's result can hold a turn up, that is used instead. */
+const MEANWHILE_MS = 4000;
+
+const photo = call("take_photo", { facing: "user" });
 
 const turns = {
+  "^pay, then photo": [[pay(30, "Ann")], [photo], [text("That is ", "settled.")]],
   "^pay both": [[text("Two payments."), pay(10, "Ann"), pay(20, "Bob")], [text("Both ", "answered.")]],
   "^pay twice": [[pay(10, "Ann")], [text("One is done."), pay(20, "Bob")], [text("Two are done.")]],
   "^pay and look": [[pay(10, "Ann"), call("get_weather", { location: "Kyoto" })], [text("All ", "done.")]],
   "^pay": [[text("One ", "moment."), pay(30, "Ann")], [text("That is ", "settled.")]],
+  "^weather, then photo": [[call("get_weather", { location: "Kyoto" })], [photo], [text("It is ", "fine.")]],
+  "^story": [[text("Once "), photo], [text("upon ", "a time.")]],
   "^weather": [[call("get_weather", { location: "Kyoto" })], [text("It is ", "fine.")]],
   "^look twice": [
     [call("get_weather", { location: "Kyoto" })],
@@ -25,12 +30,9 @@ const turns = {
     [text("Both are open.")],
   ],
   "^open": [[call("open-url", { url: "https://example.com/" })], [text("It is open.")]],
-  "^photo and weather": [
-    [call("take_photo", { facing: "user" }), call("get_weather", { location: "Kyoto" })],
-    [text("A fine photo.")],
-  ],
+  "^photo and weather": [[photo, call("get_weather", { location: "Kyoto" })], [text("A fine photo.")]],
   "^quick photo": [[call("take_quick_photo", {})], [text("No photo.")]],
-  "^photo": [[call("take_photo", { facing: "user" })], [text("Nice photo.")]],
+  "^photo": [[photo], [text("Nice photo.")]],
   "^where": [[call("get_location", {})], [text("You are there.")]],
   "^search": [[call("search_database", { query: "all" })], [text("Searched.")]],
   "^bad input": [[call("process_payment", { amount: "much" })], [text("I got that wrong.")]],
@@ -38,8 +40,6 @@ const turns = {
   "^half bad": [[call("fly_to_moon", {}), pay(5, "Ann")], [text("Half of it was done.")]],
   "^fail": [[text("This goes ", "well until "), { error: "the wire broke" }]],
   "^slow text": [[text("Once "), { waitMs: MEANWHILE_MS }, text("upon ", "a time.")]],
-  "^slow second": [[call("get_weather", { location: "Kyoto" })], [{ waitMs: MEANWHILE_MS }, text("It is ", "fine.")]],
-  "^slow payment": [[pay(30, "Ann")], [{ waitMs: MEANWHILE_MS }, text("That is settled.")]],
   "^endless": [[text("It goes on "), { waitMs: 60_000 }, text("and on.")]],
   "^look endlessly": [
     [call("get_weather", { location: "Kyoto" })],
