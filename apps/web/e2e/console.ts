@@ -59,7 +59,7 @@ export class Console {
     await card.getByRole("button", { name: "Deny", exact: true }).click();
   }
 
-  async expectState(card: Locator, state: string): Promise<void> {
+  async expectState(card: Locator, state: string | RegExp): Promise<void> {
     await expect(card).toHaveAttribute("data-state", state);
   }
 

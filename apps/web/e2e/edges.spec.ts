@@ -150,6 +150,33 @@ test("the inbox approves, and the tab with the chat runs what is the browser's",
   await console.expectIdle();
 });
 
+test.describe("a reload while the browser is asked", () => {
+  for (const mode of isFull ? MODES : (["sse", "live", "ai-sdk"] as const)) {
+    test(`runs the approved call after all: ${mode}`, async ({ console, context, server, page }) => {
+      await context.grantPermissions(["geolocation"], { origin: server.url });
+      await context.setGeolocation({ latitude: 35.6812, longitude: 139.7671 });
+      // The first page never learns where it is.
+      await page.addInitScript(() => {
+        if (location.protocol !== "http:" || sessionStorage.getItem("asked") !== null) return;
+        navigator.geolocation.getCurrentPosition = () => sessionStorage.setItem("asked", "yes");
+      });
+      await console.open(mode);
+      await console.send("where am I");
+      const card = console.card("get_location");
+      await console.approve(card);
+      await page.waitForFunction(() => sessionStorage.getItem("asked") !== null);
+      await page.reload();
+      await console.expectState(card, /approval-requested|output-available/);
+      // Over /stream the approval goes out together with the result: a reload before it is a reload before the approval.
+      const approve = card.getByRole("button", { name: /^Approve/ });
+      if (await approve.isVisible()) await approve.click();
+      await console.expectState(card, "output-available");
+      await expect(console.text).not.toBeEmpty();
+      await console.expectIdle();
+    });
+  }
+});
+
 test("chats are listed, opened and deleted", async ({ console, page }) => {
   await console.open("sse");
   await console.send("what's the weather in Tokyo");

@@ -106,23 +106,5 @@ function subjectTag(): string {
   return hash.toString(36);
 }
 
-/** `fetch`, with `/api/events` answered from the connection that all tabs share: for code that reads events by itself. */
-export const sharedEventsFetch: typeof fetch = async (input, init) => {
-  const url = input instanceof Request ? input.url : input.toString();
-  if (new URL(url, location.href).pathname !== "/api/events") return apiFetch(input, init);
-  const encoder = new TextEncoder();
-  let unsubscribe: (() => void) | undefined;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const say = (event: ServerEvent) => controller.enqueue(encoder.encode(`data: ${JSON.stringify(event)}\n\n`));
-      unsubscribe = subscribeToEvents(say);
-      init?.signal?.addEventListener("abort", () => {
-        unsubscribe?.();
-        controller.error(init.signal?.reason);
-      });
-      say({ type: "ready" });
-    },
-    cancel: () => unsubscribe?.(),
-  });
-  return new Response(body, { headers: { "content-type": "text/event-stream" } });
-};
+/** The same, for the client's hooks. */
+export const eventsSource = { subscribe: subscribeToEvents };

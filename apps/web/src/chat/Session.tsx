@@ -46,7 +46,7 @@ export function Session({ chatId, mode, initialMessages, onFirstMessage }: Props
   };
   return (
     <div className="chat" data-status={status}>
-      <Transcript growth={messages}>
+      <Transcript growth={messages} isEmpty={messages.length === 0}>
         {messages.length === 0 && <Welcome onChoose={send} />}
         {messages.map((message) =>
           message.role === "user" ? (

@@ -5,19 +5,21 @@ interface Props {
   children: ReactNode;
   /** Changes with everything that makes the transcript longer. */
   growth: unknown;
+  /** Nothing has been said: what is there is read from its beginning. */
+  isEmpty: boolean;
 }
 
 const NEAR_END_PX = 80;
 
 /** Scrolls with the text for as long as the reader is at its end. */
-export function Transcript({ children, growth }: Props) {
+export function Transcript({ children, growth, isEmpty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [isAway, setIsAway] = useState(false);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: growth is what this is about
   useEffect(() => {
-    if (isAtEnd.current) box.current?.scrollTo({ top: box.current.scrollHeight });
+    if (isAtEnd.current && !isEmpty) box.current?.scrollTo({ top: box.current.scrollHeight });
   }, [growth]);
 
   return (

@@ -19,9 +19,3 @@ export function isUnanswered(message: UIMessage | undefined): boolean {
   const last = message?.parts.at(-1);
   return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");
 }
-
-/** Whether a call has its outcome. */
-export function isCallSettled(messages: readonly UIMessage[], toolCallId: string): boolean {
-  const parts = messages.flatMap((message) => message.parts).filter(isToolUIPart);
-  return parts.some((part) => part.toolCallId === toolCallId && part.state.startsWith("output-"));
-}

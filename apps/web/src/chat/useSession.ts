@@ -1,14 +1,14 @@
 import type { UIMessage } from "ai";
 import { useHoldpoint } from "holdpoint/react";
-import { useCallback, useMemo, useRef } from "react";
-import { sharedEventsFetch } from "../api/events";
+import { useCallback, useMemo } from "react";
+import { eventsSource } from "../api/events";
+import { apiFetch } from "../api/http";
 import { keyStore } from "../api/key";
 import { recorderOf } from "../inspector/recorder";
 import { tapFetch } from "../inspector/tapFetch";
 import { tapWebSocket } from "../inspector/tapWebSocket";
 import type { Mode } from "../modes";
 import { browserTools } from "../tools/browserTools";
-import { isCallSettled } from "./holds";
 import { useFollow } from "./useFollow";
 
 interface Options {
@@ -19,20 +19,27 @@ interface Options {
 
 /** A chat over one of the four wires, with everything that passes recorded. Mount it anew for another chat or mode. */
 export function useSession({ chatId, mode, initialMessages }: Options) {
-  const shown = useRef<UIMessage[]>(initialMessages);
   const wires = useMemo(() => {
     const recorder = recorderOf(chatId);
     return {
       recorder,
-      fetch: tapFetch(sharedEventsFetch, recorder, mode),
+      fetch: tapFetch(apiFetch, recorder, mode),
       webSocket: tapWebSocket(recorder, mode),
-      handlers: browserTools(recorder, (toolCallId) => isCallSettled(shown.current, toolCallId)),
+      handlers: browserTools(recorder),
     };
   }, [chatId, mode]);
   const { recorder, fetch, webSocket, handlers } = wires;
   const { key } = keyStore.read();
-  const chat = useHoldpoint<UIMessage>({ mode, chatId, apiKey: key, fetch, webSocket, handlers, initialMessages });
-  shown.current = chat.messages;
+  const chat = useHoldpoint<UIMessage>({
+    mode,
+    chatId,
+    apiKey: key,
+    fetch,
+    events: eventsSource,
+    webSocket,
+    handlers,
+    initialMessages,
+  });
   useFollow({ chatId, mode, chat });
 
   const { addToolApprovalResponse, retryTool, sendMessage, regenerate } = chat;

@@ -48,6 +48,13 @@ export class Recorder {
     if (segment !== undefined) this.push({ ...this.base(segment, 0), kind: "mark", mark });
   }
 
+  /** Forgets a response that nobody read to its end. */
+  drop(segment: number): void {
+    this.segments = this.segments.filter(({ number }) => number !== segment);
+    this.entries = this.entries.filter((entry) => entry.segment !== segment || entry.kind === "mark");
+    this.changed();
+  }
+
   clear(): void {
     this.entries = [];
     this.segments = [];

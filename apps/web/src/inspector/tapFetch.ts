@@ -15,9 +15,19 @@ export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): t
     // A resume that is answered with 204 is no segment: nothing runs.
     if (!response.ok || response.body === null || response.status === 204) return response;
     const segment = startedSegment ?? recorder.begin(mode, `${method} ${path} (replay)`);
+    let isWhole = false;
+    if (method === "GET") {
+      // A look into the replay, not a reading of it: half a response would look like a broken one.
+      init?.signal?.addEventListener("abort", () => {
+        if (!isWhole) recorder.drop(segment);
+      });
+    }
     const decoder = new TextDecoder();
     const parser = createParser({
-      onEvent: (event) => recorder.payload(segment, event.data),
+      onEvent: ({ data }) => {
+        isWhole ||= data === "[DONE]";
+        recorder.payload(segment, data);
+      },
       onComment: (comment) => recorder.comment(segment, comment),
     });
     const tap = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
