@@ -24,3 +24,7 @@ pub mod websocket;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The name under which a running tool's question to the user stands on the wire: a call of the browser's, with the input
+/// `{message, schema, from}` and the output `{action: "accept" | "decline" | "cancel", content?}`.
+pub const ASK_USER: &str = "ask_user";

@@ -82,6 +82,9 @@ pub enum Fact {
         execution: Execution,
         wait: Wait,
         returns: Returns,
+        /// The call whose tool asks this of the user; the model did not make it and is not told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_by: Option<ToolCallId>,
     },
     /// The model has called a tool that does not exist, or with an input that does not fit. That is the call's outcome.
     Invalid {

@@ -17,7 +17,7 @@ use holdpoint_runtime::{
     model::{ModelEvent, ModelMessage, Usage},
     project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, history},
     subject::Subject,
-    tool::{Approval, Execution, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{Approval, Execution, Question, Returns, Tool, ToolBuilder, ToolSet},
     turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -60,6 +60,7 @@ enum Act {
     Message,
     Edit { which: usize },
     Regenerate,
+    Ask { which: usize },
     Stop,
     GoOn,
     Crash,
@@ -76,6 +77,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Message),
         1 => any::<usize>().prop_map(|which| Act::Edit { which }),
         1 => Just(Act::Regenerate),
+        3 => any::<usize>().prop_map(|which| Act::Ask { which }),
         1 => Just(Act::Stop),
         2 => Just(Act::GoOn),
         3 => Just(Act::Crash),
@@ -195,6 +197,12 @@ impl World {
                 let call = self.running[which % self.running.len()].clone();
                 let outcome = if *fails { Err("no luck".to_owned()) } else { Ok(json!({"ok": which % 5})) };
                 self.input(Input::ToolDone { call, outcome });
+            }
+            Act::Ask { which } if !self.running.is_empty() => {
+                let by = self.running[which % self.running.len()].clone();
+                let question =
+                    Question { message: "Really?".into(), schema: json!({}), timeout: Duration::from_secs(60) };
+                self.input(Input::Ask { by, question });
             }
             Act::Decide { which, approved } => {
                 let asked = self.asked();

@@ -11,7 +11,7 @@ use axum::{
     routing::{get, post},
 };
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{auth::Keys, transport};
 
@@ -45,6 +45,8 @@ pub(crate) struct Inner {
     streams: Mutex<HashMap<Subject, usize>>,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
+    /// Open WebSockets.
+    pub(crate) sockets: TaskTracker,
 }
 
 impl Server {
@@ -55,7 +57,8 @@ impl Server {
 
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing: CancellationToken::new() };
+        let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
+        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing, sockets };
         Self { inner: Arc::new(inner) }
     }
 
@@ -67,6 +70,12 @@ impl Server {
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
     pub fn close(&self) {
         self.inner.closing.cancel();
+    }
+
+    /// Ends when every WebSocket has, after [`Server::close`].
+    pub async fn closed(&self) {
+        self.inner.sockets.close();
+        self.inner.sockets.wait().await;
     }
 
     /// The routes.

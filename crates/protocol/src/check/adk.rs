@@ -1,7 +1,7 @@
 //! The adk profile: K1 to K7.
 
 use super::{Profile, Rule, calls::State, stream::StreamChecker};
-use crate::{chunk::Chunk, ids::ToolCallId};
+use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
 
 /// Where a live stream stands in `tool-input-available`, `start-step`, `tool-approval-request`, `finish-step`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,9 +35,9 @@ impl StreamChecker {
         }
     }
 
-    /// K7: one call at a time.
-    pub(super) fn adk_announce(&mut self, id: &ToolCallId) {
-        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 {
+    /// K7: one call at a time. A question that a running tool asks the user has to come before that tool's outcome.
+    pub(super) fn adk_announce(&mut self, id: &ToolCallId, name: &str) {
+        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 && name != ASK_USER {
             self.tell(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
     }

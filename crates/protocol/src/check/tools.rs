@@ -154,7 +154,7 @@ impl StreamChecker {
             self.tell(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
         }
         self.new_content(kind);
-        self.adk_announce(id);
+        self.adk_announce(id, name);
         let call = Call {
             name: name.into(),
             dynamic,

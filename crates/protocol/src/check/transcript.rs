@@ -134,6 +134,8 @@ struct Socket {
     next: u64,
     has_started: bool,
     is_over: bool,
+    /// The client listens no more: what still comes up to the `end` is ignored, and the `end` may be missing.
+    is_aborted: bool,
     /// It goes on after a chunk that this connection did not bring: nobody can tell what came before.
     is_rest: bool,
     /// What its chunks answer, until the first one comes.
@@ -172,9 +174,16 @@ impl Transcript {
 
     pub(super) fn finish(&mut self, stream: &mut StreamChecker) {
         self.end_body(stream);
-        let mut open: Vec<_> =
-            self.requests.iter().filter(|(_, socket)| !socket.is_over).map(|(id, _)| id.clone()).collect();
+        let mut open: Vec<_> = self
+            .requests
+            .iter()
+            .filter(|(_, socket)| !socket.is_over && !socket.is_aborted)
+            .map(|(id, _)| id.clone())
+            .collect();
         open.sort();
+        if self.requests.values().any(|socket| socket.is_aborted && !socket.is_over) {
+            stream.abandon();
+        }
         if !open.is_empty() {
             // The missing `end` is the fault; what the segment lacks because of it is not told again.
             stream.abandon();
@@ -274,7 +283,7 @@ impl Transcript {
     fn socket_request(&mut self, kind: &str, id: RequestId, request: &Map<String, Value>) {
         if kind == "abort" {
             if let Some(socket) = self.requests.get_mut(&id) {
-                socket.is_over = true;
+                socket.is_aborted = true;
             }
             return;
         }
@@ -291,7 +300,15 @@ impl Transcript {
         let next = last.filter(|_| is_resume).map_or(0, |last| last.saturating_add(1));
         self.requests.insert(
             id,
-            Socket { is_resume, next, has_started: false, is_over: false, is_rest: next > 0, request: Some(answers) },
+            Socket {
+                is_resume,
+                next,
+                has_started: false,
+                is_over: false,
+                is_aborted: false,
+                is_rest: next > 0,
+                request: Some(answers),
+            },
         );
     }
 

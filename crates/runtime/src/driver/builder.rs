@@ -1,6 +1,6 @@
 //! Making a runtime, and starting it: what waited before is waited for again.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -74,7 +74,7 @@ impl RuntimeBuilder {
         let Self { log, tools, model, clock, limits } = self;
         let inner = Arc::new(Inner {
             log,
-            tools,
+            tools: RwLock::new(tools),
             model,
             clock,
             limits,

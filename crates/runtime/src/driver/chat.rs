@@ -21,6 +21,7 @@ use super::{
     feed::{Feed, Look},
     head::HeadData,
     runtime::Inner,
+    work::answer_of,
 };
 use crate::{
     fact::{Fact, Outcome, text_of},
@@ -28,6 +29,7 @@ use crate::{
     model::{ModelError, ModelEvent, ModelRequest},
     project::conversation,
     subject::Subject,
+    tool::{Answer, Question},
     turn::{ChatState, Env, Input, Reply, step_on},
 };
 
@@ -48,6 +50,8 @@ pub(super) enum Command {
     Input { input: Box<Input>, subject: Subject, reply: oneshot::Sender<Result<Taken, ChatError>> },
     /// Somebody wants to look; `may_be_new`: at a chat that nobody has said anything in yet, too.
     Look { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<Look, ChatError>> },
+    /// A tool asks the user something.
+    Ask { by: ToolCallId, question: Question, answer: oneshot::Sender<Answer> },
     /// A deadline.
     Expired { call: ToolCallId },
     /// The server has started again.
@@ -94,6 +98,8 @@ pub(super) struct ChatTask {
     pub(super) tools: JoinSet<Result<Value, String>>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
+    /// What tools have asked the user and wait for.
+    questions: HashMap<ToolCallId, oneshot::Sender<Answer>>,
 }
 
 impl ChatTask {
@@ -125,6 +131,7 @@ impl ChatTask {
             tools: JoinSet::new(),
             running: HashMap::new(),
             last_outputs: HashMap::new(),
+            questions: HashMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
@@ -205,6 +212,13 @@ impl ChatTask {
                 let _ = reply.send(if is_theirs { Ok(self.feed.look()) } else { Err(ChatError::NotFound) });
                 Ok(())
             }
+            Command::Ask { by, question, answer } => {
+                // Whoever asked learns by the dropped channel that there is no answer.
+                if let Reply::Asked(call) = self.input(Input::Ask { by, question }).await? {
+                    self.questions.insert(call, answer);
+                }
+                Ok(())
+            }
             Command::Expired { call } => {
                 let is_watched = self.feed.is_watched();
                 self.input(Input::Expired { call, is_watched }).await.map(drop)
@@ -245,9 +259,10 @@ impl ChatTask {
     /// Asks the turn machine, at one moment of time.
     pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
+        let tools = self.inner.tools();
         let mut env = Env {
             now: self.inner.clock.now(),
-            tools: &self.inner.tools,
+            tools: &tools,
             model: self.inner.model.version(),
             max_steps: self.inner.limits.steps,
             max_holds: self.inner.limits.holds_per_chat,
@@ -313,11 +328,16 @@ impl ChatTask {
         match fact {
             Fact::StepStarted => {
                 let messages = conversation(&self.feed.after(0)).into();
-                let request = ModelRequest { messages, tools: self.inner.tools.specs() };
+                let request = ModelRequest { messages, tools: self.inner.tools().specs() };
                 self.model = Some(self.inner.model.stream(request).ready_chunks(MODEL_EVENTS));
             }
             Fact::Started { call, .. } => self.start_tool(call),
-            Fact::Settled { call, .. } => self.cancel_tool(call),
+            Fact::Settled { call, outcome, cause, .. } => {
+                if let Some(answer) = self.questions.remove(call) {
+                    let _ = answer.send(answer_of(outcome, *cause));
+                }
+                self.cancel_tool(call);
+            }
             Fact::TurnEnded { .. } | Fact::StepAbandoned => self.model = None,
             _ => {}
         }
@@ -352,7 +372,7 @@ impl Command {
             Command::Input { reply, .. } => drop(reply.send(Err(error))),
             Command::Look { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
-            Command::Expired { .. } | Command::Recover => {}
+            Command::Ask { .. } | Command::Expired { .. } | Command::Recover => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -93,7 +93,7 @@ pub struct Runtime {
 
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Log>,
-    pub(super) tools: ToolSet,
+    pub(super) tools: RwLock<ToolSet>,
     pub(super) model: Arc<dyn Model>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
@@ -111,6 +111,11 @@ pub(super) struct Inner {
 const MAILBOX: usize = 64;
 
 impl Inner {
+    /// The tools on offer now. Cheap.
+    pub(super) fn tools(&self) -> ToolSet {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
     pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
         let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,7 +210,7 @@ impl Runtime {
         order: CallOrder,
         view: View,
     ) -> Result<Taken, RuntimeError> {
-        let holds_text = self.inner.tools.can_ask() && !view.is_progressive && view.profile == Profile::Adk;
+        let holds_text = self.inner.tools().can_ask() && !view.is_progressive && view.profile == Profile::Adk;
         let is_resubmit = view.is_resubmit;
         let submit = Submit { request, subject: subject.clone(), order, holds_text, is_resubmit };
         let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
@@ -358,8 +363,13 @@ impl Runtime {
     }
 
     /// The tools on offer.
-    pub fn tools(&self) -> &ToolSet {
-        &self.inner.tools
+    pub fn tools(&self) -> ToolSet {
+        self.inner.tools()
+    }
+
+    /// Offers other tools from now on. Calls that were made before keep what they were made with, but for the handler.
+    pub fn set_tools(&self, tools: ToolSet) {
+        *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
     /// Where time comes from.

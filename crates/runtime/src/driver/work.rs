@@ -1,22 +1,28 @@
 //! What a chat has running: tools, and the model's stream.
 
+use std::sync::Arc;
+
 use holdpoint_protocol::ids::ToolCallId;
-use serde_json::Value;
-use tokio::task::{Id, JoinError};
+use serde_json::{Value, json};
+use tokio::{
+    sync::oneshot,
+    task::{Id, JoinError},
+};
 use tokio_util::sync::CancellationToken;
 
-use super::chat::{ChatError, ChatTask};
+use super::chat::{ChatError, ChatTask, Command};
 use crate::{
-    fact::Fact,
+    fact::{Cause, Fact, Outcome},
     model::{ModelError, ModelEvent},
-    tool::{Execution, ToolContext},
+    tool::{Answer, Ask, Execution, ToolContext},
     turn::{Input, Phase, step_on},
 };
 
 impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
-        let (Some(tool), Some(subject)) = (self.inner.tools.get(&call.name), self.state.subject.clone()) else {
+        let (Some(tool), Some(subject)) = (self.inner.tools().get(&call.name).cloned(), self.state.subject.clone())
+        else {
             return;
         };
         let cancellation = CancellationToken::new();
@@ -26,6 +32,7 @@ impl ChatTask {
             call: id.clone(),
             cancellation: cancellation.clone(),
             last_output: self.last_outputs.get(&call.name).cloned(),
+            ask: Some(self.asker(id)),
         };
         let handler = tool.handler.clone();
         let input = call.input.clone();
@@ -37,6 +44,23 @@ impl ChatTask {
             }
         });
         self.running.insert(handle.id(), (id.clone(), handle, cancellation));
+    }
+
+    /// How the tool of a call asks the user.
+    fn asker(&self, by: &ToolCallId) -> Ask {
+        let (inner, chat, by) = (Arc::downgrade(&self.inner), self.id.clone(), by.clone());
+        Arc::new(move |question| {
+            let (inner, chat, by) = (inner.clone(), chat.clone(), by.clone());
+            Box::pin(async move {
+                let (answer, answered) = oneshot::channel();
+                let mailbox = inner.upgrade().and_then(|inner| inner.wake(&chat));
+                let Some(mailbox) = mailbox else { return Answer::Cancelled };
+                match mailbox.send(Command::Ask { by, question, answer }).await {
+                    Ok(()) => answered.await.unwrap_or(Answer::Cancelled),
+                    Err(_) => Answer::Cancelled,
+                }
+            })
+        })
     }
 
     pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
@@ -101,5 +125,20 @@ impl ChatTask {
             self.model = None;
         }
         self.record(facts).await
+    }
+}
+
+/// What a browser's result, or the lack of one, says to the tool that asked.
+pub(super) fn answer_of(outcome: &Outcome, cause: Cause) -> Answer {
+    match outcome {
+        Outcome::Output(output) => match output.get("action").and_then(Value::as_str) {
+            Some("accept") => Answer::Accepted(output.get("content").cloned().unwrap_or_else(|| json!({}))),
+            Some("decline") => Answer::Declined,
+            Some(_) => Answer::Cancelled,
+            None => Answer::Accepted(output.clone()),
+        },
+        Outcome::Denied { .. } => Answer::Declined,
+        Outcome::Error(_) if cause == Cause::Expired => Answer::Expired,
+        Outcome::Error(_) => Answer::Cancelled,
     }
 }

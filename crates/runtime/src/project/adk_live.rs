@@ -124,8 +124,16 @@ impl Turn {
                 let kind = self.blocks.end(id);
                 self.write(kind, chunks::block_end(kind, id).into(), out);
             }
-            Fact::Called { call, name, input, .. } => {
-                self.add(call, Call { name: name.clone(), input: input.clone(), ..Call::default() });
+            Fact::Called { call, name, input, asked_by, .. } => {
+                let made = Call { name: name.clone(), input: input.clone(), ..Call::default() };
+                match asked_by {
+                    None => self.add(call, made),
+                    // The tool that asks is the one whose turn it is: its question comes before its outcome.
+                    Some(_) => {
+                        self.queue.push_front(call.clone());
+                        self.calls.insert(call.clone(), made);
+                    }
+                }
             }
             Fact::Invalid { call, name, input, error } => {
                 let (name, input, outcome) = (name.clone(), input.clone(), Outcome::Error(error.clone()));

@@ -151,9 +151,13 @@ impl Turn {
                 let kind = self.blocks.end(id);
                 self.write(kind, chunks::block_end(kind, id).into(), out);
             }
-            Fact::Called { call, name, input, execution, wait, .. } => {
+            Fact::Called { call, name, input, execution, wait, asked_by, .. } => {
                 let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
-                self.add(call, name, input, None, is_resubmit, out);
+                self.add(call, name, input, None, is_resubmit && asked_by.is_none(), out);
+                if asked_by.is_some() {
+                    // A tool waits for the answer: it can't wait for the last segment.
+                    self.show(call, out);
+                }
             }
             Fact::Invalid { call, name, input, error } => {
                 self.add(call, name, input, Some(error.clone()), false, out);

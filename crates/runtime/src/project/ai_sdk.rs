@@ -188,9 +188,9 @@ impl Turn {
                 }
                 out.push(deltas(call, delta.clone()));
             }
-            Fact::Called { call, input, execution, wait, .. } => {
+            Fact::Called { call, input, execution, wait, asked_by, .. } => {
                 let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
-                self.called(call, input, is_resubmit);
+                self.called(call, input, is_resubmit && asked_by.is_none());
                 if self.order == CallOrder::Together {
                     self.show(call, past, out);
                 }
@@ -271,21 +271,24 @@ impl Turn {
         self.calls.insert(id.clone(), call);
     }
 
+    /// What is new in a continuation (a call of `/live` whose turn has come, a running tool's question) stands in a step of its own.
     fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let Some(call) = self.calls.get_mut(id).filter(|call| call.shown == Shown::Nothing) else { return };
-        call.shown = Shown::Start;
-        out.push(Out::one(chunks::input_start(id, &call.name)));
-    }
-
-    /// Shows a call's input, once. In a turn of `/live` that is when its turn has come, which may be in a later segment: what is new in a
-    /// continuation stands in a step of its own.
-    fn show(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
-        if self.calls.get(id).is_none_or(|call| call.shown == Shown::Input) {
+        if self.calls.get(id).is_none_or(|call| call.shown != Shown::Nothing) {
             return;
         }
         self.open(out);
         if !std::mem::replace(&mut self.is_in_step, true) {
             out.push(Out::one(StartStep {}.into()));
+        }
+        let Some(call) = self.calls.get_mut(id) else { return };
+        call.shown = Shown::Start;
+        out.push(Out::one(chunks::input_start(id, &call.name)));
+    }
+
+    /// Shows a call's input, once. In a turn of `/live` that is when its turn has come, which may be in a later segment.
+    fn show(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
+        if self.calls.get(id).is_none_or(|call| call.shown == Shown::Input) {
+            return;
         }
         self.show_start(id, out);
         let Some(call) = self.calls.get_mut(id) else { return };

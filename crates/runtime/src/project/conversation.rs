@@ -50,7 +50,7 @@ impl Talk {
                 self.texts.insert(id.clone(), ());
             }
             Fact::BlockDelta { id, delta } if self.texts.contains_key(id) => self.text.push_str(delta.text()),
-            Fact::Called { call, name, input, .. } => {
+            Fact::Called { call, name, input, asked_by: None, .. } => {
                 self.calls.push(ModelCall { id: call.clone(), name: name.clone(), input: input.clone() });
             }
             Fact::Invalid { call, name, input, error } => {

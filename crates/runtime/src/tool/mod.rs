@@ -82,7 +82,7 @@ pub struct ToolSpec {
 }
 
 /// What a handler gets besides its input.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ToolContext {
     /// The chat.
     pub chat: ChatId,
@@ -94,6 +94,59 @@ pub struct ToolContext {
     pub cancellation: CancellationToken,
     /// The last output of this tool in this chat before this turn's step, if there was one.
     pub last_output: Option<Arc<Value>>,
+    /// How to ask the user; `None` where nobody can be asked.
+    pub ask: Option<Ask>,
+}
+
+pub use holdpoint_protocol::ASK_USER;
+
+/// What a tool asks the user while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// In words.
+    pub message: String,
+    /// What the answer must look like.
+    pub schema: Value,
+    /// How long the user has.
+    pub timeout: Duration,
+}
+
+/// What the user answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Yes, and this.
+    Accepted(Value),
+    /// No.
+    Declined,
+    /// Neither: it was put away, or the turn is over.
+    Cancelled,
+    /// There was no answer in time.
+    Expired,
+}
+
+/// How a tool's questions get to its chat.
+pub type Ask = Arc<dyn Fn(Question) -> BoxFuture<'static, Answer> + Send + Sync>;
+
+impl ToolContext {
+    /// Asks the user something: a hold like any other, which outlives a reload of the page. Should the server go down meanwhile, the tool
+    /// that asked went down with it.
+    pub async fn ask(&self, question: Question) -> Answer {
+        match &self.ask {
+            Some(ask) => ask(question).await,
+            None => Answer::Cancelled,
+        }
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { chat, subject, call, .. } = self;
+        f.debug_struct("ToolContext")
+            .field("chat", chat)
+            .field("subject", subject)
+            .field("call", call)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a call failed: told to the model and shown to the user.
@@ -157,7 +210,7 @@ impl Tool {
 /// The tools of a server, by name.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
-    tools: BTreeMap<String, Tool>,
+    tools: Arc<BTreeMap<String, Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
 }
 
@@ -187,6 +240,6 @@ impl FromIterator<Tool> for ToolSet {
     fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
         let tools: BTreeMap<String, Tool> = tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect();
         let specs = tools.values().map(|tool| Arc::clone(&tool.spec)).collect();
-        Self { tools, specs }
+        Self { tools: Arc::new(tools), specs }
     }
 }

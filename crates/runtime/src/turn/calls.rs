@@ -5,10 +5,10 @@ use std::time::Duration;
 use holdpoint_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
-use super::{Draft, Env, Phase, Stage};
+use super::{Call, Draft, Env, Phase, Reply, Stage};
 use crate::{
     fact::{CallOrder, Cause, Fact, Outcome, TurnEnd},
-    tool::{Execution, Returns, ToolSpec},
+    tool::{ASK_USER, Execution, Question, Returns, ToolSpec, Wait},
 };
 
 /// Takes up the calls that can be taken up, and calls the model again when all are settled.
@@ -85,7 +85,50 @@ fn frontend_timeout(spec: &ToolSpec, input: &Value) -> Duration {
 }
 
 pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, cause: Cause, env: &Env<'_>) {
+    if draft.call(id).is_none_or(Call::is_settled) {
+        return;
+    }
+    // A tool's questions go before it: its own outcome is the last thing that is heard of it.
+    drop_questions(draft, id, cause, env);
     draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now });
+}
+
+/// Settles what a tool has asked and nobody has answered.
+pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
+    let open: Vec<ToolCallId> = draft
+        .state
+        .open_calls()
+        .filter(|(_, call)| call.asked_by.as_ref() == Some(by))
+        .map(|(id, _)| id.clone())
+        .collect();
+    for call in open {
+        let outcome = Outcome::Error("no longer asked: the tool did not wait for the answer".to_owned());
+        draft.push(Fact::Settled { call, outcome, cause, at: env.now });
+    }
+}
+
+/// A tool that runs asks the user something: a call of the browser's, in the same step, that the model knows nothing of.
+pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, env: &mut Env<'_>) -> Reply {
+    let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
+    let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
+    if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
+        return Reply::None;
+    }
+    let call = env.call_id();
+    let Question { message, schema, timeout } = question;
+    draft.push(Fact::InputStarted { call: call.clone(), name: ASK_USER.to_owned() });
+    draft.push(Fact::Called {
+        call: call.clone(),
+        name: ASK_USER.to_owned(),
+        input: json!({"message": message, "schema": schema, "from": from}),
+        execution: Execution::Frontend,
+        // The tool runs, so the response is open.
+        wait: Wait::Stream,
+        returns: Returns::Output,
+        asked_by: Some(by.clone()),
+    });
+    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)) });
+    Reply::Asked(call)
 }
 
 /// A tool that ran here is done.

@@ -6,7 +6,7 @@ use holdpoint_protocol::{
 };
 use serde_json::Value;
 
-use crate::{fact::CallOrder, model::ModelEvent, subject::Subject};
+use crate::{fact::CallOrder, model::ModelEvent, subject::Subject, tool::Question};
 
 /// An input of the turn machine.
 #[derive(Debug, Clone)]
@@ -54,6 +54,13 @@ pub enum Input {
         /// Why.
         reason: Option<String>,
     },
+    /// A tool that runs asks the user something.
+    Ask {
+        /// The tool's call.
+        by: ToolCallId,
+        /// What it asks.
+        question: Question,
+    },
     /// Somebody is here: a turn that stands still after an expiry that nobody saw goes on.
     GoOn,
     /// The server has started again: nothing of what the state says is running runs.
@@ -93,6 +100,8 @@ pub struct FrontendResult {
 pub enum Reply {
     /// Nothing.
     None,
+    /// The question that a tool asked is the input of this call.
+    Asked(ToolCallId),
     /// A request was taken: this is what its response shows.
     Follow(Follow),
     /// How an answer was taken.
@@ -138,6 +147,9 @@ pub enum Rejection {
     /// Nothing in it can be acted on.
     #[error("nothing to do: send a user message with text or a file, or the answer to an open question")]
     NothingToDo,
+    /// It answers a question that was never asked here.
+    #[error("there is no such question in this chat: nothing was done")]
+    NoSuchQuestion,
     /// There is no message to answer again.
     #[error("there is no message in this chat that could be answered again")]
     NothingToRegenerate,

@@ -67,6 +67,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::ToolDone { call, outcome } => calls::ran(draft_ref, &call, outcome, env),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
+        Input::Ask { by, question } => reply = calls::ask(draft_ref, &by, question, env),
         Input::GoOn => calls::go_on(draft_ref, env),
         Input::Recover => model::recover(draft_ref, env),
     }

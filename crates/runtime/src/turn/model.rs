@@ -118,6 +118,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
                 _ => tool.spec.wait,
             },
             returns: tool.spec.returns,
+            asked_by: None,
         }),
     }
 }
@@ -153,6 +154,8 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         .collect();
     for (id, name) in started {
         if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
+            // It will ask again what it has to ask.
+            calls::drop_questions(draft, &id, Cause::Interrupted, env);
             draft.push(Fact::Started { call: id, deadline: None });
         } else {
             let text = "interrupted: outcome unknown".to_owned();

@@ -45,6 +45,8 @@ pub struct Call {
     pub wait: Wait,
     /// What its output is.
     pub returns: Returns,
+    /// The call whose tool asks this of the user.
+    pub asked_by: Option<ToolCallId>,
     /// The question, if one was asked.
     pub question: Option<Question>,
     /// Where it stands.
@@ -179,13 +181,14 @@ impl ChatState {
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns } => {
+            Fact::Called { call, name, input, execution, wait, returns, asked_by } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
                     execution: *execution,
                     wait: *wait,
                     returns: *returns,
+                    asked_by: asked_by.clone(),
                     question: None,
                     stage: Stage::Made,
                 };
@@ -198,6 +201,7 @@ impl ChatState {
                     execution: Execution::Server,
                     wait: Wait::Stream,
                     returns: Returns::Output,
+                    asked_by: None,
                     question: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Ran, position },
                 };

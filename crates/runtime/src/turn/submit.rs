@@ -124,7 +124,7 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     }
     let answers = last.answers();
     let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
-    let (mut contradictions, mut others) = (0, 0);
+    let (mut contradictions, mut others, mut strange) = (0, 0, 0);
     // What the client shows of these is not what stands: it is told.
     let mut unsettled: Vec<ToolCallId> = Vec::new();
     for answer in answers {
@@ -132,13 +132,15 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
             Answer::Result { tool_call_id, .. } => Some(tool_call_id.clone()),
             Answer::Approval { .. } => None,
         };
+        let is_approval = call.is_none();
         let taken = take(draft, answer, &subject, env);
         if matches!(taken, Answered::Contradicts | Answered::TooLate) {
             unsettled.extend(call);
         }
         match taken {
             Answered::Contradicts => contradictions += 1,
-            Answered::Unknown => {}
+            // A result that is not the browser's to give is the client's copy of the history; a question that was never asked is not.
+            Answered::Unknown => strange += u32::from(is_approval),
             _ => others += 1,
         }
     }
@@ -151,6 +153,9 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     }
     if contradictions > 0 && others == 0 {
         return Reply::Rejected(Rejection::Contradicts);
+    }
+    if strange > 0 && others == 0 {
+        return Reply::Rejected(Rejection::NoSuchQuestion);
     }
     // Somebody else was first, or the request was sent twice: the response shows what followed.
     let is_repeated = last.role == Role::User;

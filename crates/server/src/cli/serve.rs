@@ -209,7 +209,7 @@ async fn accept(listener: &TcpListener, server: &Server, router: axum::Router, s
     closing.cancel();
     connections.close();
     tokio::select! {
-        () = connections.wait() => {}
+        _ = async { tokio::join!(connections.wait(), server.closed()) } => {}
         () = tokio::time::sleep(LAST_WORDS) => {}
     }
 }

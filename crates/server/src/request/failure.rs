@@ -55,7 +55,9 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
-            RuntimeError::Rejected(Rejection::Contradicts) => Failure::Conflict(error.to_string()),
+            RuntimeError::Rejected(Rejection::Contradicts | Rejection::NoSuchQuestion) => {
+                Failure::Conflict(error.to_string())
+            }
             RuntimeError::Rejected(_) => Failure::Invalid(error.to_string()),
             RuntimeError::ShuttingDown | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
         }

@@ -58,13 +58,16 @@ pub(crate) async fn get(
     // Frames a little over the limit still get an answer; far over, the connection is closed.
     let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
     let is_resubmit = parameters.wait.as_deref() == Some("resubmit");
-    Ok(upgrade.on_upgrade(async move |socket| {
-        let (out, frames) = socket.split();
-        let answers = FuturesUnordered::new();
-        Connection { server, subject, is_resubmit, out, answers, active: Vec::new(), bad_frames: 0 }
-            .serve(frames)
-            .await;
-        drop(place);
+    let sockets = server.inner.sockets.clone();
+    Ok(upgrade.on_upgrade(move |socket| {
+        sockets.track_future(async move {
+            let (out, frames) = socket.split();
+            let answers = FuturesUnordered::new();
+            Connection { server, subject, is_resubmit, out, answers, active: Vec::new(), bad_frames: 0 }
+                .serve(frames)
+                .await;
+            drop(place);
+        })
     }))
 }
 
@@ -124,15 +127,21 @@ impl Connection {
                         true => Err(Over),
                     }
                 }
-                () = closing.cancelled() => {
-                    let _ = self.close(1001, "the server is shutting down").await;
-                    Err(Over)
-                }
+                () = closing.cancelled() => self.last_words().await,
             };
             if went.is_err() {
                 return;
             }
         }
+    }
+
+    /// The server is going down: every chat has come to an end or to a hold, and what is left to say of it is said.
+    async fn last_words(&mut self) -> Result<(), Over> {
+        while let Some(said) = self.answers.next().await {
+            self.write(said).await?;
+        }
+        let _ = self.close(1001, "the server is shutting down").await;
+        Err(Over)
     }
 
     /// Sends what is ready, and flushes once.

@@ -55,7 +55,9 @@ pub(crate) async fn get(
     // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
     let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
     let id = parameters.id.as_deref().map(ChatId::from);
-    Ok(upgrade.on_upgrade(move |socket| Connection::serve(server, subject, view, id, socket, place)))
+    let sockets = server.inner.sockets.clone();
+    Ok(upgrade
+        .on_upgrade(move |socket| sockets.track_future(Connection::serve(server, subject, view, id, socket, place))))
 }
 
 struct Connection {
@@ -109,10 +111,7 @@ impl Connection {
                         true => Err(Over),
                     }
                 }
-                () = closing.cancelled() => {
-                    let _ = connection.close(1001, "the server is shutting down").await;
-                    Err(Over)
-                }
+                () = closing.cancelled() => connection.last_words().await,
             };
             if went.is_err() {
                 break;
@@ -133,6 +132,16 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// The server is going down: the chat has come to an end or to a hold, and what is left to say of it is said.
+    async fn last_words(&mut self) -> Result<(), Over> {
+        let mut written = Vec::new();
+        while self.live.is_some() && next(&mut self.live, &mut written).await == Next::More {
+            self.write(Next::More, &mut written).await?;
+        }
+        let _ = self.close(1001, "the server is shutting down").await;
+        Err(Over)
     }
 
     /// Sends what is ready, and flushes once.
