@@ -69,6 +69,42 @@ async function files({ open }) {
   await client.agrees();
 }
 
+async function metadata({ open }) {
+  const client = open();
+  await client.chat.sendMessage({ text: "hello", metadata: { mood: "good" } });
+  await client.rests({ sends: 1 });
+  assert.equal(client.answer.metadata.modelVersion, "played");
+  assert.deepEqual(client.answer.metadata.usage, { promptTokens: 3, completionTokens: 4, totalTokens: 7 });
+  const [said, answer] = await client.history();
+  assert.deepEqual(said.metadata, { mood: "good" });
+  assert.deepEqual(answer.metadata, client.answer.metadata);
+  await client.agrees();
+}
+
+/** A retry on the way, or an impatient finger: one message, one turn, and everybody gets the answer. */
+async function sentTwice({ server, newTab, open, chatId }) {
+  const message = { id: "user-1", role: "user", parts: [{ type: "text", text: "pay Ann" }] };
+  const post = async () => {
+    const tab = newTab();
+    const response = await tab.fetch(`${server.url}/api/chat`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ id: chatId, messages: [message], trigger: "submit-message" }),
+    });
+    await response.text();
+    return tab.chunks;
+  };
+  const [one, two] = await Promise.all([post(), post()]);
+  assert.deepEqual(one, two);
+  const client = open();
+  client.chat.messages = await client.history();
+  assert.equal(client.messages.length, 2);
+  await client.decide(client.tool("process_payment"), true);
+  await client.rests({ sends: 1 });
+  assert.equal(client.tool("process_payment").output.wallet_balance, 970);
+  await client.agrees();
+}
+
 async function modelFailure({ open }) {
   const client = open();
   await client.say("fail");
@@ -117,6 +153,8 @@ play("history", {
   "regenerate an earlier answer": regenerateAnEarlierAnswer,
   edit,
   "files in user messages": files,
+  metadata,
+  "the same message sent twice": sentTwice,
   "model failure, then go on": modelFailure,
   "list and delete": listAndDelete,
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO } from "./support/browser.mjs";
-import { play } from "./support/play.mjs";
+import { known, play } from "./support/play.mjs";
 
 async function lose(client, said) {
   client.tab.disconnect();
@@ -42,6 +42,28 @@ async function whileABrowserIsAsked({ open, ack }) {
   await client.agrees();
 }
 
+/** The answer was taken, what followed was lost: the page takes it up, or sends the same answer once more. */
+const afterAnAnswer = (goOn) => async (play) => {
+  const client = play.open();
+  await client.say("pay, then photo");
+  await client.decide(client.tool("process_payment"), true);
+  await client.until("the second call is made", () => client.toolCalls.length === 2);
+  client.tab.disconnect();
+  await client.until("it is noticed", () => client.chat.status === "error");
+  const { toolCallId } = client.tool("take_photo");
+  const gone = goOn(client);
+  await client.until("it is listened to again", () => client.chat.status === "streaming");
+  assert.equal((await play.ack(toolCallId, { output: PHOTO })).status, 200);
+  await gone;
+  await client.idle();
+  assert.equal(client.chat.error, undefined);
+  assert.deepEqual(client.states, ["process_payment output-available", "take_photo output-available"]);
+  assert.equal(client.tool("process_payment").output.wallet_balance, 970);
+  assert.equal(client.text, "That is settled.");
+  assert.ok(client.answer);
+  assert.deepEqual([client.sends, client.resumes], client.resumes ? [2, 1] : [3, 0]);
+};
+
 /** It was over before the page came back: the history has it. */
 async function overInTheMeantime({ open, api }) {
   const client = open();
@@ -65,6 +87,11 @@ play(
   {
     "in mid-text": inMidText,
     "while a browser is asked": whileABrowserIsAsked,
+    "after an answer, resumed": afterAnAnswer((client) => client.chat.resumeStream()),
+    "after an answer, sent again": known(
+      "what the client has already is sent again",
+      afterAnAnswer((client) => client.chat.sendMessage()),
+    ),
     "over in the meantime": overInTheMeantime,
   },
   { config, atOnce: 9 },

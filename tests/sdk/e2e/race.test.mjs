@@ -5,7 +5,7 @@ import { isTool, KINDS } from "./support/client.mjs";
 import { play } from "./support/play.mjs";
 
 const ANSWERS = 20;
-const ROUNDS = 6;
+const ROUNDS = 4;
 
 function answered(messages, approved) {
   const copy = structuredClone(messages);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
-import { play } from "./support/play.mjs";
+import { known, play } from "./support/play.mjs";
 
 /** What `useChat` with `resume: true` does on a page with the chat's history. */
 async function load({ open, newTab }, options = {}) {
@@ -104,6 +104,22 @@ async function whileItWaitsForAResubmit(play) {
   await second.agrees();
 }
 
+/** Another page keeps its response open for the result; this one would send it in its next request. It sees the call in any case. */
+async function besideAPageThatWaits(play) {
+  const first = play.open();
+  const said = first.say("photo");
+  const call = await firstCall(first);
+  const second = await load(play, { headers });
+  const resumed = second.chat.resumeStream();
+  await Promise.race([resumed, firstCall(second)]);
+  assert.deepEqual(second.states, ["take_photo input-available"]);
+  await play.ack(call, { output: PHOTO });
+  await Promise.all([said, resumed]);
+  await first.rests({ sends: 1 });
+  await second.idle();
+  assert.equal(first.text, "Nice photo.");
+}
+
 /** 204, or `no-active`: a question is open, not a response. */
 async function whileAPersonIsAsked(play) {
   const first = play.open();
@@ -177,6 +193,11 @@ play(
     "after a tool": afterATool,
     "in mid-tool, while a browser is asked": inMidTool,
     "while it waits for a resubmit": whileItWaitsForAResubmit,
+    "beside a page that waits": known(
+      "history leaves it out, resume says 204",
+      besideAPageThatWaits,
+      (kind) => !kind.isSocket,
+    ),
     "while a person is asked": whileAPersonIsAsked,
     "after an approval": afterAnApproval,
     "from two tabs at once": fromTwoTabsAtOnce,
