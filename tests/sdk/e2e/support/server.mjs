@@ -80,15 +80,21 @@ function launch(args, listen) {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
   });
+  // Whatever becomes of the tests, no server is left behind.
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
   let out = "";
   let errors = "";
   const exited = new Promise((resolve) => {
-    child.once("exit", (code, signal) => resolve(code ?? signal));
+    child.once("exit", (code, signal) => {
+      process.removeListener("exit", kill);
+      resolve(code ?? signal);
+    });
   });
   return new Promise((resolve, reject) => {
     const fail = (why) => {
       clearTimeout(timer);
-      child.kill("SIGKILL");
+      kill();
       reject(new Error(`the server did not start: ${why}\n${out}${errors}`));
     };
     const timer = setTimeout(() => fail("it took too long"), STARTS_WITHIN_MS);
