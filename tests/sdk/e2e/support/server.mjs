@@ -29,7 +29,7 @@ export function binary() {
 
 /** A folder that goes away with `remove`. */
 async function folder() {
-  const path = await mkdtemp(join(tmpdir(), "holdpoint-e2e-"));
+  const path = await mkdtemp(join(tmpdir(), "holdpoint-sdk-e2e-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
