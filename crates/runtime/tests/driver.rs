@@ -1,14 +1,17 @@
 //! The driver over a log that fails, and under a crowd: what is acknowledged is done, once.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use holdpoint_protocol::{
-    chunk::Chunk,
+    chunk::{Chunk, Chunks},
     ids::{ApprovalId, ChatId},
-    request::ChatRequest,
+    request::{AckStatus, ChatRequest},
 };
 use holdpoint_runtime::{
     clock::Timestamp,
@@ -18,8 +21,8 @@ use holdpoint_runtime::{
     model::ScriptModel,
     project::View,
     subject::Subject,
-    tool::{Tool, ToolContext, ToolSet},
-    turn::Answered,
+    tool::{Question, Tool, ToolContext, ToolSet},
+    turn::{Answered, FrontendResult},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
 use serde_json::{Value, json};
@@ -174,4 +177,64 @@ async fn a_chat_that_waits_sleeps_and_wakes() {
         ended(&runtime, &format!("c{number}")).await;
     }
     assert_eq!((ran.load(Ordering::SeqCst), runtime.holds()), (200, 0));
+}
+
+/// A tool that runs asks the user: a call of the browser's that the model knows nothing of. An answer, or none in time, comes back to it.
+#[tokio::test]
+async fn a_running_tool_asks_the_user() {
+    let replies: [(Option<Value>, &str); 4] = [
+        (
+            Some(json!({"action": "accept", "content": {"name": "Hanako"}})),
+            "Accepted(Object {\"name\": String(\"Hanako\")})",
+        ),
+        (Some(json!({"action": "decline"})), "Declined"),
+        (Some(json!({"action": "cancel"})), "Cancelled"),
+        (None, "Expired"),
+    ];
+    for (output, expected) in replies {
+        let tool = Tool::server("count", "Asks", async |_: Value, context: ToolContext| {
+            let (message, schema) = ("Who?".to_owned(), json!({"type": "object"}));
+            let answer = context.ask(Question { message, schema, timeout: Duration::from_secs(30) }).await;
+            Ok(json!(format!("{answer:?}")))
+        });
+        let tools: ToolSet = [tool.build().expect("a valid tool")].into_iter().collect();
+        let script =
+            json!({"turns": [{"steps": [[{"toolCall": {"name": "count", "input": {}}}], [{"text": ["done"]}]]}]});
+        let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+        let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
+        let builder = Runtime::builder().tools(tools).model(Arc::new(model)).clock(clock.clone());
+        let runtime = builder.start().await.expect("starts");
+        let mut response = submit(&runtime, said("c")).await;
+        let mut written = Vec::new();
+        let call = loop {
+            assert_eq!(response.next(&mut written).await, Next::More);
+            let question = written.iter().find_map(|chunks| match chunks {
+                Chunks::One(Chunk::ToolInputAvailable(input)) if input.tool_name == "ask_user" => Some(input.clone()),
+                _ => None,
+            });
+            if let Some(question) = question {
+                let input = serde_json::to_value(&question.input).expect("json");
+                assert_eq!(input, json!({"message": "Who?", "schema": {"type": "object"}, "from": "count"}));
+                break question.tool_call_id;
+            }
+        };
+        match output {
+            Some(output) => {
+                let result =
+                    FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None };
+                assert_eq!(runtime.result(&Subject::local(), call, result).await, Ok(Answered::Taken));
+            }
+            None => clock.advance(Duration::from_secs(31)),
+        }
+        let rest = read(&mut response).await;
+        let outputs: Vec<String> = rest
+            .iter()
+            .filter_map(|chunk| match chunk {
+                Chunk::ToolOutputAvailable(output) => Some(serde_json::to_string(&output.output).expect("json")),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(outputs.last(), Some(&json!(expected).to_string()), "{rest:#?}");
+        ended(&runtime, "c").await;
+    }
 }
