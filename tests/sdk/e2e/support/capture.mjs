@@ -6,7 +6,7 @@ import { WebSocket } from "ws";
 import { binary, environment } from "./server.mjs";
 
 /** What a stream that the test itself cut off can't have: its end, and what is judged there. */
-const AT_THE_END = new Set(["F2", "F5", "A1", "A2", "A4", "A5", "A6", "W4"]);
+const AT_THE_END = new Set(["F2", "F5", "A1", "A2", "A4", "A5", "A6", "W4", "K5"]);
 
 /** What one browser tab saw, in order. */
 export class Capture {
@@ -81,7 +81,7 @@ export class Capture {
 
       send(data, ...rest) {
         const request = parsed(String(data));
-        // After an abort the answer is to end in order all the same. The checker would not look at that part of it.
+        // After an abort the answer is to end in order all the same; the checker, if it knew, would be content without that.
         if (request?.type !== "abort") keep({ request }, request);
         super.send(data, ...rest);
       }
