@@ -11,12 +11,16 @@ async function lose(client, said) {
   assert.equal(client.sends, 1);
 }
 
-async function inMidText({ open }) {
+async function afterText({ open, ack }) {
   const client = open();
-  const said = client.say("slow text");
-  await client.until("there is text", () => client.text.startsWith("Once "));
+  const said = client.say("story");
+  const photo = await firstCall(client);
+  assert.equal(client.text, "Once ");
   await lose(client, said);
-  await client.chat.resumeStream();
+  const resumed = client.chat.resumeStream();
+  await client.until("it is asked again", () => client.toolCalls.length === 2);
+  await ack(photo, { output: PHOTO });
+  await resumed;
   await client.rests({ sends: 1, resumes: 1 });
   assert.equal(client.text, "Once upon a time.", "nothing is doubled");
   assert.ok(client.answer);
@@ -65,11 +69,12 @@ const afterAnAnswer = (goOn) => async (play) => {
 };
 
 /** It was over before the page came back: the history has it. */
-async function overInTheMeantime({ open, api }) {
+async function overInTheMeantime({ open, api, ack }) {
   const client = open();
-  const said = client.say("slow text");
-  await client.until("there is text", () => client.text.startsWith("Once "));
+  const said = client.say("story");
+  const photo = await firstCall(client);
   await lose(client, said);
+  await ack(photo, { output: PHOTO });
   await client.until("the turn is over", async () => (await api(`/api/chat/${client.id}/messages`)).body.length === 2);
   await client.chat.resumeStream();
   await client.idle();
@@ -85,7 +90,7 @@ async function overInTheMeantime({ open, api }) {
 play(
   "a lost connection",
   {
-    "in mid-text": inMidText,
+    "after text": afterText,
     "while a browser is asked": whileABrowserIsAsked,
     "after an answer, resumed": afterAnAnswer((client) => client.chat.resumeStream()),
     "after an answer, sent again": known(

@@ -4,8 +4,8 @@ const call = (name, input) => ({ toolCall: { name, input } });
 const text = (...deltas) => ({ text: deltas });
 const pay = (amount, recipient) => call("process_payment", { amount, recipient, currency: "USD" });
 
-/** Long enough to do something in the middle, also on a busy machine. Where a browser's result can hold a turn up, that is used instead. */
-const MEANWHILE_MS = 4000;
+/** For flows in which nothing is lost if the moment is missed. Elsewhere a browser's result holds the turn up. */
+const MEANWHILE_MS = 2000;
 
 const photo = call("take_photo", { facing: "user" });
 
