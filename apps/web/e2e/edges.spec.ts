@@ -66,7 +66,7 @@ test.describe("a server with keys", () => {
     },
   });
 
-  for (const mode of isFull ? MODES : (["sse", "live", "ai-sdk-ws"] as const)) {
+  for (const mode of isFull ? MODES : (["live"] as const)) {
     test(`is asked for its key once: ${mode}`, async ({ console, page }) => {
       await console.visit(mode);
       const dialog = page.getByRole("dialog", { name: /wants an API key/ });
@@ -151,7 +151,7 @@ test("the inbox approves, and the tab with the chat runs what is the browser's",
 });
 
 test.describe("a reload while the browser is asked", () => {
-  for (const mode of isFull ? MODES : (["sse", "live", "ai-sdk"] as const)) {
+  for (const mode of isFull ? MODES : (["ai-sdk"] as const)) {
     test(`runs the approved call after all: ${mode}`, async ({ console, context, server, page }) => {
       await context.grantPermissions(["geolocation"], { origin: server.url });
       await context.setGeolocation({ latitude: 35.6812, longitude: 139.7671 });

@@ -4,7 +4,7 @@ import { expect } from "./test";
 /** A demo flow: how somebody plays it, and what must be seen. It ends with the turn. */
 export interface Flow {
   name: string;
-  /** In the short run it is played in this mode only, if not in all. */
+  /** In the short run it is played in all modes too, not only in one. */
   everywhere?: boolean;
   geolocation?: "granted" | "refused";
   play: (console: Console) => Promise<void>;
@@ -31,7 +31,6 @@ export const FLOWS: readonly Flow[] = [
   },
   {
     name: "payment denied with a reason",
-    everywhere: true,
     play: async (console) => {
       await console.send(HANAKO);
       const card = console.card("process_payment");
@@ -56,7 +55,6 @@ export const FLOWS: readonly Flow[] = [
   {
     name: "location granted",
     geolocation: "granted",
-    everywhere: true,
     play: async (console) => {
       await console.send("where am I");
       const card = console.card("get_location");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse, profileOf, serialise } from "../src/inspector/capture";
-import { turnsOf } from "../src/inspector/turns";
+import { checkable, isWhole, turnsOf } from "../src/inspector/turns";
 import { PAYMENT, record } from "./recording";
 
 describe("serialise", () => {
@@ -110,7 +110,32 @@ describe("turnsOf", () => {
   });
 
   it("notices a recording that joined in the middle", () => {
-    expect(turnsOf(record(PAYMENT)).map(({ isWhole }) => isWhole)).toEqual([true]);
-    expect(turnsOf(record(PAYMENT.slice(8))).map(({ isWhole }) => isWhole)).toEqual([false]);
+    expect(isWhole(record(PAYMENT))).toBe(true);
+    expect(isWhole(record(PAYMENT.slice(8)))).toBe(false);
+  });
+});
+
+describe("checkable", () => {
+  const numbers = (recording: Parameters<typeof checkable>[0]) =>
+    checkable(recording).segments.map(({ number }) => number);
+
+  it("is everything, where nothing was told twice", () => {
+    expect(checkable(record(PAYMENT))).toEqual(record(PAYMENT));
+  });
+
+  it("begins a message with its last replay", () => {
+    const { entries, segments } = record(PAYMENT);
+    const replayed = segments.map((segment) =>
+      segment.number === 2 ? { ...segment, label: "GET (replay)" } : segment,
+    );
+    expect(numbers({ entries, segments: replayed })).toEqual([2]);
+  });
+
+  it("keeps to the wire of the last turn", () => {
+    const other = [
+      { at: 6000, begin: "ai-sdk" as const },
+      { at: 6001, chunk: { type: "start" as const, messageId: "m2" } },
+    ];
+    expect(numbers(record([...PAYMENT, ...other]))).toEqual([3]);
   });
 });

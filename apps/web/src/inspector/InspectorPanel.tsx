@@ -7,6 +7,7 @@ import type { Recording } from "./entry";
 import { RecordingView } from "./RecordingView";
 import { ReplayView } from "./ReplayView";
 import { recorderOf } from "./recorder";
+import { checkable } from "./turns";
 
 interface Props {
   chatId: string;
@@ -53,7 +54,7 @@ export function InspectorPanel({ chatId }: Props) {
           type="button"
           className="button"
           disabled={recording.entries.length === 0}
-          onClick={() => download(`${chatId}.sse`, serialise(recording).text)}
+          onClick={() => download(`${chatId}.sse`, serialise(checkable(recording)).text)}
         >
           <Download size={15} aria-hidden="true" />
           Download

@@ -12,18 +12,21 @@ import { VerdictLine } from "./VerdictLine";
 
 interface Props {
   recording: Recording;
+  /** Nothing is added to it by time alone: a file, not a chat. */
+  isPast?: boolean;
 }
 
 const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
 
 /** A recording: the picture of one turn, what the checker says of it, and every record. */
-export function RecordingView({ recording }: Props) {
+export function RecordingView({ recording, isPast = false }: Props) {
   const [chosen, setChosen] = useState<number>();
   const { value: tools } = useStore(toolsStore);
   const turns = useMemo(() => turnsOf(recording), [recording]);
   const index = Math.min(chosen ?? turns.length - 1, turns.length - 1);
   const turn = turns[index];
-  const now = useNow(turn !== undefined && index === turns.length - 1);
+  const time = useNow(turn !== undefined && index === turns.length - 1 && !isPast);
+  const now = isPast ? (turn?.recording.entries.at(-1)?.at ?? time) : time;
   const verdict = useVerdict(turn);
 
   const spans = useMemo(() => {

@@ -101,7 +101,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
         ))}
         {error !== undefined && <p className="tool-card__error">The SDK's reader says: {error}</p>}
       </div>
-      <RecordingView recording={played} />
+      <RecordingView recording={played} isPast />
     </div>
   );
 }

@@ -7,6 +7,8 @@ export function VerdictLine({ verdict }: { verdict: Verdict | undefined }) {
   if (verdict.state !== "checked") {
     const text = {
       unavailable: "Rule checker: not available on this server",
+      open: "Checked when the response has ended",
+      mixed: "Not checked: this message came over two wires",
       partial: "Not checked: this recording joined the message after it had begun",
       failed: "The rule checker failed",
     }[verdict.state];

@@ -34,6 +34,11 @@ export interface Segment {
   startedAt: number;
 }
 
+/** A replay tells a message from its beginning, whatever was told of it before. */
+export function isReplay({ label }: Segment): boolean {
+  return label.endsWith("(replay)");
+}
+
 export interface Recording {
   entries: readonly Entry[];
   segments: readonly Segment[];

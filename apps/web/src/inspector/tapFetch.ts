@@ -14,7 +14,8 @@ export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): t
     const response = await inner(input, init);
     // A resume that is answered with 204 is no segment: nothing runs.
     if (!response.ok || response.body === null || response.status === 204) return response;
-    const segment = startedSegment ?? recorder.begin(mode, `${method} ${path} (replay)`);
+    // Resume is the SDK's own, also for a chat that is spoken over /stream.
+    const segment = startedSegment ?? recorder.begin("ai-sdk", `${method} ${path} (replay)`);
     let isWhole = false;
     if (method === "GET") {
       // A look into the replay, not a reading of it: half a response would look like a broken one.

@@ -1,11 +1,10 @@
-import type { Entry, Recording } from "./entry";
+import { profileOf } from "./capture";
+import { type Entry, isReplay, type Recording } from "./entry";
 
 /** The segments that write one assistant message. */
 export interface Turn {
   messageId: string | undefined;
   recording: Recording;
-  /** False where the first thing recorded continues a message that began before the recording did. */
-  isWhole: boolean;
 }
 
 /** Segments that begin with the same message id belong to the same turn. */
@@ -24,9 +23,30 @@ export function turnsOf(recording: Recording): Turn[] {
     return {
       messageId,
       recording: { entries, segments: recording.segments.filter(({ number }) => segments.has(number)) },
-      isWhole: isWhole(entries),
     };
   });
+}
+
+/**
+ * What of a recording is one conversation that the checker can follow: a replay tells its message anew, so what came before
+ * it is told twice; and a chat that changed its mode has two wires, of which the last counts.
+ */
+export function checkable(recording: Recording): Recording {
+  const turns = turnsOf(recording).map((turn) => sinceReplay(turn.recording));
+  const last = turns.at(-1);
+  if (last === undefined) return recording;
+  const kept = turns.filter((turn) => profileOf(turn) === profileOf(last));
+  return {
+    entries: kept.flatMap(({ entries }) => entries).sort((a, b) => a.index - b.index),
+    segments: kept.flatMap(({ segments }) => segments),
+  };
+}
+
+function sinceReplay({ entries, segments }: Recording): Recording {
+  const from = segments.findLastIndex(isReplay);
+  const kept = segments.slice(Math.max(0, from));
+  const numbers = new Set(kept.map(({ number }) => number));
+  return { entries: entries.filter(({ segment, kind }) => kind === "mark" || numbers.has(segment)), segments: kept };
 }
 
 function startOf(entries: readonly Entry[]): string | undefined {
@@ -36,7 +56,8 @@ function startOf(entries: readonly Entry[]): string | undefined {
   return undefined;
 }
 
-function isWhole(entries: readonly Entry[]): boolean {
+/** False where the first thing recorded continues a message that began before the recording did. */
+export function isWhole({ entries }: Recording): boolean {
   const announced = new Set<string>();
   for (const entry of entries) {
     if (entry.kind !== "chunk" || !("toolCallId" in entry.chunk)) continue;

@@ -1,13 +1,17 @@
 import type { Violation } from "holdpoint";
 import { useEffect, useState } from "react";
 import { apiFetch } from "../api/http";
+import { MODE_INFO } from "../modes";
 import { profileOf, serialise } from "./capture";
-import type { Turn } from "./turns";
+import type { Recording } from "./entry";
+import { checkable, isWhole, type Turn } from "./turns";
 
 export type Verdict =
   | { state: "checking" }
   | { state: "unavailable" }
   | { state: "partial" }
+  | { state: "open" }
+  | { state: "mixed" }
   | { state: "failed"; error: string }
   | { state: "checked"; profile: string; violations: Violation[]; flagged: ReadonlyMap<number, string> };
 
@@ -20,13 +24,23 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       setVerdict(undefined);
       return;
     }
-    if (!turn.isWhole) {
+    const recording = checkable(turn.recording);
+    if (!isWhole(recording)) {
       setVerdict({ state: "partial" });
+      return;
+    }
+    if (new Set(recording.segments.map(({ mode }) => MODE_INFO[mode].profile)).size > 1) {
+      setVerdict({ state: "mixed" });
+      return;
+    }
+    // A response that is still open breaks rules that its end would keep.
+    if (recording.entries.findLast(({ kind }) => kind !== "mark")?.kind !== "done") {
+      setVerdict({ state: "open" });
       return;
     }
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      check(turn, controller.signal)
+      check(recording, controller.signal)
         .then(setVerdict)
         .catch((error: unknown) => {
           if (!controller.signal.aborted) setVerdict({ state: "failed", error: String(error) });
@@ -44,7 +58,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
 /** A server without the checker is asked once, not after every turn. */
 let isAvailable = true;
 
-async function check({ recording }: Turn, signal: AbortSignal): Promise<Verdict> {
+async function check(recording: Recording, signal: AbortSignal): Promise<Verdict> {
   if (!isAvailable) return { state: "unavailable" };
   const capture = serialise(recording);
   const profile = profileOf(recording);
