@@ -29,6 +29,25 @@ const STAGES: &[Stage] = &[
         what: "cargo test --workspace --all-features",
         run: |root| cargo(root, &["test", "--workspace", "--all-features"]),
     },
+    Stage { name: "typescript", what: "lints and types of the TypeScript side", run: typescript },
+    Stage {
+        name: CLIENT,
+        what: "the npm package, against the real server",
+        run: |root| npm(root, &[&["test", "-w", "packages/client"]]),
+    },
+    Stage {
+        name: SDK,
+        what: "the AI SDK's own clients, versions 6 and 7, against the real server",
+        run: |root| npm(root, &[&["run", "e2e", "-w", "tests/sdk"]]),
+    },
+    Stage {
+        name: CONSOLE,
+        what: "the console: units, size, and the short form of its tests in Chromium (HOLDPOINT_E2E=full: the full one)",
+        run: |root| {
+            let web = |script| ["run", script, "-w", "apps/web"];
+            npm(root, &[&web("test"), &web("build"), &web("size"), &web("e2e")])
+        },
+    },
     Stage {
         name: "wasm",
         what: "the protocol crate builds for wasm32-unknown-unknown, where that target is installed",
@@ -44,6 +63,12 @@ const STAGES: &[Stage] = &[
 
 const SETUP: &str = "setup";
 const TESTS: &str = "tests";
+const CLIENT: &str = "client";
+const SDK: &str = "sdk";
+const CONSOLE: &str = "console";
+
+/// Stages that run what `setup` installs.
+const SET_UP: [&str; 5] = [TESTS, "typescript", CLIENT, SDK, CONSOLE];
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -67,11 +92,25 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
         for stage in STAGES {
             say!("{:8}  {}", stage.name, stage.what);
         }
-        say!("\n`cargo xtask test NAME...` runs only the named ones; `{SETUP}` always runs before `{TESTS}`.");
+        say!("\n`cargo xtask test NAME...` runs only the named ones; `{SETUP}` runs before those that need it.");
         return Ok(());
     }
     let stages = STAGES.iter().filter(|stage| wanted.stages.contains(&stage.name));
     report(&play(stages, root, wanted.keep_going), wanted.stages.len())
+}
+
+fn typescript(root: &Path) -> Result {
+    let scripts: [&[&str]; 3] =
+        [&["run", "lint"], &["run", "typecheck", "-w", "packages/client"], &["run", "typecheck", "-w", "apps/web"]];
+    scripts.iter().try_for_each(|script| Run::new("npm").args(*script).dir(root).wait())
+}
+
+/// Runs npm scripts one after the other, with the server that the Rust tests have built.
+fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
+    cargo(root, &["build", "--package", "holdpoint-server"])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let server = target.join("debug").join("holdpoint");
+    scripts.iter().try_for_each(|script| Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root).wait())
 }
 
 /// The target can't be fetched everywhere, so its absence is told and is no failure.
@@ -107,7 +146,7 @@ fn parse(args: &[String]) -> Result<Wanted> {
     }
     if wanted.stages.is_empty() {
         wanted.stages = STAGES.iter().map(|stage| stage.name).collect();
-    } else if wanted.stages.contains(&TESTS) {
+    } else if wanted.stages.iter().any(|name| SET_UP.contains(name)) {
         wanted.stages.push(SETUP);
     }
     wanted.stages.sort_by_key(|name| STAGES.iter().position(|stage| stage.name == *name));

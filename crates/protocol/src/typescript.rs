@@ -21,7 +21,9 @@ pub fn generate() -> String {
     for id in ["ChatId", "MessageId", "PartId", "ToolCallId", "ApprovalId", "RequestId"] {
         out.push_str(&format!("export type {id} = string;\n"));
     }
-    out.push_str("export type Payload = unknown;\nexport type MessageMetadata = unknown;\n");
+    out.push_str(
+        "export type JsonValue = unknown;\nexport type Payload = unknown;\nexport type MessageMetadata = unknown;\n",
+    );
     out.push_str(
         "export type CitedSource = Record<string, unknown>;\nexport type SteeringPart = Record<string, unknown>;\n",
     );

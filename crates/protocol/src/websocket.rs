@@ -47,6 +47,9 @@ pub struct WsResume {
     pub request_id: RequestId,
     /// The chat.
     pub id: ChatId,
+    /// The headers that would have been sent over HTTP.
+    #[serde(default)]
+    pub headers: Map<String, Value>,
     /// The last chunk that the client has; without it the whole message is replayed.
     #[serde(default)]
     pub last_sequence: Option<u64>,
@@ -89,7 +92,15 @@ mod tests {
         let resume: WsRequest =
             serde_json::from_value(json!({"type": "resume", "requestId": "r", "id": "c", "headers": {}, "body": {}}))
                 .expect("readable");
-        assert_eq!(resume, WsRequest::Resume(WsResume { request_id: "r".into(), id: "c".into(), last_sequence: None }));
+        assert_eq!(
+            resume,
+            WsRequest::Resume(WsResume {
+                request_id: "r".into(),
+                id: "c".into(),
+                headers: Map::new(),
+                last_sequence: None
+            })
+        );
         let abort: WsRequest = serde_json::from_value(json!({"type": "abort", "requestId": "r"})).expect("readable");
         assert_eq!(abort, WsRequest::Abort { request_id: "r".into() });
     }

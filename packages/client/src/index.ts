@@ -1,5 +1,3 @@
-import type {} from "./json-value.js";
-
 export {
   type AnswerKey,
   type DecidableMessage,

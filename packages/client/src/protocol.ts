@@ -7,6 +7,7 @@ export type PartId = string;
 export type ToolCallId = string;
 export type ApprovalId = string;
 export type RequestId = string;
+export type JsonValue = unknown;
 export type Payload = unknown;
 export type MessageMetadata = unknown;
 export type CitedSource = Record<string, unknown>;

@@ -89,7 +89,22 @@ pub(super) const TESTS: &[Need] = &[
         probe: |root| npm::probe(&root.join(NPM)),
         install: Install::Npm(NPM),
     },
+    Need {
+        name: "Chromium",
+        why: "the console's tests (another one: CHROMIUM=/path/to/it)",
+        takes: "about a minute",
+        probe: |_| chromium(),
+        install: Install::Debian(&["chromium"]),
+    },
 ];
+
+/// What the console's tests run in.
+fn chromium() -> Probe {
+    match std::env::var("CHROMIUM") {
+        Ok(program) => answers(&[&program, "--version"]),
+        Err(_) => answers(&["/usr/bin/chromium", "--version"]),
+    }
+}
 
 /// What `cargo xtask fuzz` needs.
 pub(crate) const FUZZ: &[Need] = &[

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
+use holdpoint_protocol::chunk::Chunks;
 
 use super::feed::Look;
 use crate::{
@@ -70,7 +70,10 @@ impl Subscription {
 pub struct LiveSubscription {
     look: Look,
     projection: AdkLive,
+    view: View,
     position: u64,
+    /// Where the last turn began, if it was over when this connection came.
+    missed: Option<u64>,
     /// Who looks. A chat that did not exist when they began to may turn out to be somebody else's.
     subject: Subject,
 }
@@ -82,20 +85,24 @@ impl LiveSubscription {
         let started = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }));
         let is_over = |at: usize| facts[at..].iter().any(|fact| matches!(**fact, Fact::TurnEnded { .. }));
         let position = started.filter(|at| !is_over(*at)).unwrap_or(facts.len());
-        let settled: Vec<ToolCallId> = facts[position..]
-            .iter()
-            .filter_map(|fact| match &**fact {
-                Fact::Settled { call, .. } => Some(call.clone()),
-                _ => None,
-            })
-            .collect();
         let mut projection = AdkLive::new(view);
-        projection.replay(settled);
-        Self { look, projection, position: position as u64, subject }
+        projection.replay(facts[position..].iter().map(|fact| &**fact));
+        let missed = started.filter(|at| is_over(*at)).map(|at| at as u64);
+        Self { look, projection, view, position: position as u64, missed, subject }
     }
 
-    /// The answer to a request that brought nothing new: a segment in which nothing happens, unless one is being written anyway.
+    /// The answer to a request that brought nothing new: the last turn, if it ended before this connection was there; else a segment in
+    /// which nothing happens, unless one is being written anyway.
     pub fn nothing_new(&mut self, out: &mut Vec<Out>) {
+        if let Some(turn) = self.missed.take() {
+            let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
+            let mut facts = self.look.after(turn);
+            facts.truncate(known);
+            let mut projection = AdkLive::new(self.view);
+            projection.replay(facts.iter().map(|fact| &**fact));
+            facts.iter().for_each(|fact| projection.apply(fact, out));
+            return;
+        }
         if self.projection.is_closed()
             && let Some(start) = self.projection.start()
         {
@@ -109,6 +116,7 @@ impl LiveSubscription {
         loop {
             let Some(facts) = self.look.next(self.position).await else { return Next::Gone };
             self.position += facts.len() as u64;
+            self.missed = None;
             let is_theirs = |fact: &Arc<Fact>| matches!(&**fact, Fact::Opened { subject } if *subject != self.subject);
             if facts.iter().any(is_theirs) {
                 return Next::Gone;

@@ -22,6 +22,8 @@ pub struct AdkLive {
     turn: Option<Turn>,
     /// Calls that are settled already in what is being replayed: they must not make the client run them again.
     replayed: HashSet<ToolCallId>,
+    /// Calls about which nobody is to be asked again.
+    decided: HashSet<ToolCallId>,
 }
 
 #[derive(Debug)]
@@ -52,12 +54,18 @@ struct Call {
 impl AdkLive {
     /// A projection for a client with these wishes.
     pub fn new(view: View) -> Self {
-        Self { view, turn: None, replayed: HashSet::new() }
+        Self { view, turn: None, replayed: HashSet::new(), decided: HashSet::new() }
     }
 
-    /// What comes now was sent before, to a connection that is gone; these calls are settled in it.
-    pub fn replay(&mut self, settled: impl IntoIterator<Item = ToolCallId>) {
-        self.replayed = settled.into_iter().collect();
+    /// What comes now was sent before, to a connection that is gone.
+    pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
+        for fact in facts {
+            match fact {
+                Fact::Settled { call, .. } => drop(self.replayed.insert(call.clone())),
+                Fact::Decided { call, .. } => drop(self.decided.insert(call.clone())),
+                _ => {}
+            }
+        }
     }
 
     /// Whether a turn waits for a person's approval: the client has closed what it reads, and a newer message goes first.
@@ -90,7 +98,7 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
-        turn.apply(fact, &self.replayed, out);
+        turn.apply(fact, &self.replayed, &self.decided, out);
     }
 
     fn start(&self) -> Option<Chunk> {
@@ -109,7 +117,13 @@ impl Projection for AdkLive {
 }
 
 impl Turn {
-    fn apply(&mut self, fact: &Fact, replayed: &HashSet<ToolCallId>, out: &mut Vec<Out>) {
+    fn apply(
+        &mut self,
+        fact: &Fact,
+        replayed: &HashSet<ToolCallId>,
+        decided: &HashSet<ToolCallId>,
+        out: &mut Vec<Out>,
+    ) {
         match fact {
             Fact::StepStarted => self.text.next_step(out),
             Fact::BlockStarted { kind, id } => {
@@ -150,8 +164,9 @@ impl Turn {
             }
             Fact::StepEnded { usage, version, .. } => self.meter.add(*usage, version.as_deref()),
             Fact::Asked { call, approval, .. } => {
+                let is_decided = decided.contains(call);
                 if let Some(call) = self.calls.get_mut(call) {
-                    (call.has_begun, call.question) = (true, Some(approval.clone()));
+                    (call.has_begun, call.question) = (true, Some(approval.clone()).filter(|_| !is_decided));
                 }
                 self.show(replayed, out);
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks},
+    chunk::{Chunk, Chunks, DeltaOf, Run},
     ids::ToolCallId,
 };
 
@@ -40,6 +40,8 @@ pub struct Follower {
     position: u64,
     has_joined: bool,
     has_started: bool,
+    /// The `finish` that was left out because more had happened since.
+    last_finish: Option<Chunks>,
     /// What the segment has had so far, for a replay.
     segment: Vec<Out>,
     /// Outcomes that earlier segments sent, of calls that this client has none of.
@@ -56,6 +58,7 @@ impl Follower {
             position: 0,
             has_joined: false,
             has_started: false,
+            last_finish: None,
             segment: Vec::new(),
             sent: HashMap::new(),
         }
@@ -66,7 +69,9 @@ impl Follower {
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
         let known = facts.len() as u64;
         let facts = facts.iter().map(AsRef::as_ref);
-        let (mut state, mut now) = (ChatState::default(), AiSdk::new(view));
+        // Whether anything is being written is the same for everybody, as in the history. A client that wants to resubmit gets a replay
+        // that ends where it is to act.
+        let (mut state, mut now) = (ChatState::default(), AiSdk::new(View { is_resubmit: false, ..view }));
         for fact in facts.clone() {
             state.apply(fact);
             now.apply(fact, &mut Vec::new());
@@ -78,7 +83,8 @@ impl Follower {
             Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
             Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
         };
-        Some(Self::new(Box::new(projection), Follow { from, is_replay, unsettled: Vec::new() }, known))
+        let follow = Follow { from, is_replay, unsettled: Vec::new(), has: Vec::new() };
+        Some(Self::new(Box::new(projection), follow, known))
     }
 
     /// How many facts it has taken.
@@ -104,8 +110,15 @@ impl Follower {
                 return Flow::End;
             }
         }
-        if self.position < self.known || self.has_started {
+        if self.position < self.known {
             return Flow::More;
+        }
+        if self.has_started {
+            // The last segment had ended before the request came, and nothing has followed.
+            let end = self.last_finish.take().filter(|_| self.projection.is_closed());
+            let flow = if end.is_some() { Flow::End } else { Flow::More };
+            out.extend(end);
+            return flow;
         }
         // There is nothing to show yet: the client learns at least which message it is about.
         self.begin(out);
@@ -130,16 +143,31 @@ impl Follower {
         for written in written.drain(..) {
             match written {
                 Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
+                Out::Chunks(chunks) if self.client_has(&chunks) => {}
                 Out::Chunks(chunks) => {
                     self.begin(out);
+                    self.last_finish = None;
                     out.push(chunks);
                 }
                 Out::End if self.position >= self.known => return Flow::End,
                 // More has happened since: the response goes on with it.
-                Out::End => drop(out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_))))),
+                Out::End => self.last_finish = out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_)))),
             }
         }
         Flow::More
+    }
+
+    /// Whether it is the announcement of a call that the client has already, in what is sent once more.
+    fn client_has(&self, chunks: &Chunks) -> bool {
+        let announced = match chunks {
+            Chunks::One(Chunk::ToolInputStart(c)) => &c.tool_call_id,
+            Chunks::One(Chunk::ToolInputAvailable(c)) => &c.tool_call_id,
+            Chunks::One(Chunk::ToolInputError(c)) => &c.tool_call_id,
+            Chunks::One(Chunk::ToolApprovalRequest(c)) => &c.tool_call_id,
+            Chunks::Run(Run { of: DeltaOf::ToolInput(id), .. }) => id,
+            _ => return false,
+        };
+        self.follow.is_replay && self.follow.has.contains(announced)
     }
 
     /// `start`, once, and what the client has missed.

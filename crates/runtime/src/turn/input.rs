@@ -119,6 +119,8 @@ pub struct Follow {
     pub is_replay: bool,
     /// Calls that the client has answered and has no outcome of. Outcomes that came before `from` are shown all the same.
     pub unsettled: Vec<ToolCallId>,
+    /// Calls that the client shows already: in a replay they are not announced again.
+    pub has: Vec<ToolCallId>,
 }
 
 /// How an answer was taken.

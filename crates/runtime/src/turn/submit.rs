@@ -30,7 +30,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -
     let can_ask = env.tools.can_ask();
     draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
     draft.push(Fact::StepStarted);
-    Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new() })
+    Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new(), has: Vec::new() })
 }
 
 /// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit).
@@ -149,7 +149,7 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let answered = answered.filter(|tool| tool.state == ToolState::ApprovalResponded);
     unsettled.extend(answered.map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
-        return Reply::Follow(Follow { from, is_replay: false, unsettled });
+        return Reply::Follow(Follow { from, is_replay: false, unsettled, has: Vec::new() });
     }
     if contradictions > 0 && others == 0 {
         return Reply::Rejected(Rejection::Contradicts);
@@ -161,7 +161,10 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let is_repeated = last.role == Role::User;
     let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant).filter(|_| is_repeated);
     let at = latest.or(turn.map(|(.., position)| *position));
-    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled })
+    // A call whose approval it has answered may have to be announced to it once more.
+    let has = last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state != ToolState::ApprovalResponded);
+    let has = has.map(|tool| tool.tool_call_id.clone()).collect();
+    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled, has })
 }
 
 fn take(draft: &mut Draft<'_>, answer: Answer, subject: &Subject, env: &mut Env<'_>) -> Answered {

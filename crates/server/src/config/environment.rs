@@ -6,14 +6,19 @@ use super::{Config, ConfigError};
 
 const PREFIX: &str = "HOLDPOINT_";
 
+/// What the project's own build and tests are told by: no settings of the server.
+const OURS: [&str; 6] = ["BACKEND", "BIN", "CONSOLE", "E2E", "MACHINE_CASES", "RECORD"];
+
 /// Puts the variables over the table. Each is tried by itself first, so that what is wrong is told with the variable's name.
 pub(super) fn overlay(
     table: &mut Table,
     environment: impl IntoIterator<Item = (String, String)>,
     names: &[String],
 ) -> Result<(), ConfigError> {
-    let mut variables: Vec<(String, String)> =
-        environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    let mut variables: Vec<(String, String)> = environment
+        .into_iter()
+        .filter(|(name, _)| name.strip_prefix(PREFIX).is_some_and(|rest| !OURS.contains(&rest)))
+        .collect();
     variables.sort();
     for (name, text) in variables {
         let path = path(&name[PREFIX.len()..], names);

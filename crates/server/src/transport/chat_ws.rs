@@ -277,11 +277,11 @@ impl Connection {
     }
 
     async fn resume(&mut self, resume: WsResume) -> Result<(), Over> {
-        let WsResume { request_id, id, last_sequence } = resume;
+        let WsResume { request_id, id, headers, last_sequence } = resume;
         if self.is_taken(&request_id) {
             return self.fail(request_id, "this request id is in use on this connection".to_owned()).await;
         }
-        let view = self.view(&serde_json::Map::new());
+        let view = self.view(&headers);
         let place = match self.place() {
             Ok(place) => place,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,

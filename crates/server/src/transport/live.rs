@@ -9,7 +9,7 @@ use axum::{
     },
     response::Response,
 };
-use futures::{SinkExt, StreamExt, stream::SplitSink};
+use futures::{FutureExt, SinkExt, StreamExt, stream::SplitSink};
 use holdpoint_protocol::{
     chunk::Error,
     ids::ChatId,
@@ -225,6 +225,11 @@ impl Connection {
                 Ok(())
             }
             LiveFrame::Ping { timestamp } => {
+                // What is ready goes first: whoever has the pong knows that nothing older is on its way.
+                let mut written = Vec::new();
+                while let Some(next) = next(&mut self.live, &mut written).now_or_never() {
+                    self.write(next, &mut written).await?;
+                }
                 let mut pong = Vec::new();
                 sse::encode_json(&Pong { timestamp }, &mut pong);
                 self.feed(pong).await?;

@@ -1,5 +1,3 @@
-import type {} from "../json-value.js";
-
 export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
 export {
   type HoldpointMode,
