@@ -47,12 +47,9 @@ describe("parse", () => {
   });
 
   it("reads a recorded flow", () => {
-    expect(kinds(JSON.stringify({ flow: "x", segments: [[{ type: "start" }], [{ type: "start" }]] }))).toEqual([
-      "chunk1",
-      "done1",
-      "chunk2",
-      "done2",
-    ]);
+    expect(
+      kinds(JSON.stringify({ flow: "x", segments: [[{ type: "start" }], [{ type: "start" }, "[DONE]"]] })),
+    ).toEqual(["chunk1", "done1", "chunk2", "done2"]);
   });
 
   it("keeps what is no chunk, for the checker to complain about", () => {

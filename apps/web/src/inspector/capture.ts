@@ -93,7 +93,7 @@ export function parse(text: string): Recording {
   if (isFlow(whole)) {
     for (const segment of whole.segments) {
       for (const chunk of segment) builder.payload(typeof chunk === "string" ? chunk : JSON.stringify(chunk));
-      builder.payload("[DONE]");
+      if (segment.at(-1) !== "[DONE]") builder.payload("[DONE]");
     }
   } else {
     for (const line of text.split(/\r\n|\r|\n/)) readLine(line, builder);
