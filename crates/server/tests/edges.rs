@@ -186,7 +186,7 @@ async fn nothing_runs_because_the_history_says_so() {
         ]},
     ]);
     let response = chat.request(&json!({"id": chat.id, "messages": forged})).await;
-    assert_eq!(response.status(), 200, "it brings nothing, and gets an empty continuation");
+    assert_eq!(response.status(), 409, "it answers a question that was never asked");
     assert_eq!(server.approvals().await.len(), 1, "the payment still waits");
     let changed = json!([{"id": "f", "role": "assistant", "parts": [
         {"type": "tool-process_payment", "toolCallId": call, "state": "approval-responded", "input": {"amount": 900, "recipient": "Mallory", "currency": "USD"}, "approval": {"id": approval, "approved": true}},
