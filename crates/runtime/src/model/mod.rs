@@ -2,6 +2,8 @@
 
 mod conversation;
 mod demo;
+#[cfg(feature = "providers")]
+pub mod provider;
 mod script;
 
 use std::{fmt, sync::Arc};

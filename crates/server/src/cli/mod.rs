@@ -2,6 +2,7 @@
 
 mod check;
 mod local;
+mod model;
 mod serve;
 
 use std::process::ExitCode;

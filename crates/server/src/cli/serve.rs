@@ -11,7 +11,6 @@ use std::{
 use holdpoint_runtime::{
     driver::{self, Runtime},
     log::{Log, MemoryLog, SqliteLog},
-    model::{DemoModel, Model, ScriptModel},
     tool::demo::demo_tools,
 };
 use holdpoint_server::{
@@ -45,9 +44,12 @@ pub(super) struct Args {
     /// Keep chats in memory only.
     #[arg(long)]
     ephemeral: bool,
-    /// The model: demo, or script:FILE [default: demo].
+    /// The model: demo, script:FILE, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: demo].
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
+    /// Where the model's provider is, if not at its usual address.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
     /// Settings.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -64,10 +66,8 @@ enum Failure {
     Open(SocketAddr),
     #[error("can't listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
-    #[error("--model {0}: there is no such model. Use demo, or script:FILE")]
-    Model(String),
     #[error(transparent)]
-    Script(#[from] holdpoint_runtime::model::ScriptError),
+    Model(#[from] super::model::ModelSetupError),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -116,7 +116,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let runtime_limits = driver::Limits::default();
     let runtime = Runtime::builder()
         .tools(ToolConfig::apply(&demo, &config.tools)?)
-        .model(model(args.model.as_deref().or(config.model.use_model.as_deref()))?)
+        .model(super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?)
         .log(log(args, config.data.as_deref())?)
         .limits(driver::Limits {
             steps: config.model.max_steps.unwrap_or(runtime_limits.steps),
@@ -144,16 +144,6 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     }
     accept(&listener, &server, router, stop).await;
     Ok(())
-}
-
-fn model(spec: Option<&str>) -> Result<Arc<dyn Model>, Failure> {
-    match spec {
-        None | Some("demo") => Ok(Arc::new(DemoModel)),
-        Some(spec) => match spec.strip_prefix("script:") {
-            Some(file) => Ok(Arc::new(ScriptModel::from_file(Path::new(file))?)),
-            None => Err(Failure::Model(spec.to_owned())),
-        },
-    }
 }
 
 fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {

@@ -32,12 +32,20 @@ pub struct Config {
 }
 
 /// The model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// `demo`, or `script:FILE`.
+    /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     #[serde(rename = "use")]
     pub use_model: Option<String>,
+    /// Where the provider is, if not at its usual address.
+    pub base_url: Option<String>,
+    /// What the model is told before everything else.
+    pub system: Option<String>,
+    /// How freely it speaks.
+    pub temperature: Option<f64>,
+    /// How much it may write in one step.
+    pub max_tokens: Option<u64>,
     /// How many steps a turn may take.
     pub max_steps: Option<u32>,
 }

@@ -1,0 +1,135 @@
+//! Models of OpenAI (and what is compatible with it), Anthropic, Gemini and Ollama.
+//!
+//! The wire formats are `rig-core`'s. Everything else is ours: what is asked, what is streamed, what is tried again, and what
+//! people are told when it goes wrong.
+
+mod file;
+mod redact;
+mod request;
+mod retry;
+mod spec;
+mod stream;
+mod trouble;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream::BoxStream};
+use redact::Secrets;
+use rig_core::{
+    DynModel,
+    operation::Completion,
+    providers::{anthropic::AnthropicConfig, gemini::GeminiConfig, ollama::OllamaConfig, openai::OpenAIConfig},
+};
+use rig_reqwest::ReqwestClient;
+use spec::{Access, access};
+pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
+
+use super::{Model, ModelError, ModelEvent, ModelRequest};
+
+/// How long a provider has to take a connection.
+const CONNECT: Duration = Duration::from_secs(20);
+/// How long it may be silent: some think for minutes before the first word, and a local one may have to load the model.
+const SILENCE: Duration = Duration::from_secs(600);
+/// Anthropic wants a limit with every request; this is for a model whose own is not known.
+const ANTHROPIC_TOKENS: u64 = 8192;
+
+/// How a model is asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProviderSettings {
+    /// Where the provider is, if not at its usual address.
+    pub base_url: Option<String>,
+    /// What the model is told before everything else.
+    pub system: Option<String>,
+    /// How freely it speaks; the provider's own choice without.
+    pub temperature: Option<f64>,
+    /// How much it may write in one step; the provider's own choice without.
+    pub max_tokens: Option<u64>,
+}
+
+/// A model that a provider runs.
+#[derive(Clone)]
+pub struct ProviderModel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    spec: ProviderSpec,
+    settings: ProviderSettings,
+    model: DynModel<Completion>,
+    secrets: Secrets,
+}
+
+impl ProviderModel {
+    /// A model, with the keys and addresses that these variables have: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
+    /// `GEMINI_API_KEY`, `OLLAMA_HOST`. A key that is needed and missing is an error that names its variable.
+    pub fn new(
+        spec: ProviderSpec,
+        settings: ProviderSettings,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ProviderSetupError> {
+        let client = reqwest::Client::builder().connect_timeout(CONNECT).read_timeout(SILENCE).build();
+        let client = client.map_err(|error| ProviderSetupError::Client(error.to_string()))?;
+        Self::with_client(spec, settings, variable, client)
+    }
+
+    /// The same with an HTTP client of one's own: another proxy, other certificates, other time limits.
+    pub fn with_client(
+        spec: ProviderSpec,
+        settings: ProviderSettings,
+        variable: impl Fn(&str) -> Option<String>,
+        client: reqwest::Client,
+    ) -> Result<Self, ProviderSetupError> {
+        let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
+        let secrets = Secrets::new([access.key.as_deref(), access.base_url.as_deref()]);
+        let model = connect(&spec, access, ReqwestClient::from(client));
+        Ok(Self { inner: Arc::new(Inner { spec, settings, model, secrets }) })
+    }
+}
+
+fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> DynModel<Completion> {
+    let Access { key, base_url } = access;
+    let key = key.unwrap_or_default();
+    match spec.provider {
+        Provider::OpenAi => {
+            let config = OpenAIConfig::new(key);
+            let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
+            // Chat Completions: what everything compatible speaks.
+            config.connect(client).chat(&spec.model).erase()
+        }
+        Provider::Anthropic => {
+            let config = AnthropicConfig::new(key);
+            let config = base_url.into_iter().fold(config, AnthropicConfig::with_base_url);
+            let mut model = config.connect(client).completion(&spec.model);
+            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_TOKENS);
+            model.erase()
+        }
+        Provider::Gemini => {
+            let config = GeminiConfig::new(key);
+            let config = base_url.into_iter().fold(config, GeminiConfig::with_base_url);
+            config.connect(client).completion(&spec.model).erase()
+        }
+        Provider::Ollama => {
+            let config = OllamaConfig::new().with_api_key(key);
+            let config = base_url.into_iter().fold(config, OllamaConfig::with_base_url);
+            config.connect(client).native_completion(&spec.model).erase()
+        }
+    }
+}
+
+impl fmt::Debug for ProviderModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the settings: an address can have a password in it.
+        f.debug_struct("ProviderModel").field("spec", &self.inner.spec).finish_non_exhaustive()
+    }
+}
+
+impl Model for ProviderModel {
+    fn version(&self) -> &str {
+        &self.inner.spec.model
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let call = stream::Call::new(Arc::clone(&self.inner), request::build(&self.inner.settings, &request));
+        futures::stream::unfold(call, stream::Call::next).map(futures::stream::iter).flatten().boxed()
+    }
+}

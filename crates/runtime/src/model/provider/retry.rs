@@ -1,0 +1,91 @@
+//! When a call is tried again, and how long that waits.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// How often a call is tried in all.
+pub(super) const TRIES: u32 = 4;
+/// The first pause; each one after it is twice as long.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(8);
+/// A provider that wants a longer pause than this is not waited for: somebody sits there and waits.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long to wait after so many tries, or nothing when it is better to give up.
+pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option<Duration> {
+    if tried >= TRIES {
+        return None;
+    }
+    match wanted {
+        Some(wanted) if wanted > PATIENCE => None,
+        // A little later than asked, and not all at the same moment.
+        Some(wanted) => Some(wanted + FIRST.mul_f64(chance)),
+        None => {
+            let doubled = FIRST * 2u32.saturating_pow(tried.saturating_sub(1));
+            Some(doubled.min(LONGEST).mul_f64(0.75 + chance / 2.0))
+        }
+    }
+}
+
+/// How long the provider wants to be left alone: a header, or for Gemini a part of the answer.
+pub(super) fn wanted(headers: Option<&HeaderMap>, body: &str, now: SystemTime) -> Option<Duration> {
+    let header = |name: &str| headers?.get(name)?.to_str().ok().map(str::trim);
+    let milliseconds = header("retry-after-ms").and_then(|text| seconds(text).map(|wait| wait / 1000));
+    let after = || {
+        let text = header("retry-after")?;
+        let date = || httpdate::parse_http_date(text).ok().map(|date| date.duration_since(now).unwrap_or_default());
+        seconds(text).or_else(date)
+    };
+    milliseconds.or_else(after).or_else(|| in_body(body))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
+}
+
+fn in_body(body: &str) -> Option<Duration> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let details = body.pointer("/error/details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    seconds(delay.strip_suffix('s')?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_end() {
+        let pauses: Vec<_> = (1..=TRIES).map(|tried| pause(tried, None, 0.5)).collect();
+        let expected = [Some(500), Some(1000), Some(2000), None];
+        assert_eq!(pauses, expected.map(|pause| pause.map(Duration::from_millis)));
+        assert_eq!(pause(1, None, 0.0), Some(Duration::from_millis(375)));
+        assert_eq!(pause(1, Some(Duration::from_secs(7)), 0.0), Some(Duration::from_secs(7)));
+        assert_eq!(pause(1, Some(PATIENCE + Duration::from_secs(1)), 0.0), None);
+        assert_eq!(pause(TRIES, Some(Duration::ZERO), 0.0), None);
+    }
+
+    #[test]
+    fn what_the_provider_wants_is_read() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").expect("a date");
+        let ask = |name: &'static str, value: &str| {
+            let headers = HeaderMap::from_iter([(
+                reqwest::header::HeaderName::from_static(name),
+                value.parse().expect("a header"),
+            )]);
+            wanted(Some(&headers), "", now)
+        };
+        assert_eq!(ask("retry-after", "3"), Some(Duration::from_secs(3)));
+        assert_eq!(ask("retry-after", "0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(ask("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT"), Some(Duration::from_secs(20)));
+        assert_eq!(ask("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(ask("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(ask("retry-after", "soon"), None);
+        assert_eq!(ask("retry-after", "-1"), None);
+        let body = r#"{"error": {"details": [{"x": 1}, {"@type": "RetryInfo", "retryDelay": "36.5s"}]}}"#;
+        assert_eq!(wanted(None, body, now), Some(Duration::from_millis(36_500)));
+        assert_eq!(wanted(None, "no json", now), None);
+    }
+}

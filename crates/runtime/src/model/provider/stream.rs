@@ -1,0 +1,203 @@
+//! One call: tried until something comes, then turned into events.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use futures::StreamExt;
+use holdpoint_protocol::chunk::FinishReason;
+use rig_core::{
+    completion::{self, CompletionRequest, CompletionResponse},
+    message::AssistantContent,
+    streaming::{CompletionStream, Item, PartKind, StreamEvent},
+};
+
+use super::{
+    Inner,
+    trouble::{Kind, Trouble},
+};
+use crate::model::{ModelError, ModelEvent, Usage};
+
+/// A call of the model.
+pub(super) struct Call {
+    inner: Arc<Inner>,
+    request: CompletionRequest,
+    state: State,
+    tried: u32,
+    reader: Reader,
+}
+
+enum State {
+    /// Not asked yet, or to be asked again.
+    Ready,
+    Reading(Box<CompletionStream>),
+    Over,
+}
+
+type Events = VecDeque<Result<ModelEvent, ModelError>>;
+
+impl Call {
+    pub(super) fn new(inner: Arc<Inner>, request: CompletionRequest) -> Self {
+        Self { inner, request, state: State::Ready, tried: 0, reader: Reader::default() }
+    }
+
+    /// The next events, until there are none.
+    pub(super) async fn next(mut self) -> Option<(Events, Self)> {
+        loop {
+            let step = match std::mem::replace(&mut self.state, State::Over) {
+                State::Over => return None,
+                State::Ready => self.open(),
+                State::Reading(stream) => self.read(*stream).await,
+            };
+            let events = match step {
+                Ok(events) => events,
+                Err(trouble) => match self.pause(&trouble) {
+                    Some(pause) => {
+                        let error = trouble.told(&self.inner.spec, &self.inner.secrets);
+                        tracing::info!(detail = %error.detail, ?pause, "the model's provider is asked again");
+                        tokio::time::sleep(pause).await;
+                        self.state = State::Ready;
+                        continue;
+                    }
+                    None => [Err(trouble.told(&self.inner.spec, &self.inner.secrets))].into(),
+                },
+            };
+            if !events.is_empty() {
+                return Some((events, self));
+            }
+        }
+    }
+
+    /// Only before anything was seen: nobody could take it back.
+    fn pause(&self, trouble: &Trouble) -> Option<std::time::Duration> {
+        if self.reader.has_begun { None } else { trouble.pause(self.tried) }
+    }
+
+    fn open(&mut self) -> Result<Events, Trouble> {
+        self.tried += 1;
+        let stream = self.inner.model.stream(self.request.clone()).map_err(|error| Trouble::of(&error, false))?;
+        self.state = State::Reading(Box::new(stream));
+        Ok(Events::new())
+    }
+
+    async fn read(&mut self, mut stream: CompletionStream) -> Result<Events, Trouble> {
+        let item = match stream.next().await {
+            Some(item) => item.map_err(|error| Trouble::of(&error, self.reader.has_begun))?,
+            None => {
+                let response = stream.finish().await.map_err(|error| Trouble::of(&error, self.reader.has_begun))?;
+                return self.reader.end(&response).map(|events| events.into_iter().map(Ok).collect());
+            }
+        };
+        self.state = State::Reading(Box::new(stream));
+        Ok(match item {
+            Item::Event(event) => self.reader.event(event).into_iter().map(Ok).collect(),
+            // Something that came after `rig`: it is not for us.
+            Item::Unknown(_) => Events::new(),
+        })
+    }
+}
+
+/// Turns parts, which may overlap, into blocks, which may not.
+#[derive(Default)]
+struct Reader {
+    /// The block of text or reasoning that is open, and which part it is.
+    open: Option<(PartKind, usize)>,
+    /// Whether somebody has seen anything.
+    has_begun: bool,
+    has_text: bool,
+    calls: usize,
+}
+
+impl Reader {
+    fn event(&mut self, event: StreamEvent) -> Vec<ModelEvent> {
+        let mut events = Vec::new();
+        match event {
+            StreamEvent::Text { part, text } => {
+                self.has_text |= !text.trim().is_empty();
+                self.write(PartKind::Text, part.index(), &mut events);
+                events.push(ModelEvent::TextDelta(text));
+            }
+            StreamEvent::Reasoning { part, text } => {
+                self.write(PartKind::Reasoning, part.index(), &mut events);
+                events.push(ModelEvent::ReasoningDelta(text));
+            }
+            StreamEvent::Start { part, kind: PartKind::ToolCall, name: Some(name) } => {
+                self.close(&mut events);
+                events.push(ModelEvent::InputStart { id: id(part.index()), name: name.into() });
+            }
+            StreamEvent::Arguments { part, json } => {
+                events.push(ModelEvent::InputDelta { id: id(part.index()), delta: json });
+            }
+            StreamEvent::End { part, content: AssistantContent::ToolCall(call) } => {
+                self.close(&mut events);
+                self.calls += 1;
+                let input = match call.function.invalid_arguments {
+                    // Not what could be read of it: somebody may have to agree to what is run.
+                    Some(text) => Err(text),
+                    None => Ok(serde_json::Value::Object(call.function.arguments)),
+                };
+                events.push(ModelEvent::Call { id: id(part.index()), name: call.function.name.into(), input });
+            }
+            StreamEvent::End { part, .. } if self.open.is_some_and(|(_, open)| open == part.index()) => {
+                self.close(&mut events);
+            }
+            // A block is opened by its first delta: one without any would be an empty block.
+            StreamEvent::Start { .. } | StreamEvent::End { .. } => {}
+        }
+        self.has_begun |= !events.is_empty();
+        events
+    }
+
+    /// Opens the block that a delta belongs to. Some providers go back and forth; then there are more blocks than parts.
+    fn write(&mut self, kind: PartKind, part: usize, events: &mut Vec<ModelEvent>) {
+        if self.open == Some((kind, part)) {
+            return;
+        }
+        self.close(events);
+        self.open = Some((kind, part));
+        events.push(if kind == PartKind::Text { ModelEvent::TextStart } else { ModelEvent::ReasoningStart });
+    }
+
+    fn close(&mut self, events: &mut Vec<ModelEvent>) {
+        match self.open.take() {
+            Some((PartKind::Text, _)) => events.push(ModelEvent::TextEnd),
+            Some(_) => events.push(ModelEvent::ReasoningEnd),
+            None => {}
+        }
+    }
+
+    fn end(&mut self, response: &CompletionResponse) -> Result<Vec<ModelEvent>, Trouble> {
+        use completion::FinishReason as Theirs;
+        let theirs = response.finish_reason();
+        let has_answer = self.has_text || self.calls > 0;
+        let said = || format!("the answer ended with {theirs:?}; {}", response.error.as_deref().unwrap_or_default());
+        let reason = match &theirs {
+            // Calls of an answer that was filtered are not run: nobody knows what is missing.
+            Some(Theirs::ContentFilter) if self.calls > 0 || !has_answer => {
+                return Err(Trouble::new(Kind::Filtered, said()));
+            }
+            Some(Theirs::ContentFilter) => FinishReason::ContentFilter,
+            Some(Theirs::Length) if !has_answer => return Err(Trouble::new(Kind::NoRoom, said())),
+            Some(Theirs::Length) => FinishReason::Length,
+            Some(Theirs::Other(name)) if !has_answer => {
+                let kind = if name == "RECITATION" { Kind::Filtered } else { Kind::Empty };
+                return Err(Trouble::new(kind, said()));
+            }
+            _ if !has_answer => return Err(Trouble::new(Kind::Empty, said())),
+            _ if self.calls > 0 => FinishReason::ToolCalls,
+            Some(Theirs::Stop | Theirs::ToolCalls) | None => FinishReason::Stop,
+            Some(_) => FinishReason::Other,
+        };
+        let mut events = Vec::new();
+        self.close(&mut events);
+        let usage = Usage {
+            prompt_tokens: response.usage.input_tokens.unwrap_or_default(),
+            completion_tokens: response.usage.output_tokens.unwrap_or_default(),
+        };
+        events.push(ModelEvent::Finish { usage, reason, version: response.model().map(str::to_owned) });
+        Ok(events)
+    }
+}
+
+/// Unique in its step, which is all that is asked of it: the chat's ids are minted by the turn machine.
+fn id(part: usize) -> String {
+    format!("call-{part}")
+}

@@ -1,0 +1,188 @@
+//! A history from the log: whatever became of a call, the provider gets a result for it.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::{
+    chunk::FinishReason,
+    ids::{MessageId, PartId, ToolCallId},
+    message::UiMessage,
+    request::ChatRequest,
+};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    driver::{Next, Runtime},
+    fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
+    log::MemoryLog,
+    model::Usage,
+    project::{View, conversation},
+    subject::Subject,
+    tool::{Execution, Returns, Tool, ToolContext, Wait},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    ask, model,
+    server::Fake,
+    text,
+    wires::{Answer, Called, Sent, SentCall, SentResult, Wire},
+};
+
+crate::for_all!(history: every_call_has_its_result, a_result_is_fed_back);
+
+const AT: Timestamp = Timestamp(1);
+
+fn user(id: &str, text: &str) -> Fact {
+    let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
+    let message: UiMessage = serde_json::from_value(message).expect("a message");
+    Fact::Said { message, cut: None }
+}
+
+fn turn(id: &str) -> [Fact; 2] {
+    let (message, order) = (MessageId::from(id), CallOrder::Together);
+    let started =
+        Fact::TurnStarted { message, order, holds_text: false, is_resubmit: false, model: "m".into(), at: AT };
+    [started, Fact::StepStarted]
+}
+
+fn called(call: &str) -> Fact {
+    Fact::Called {
+        call: ToolCallId::from(call),
+        name: "get_weather".into(),
+        input: json!({"location": call}),
+        execution: Execution::Server,
+        wait: Wait::Stream,
+        returns: Returns::Output,
+    }
+}
+
+fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
+    Fact::Settled { call: ToolCallId::from(call), outcome, cause, at: AT }
+}
+
+fn step_ended() -> Fact {
+    Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None }
+}
+
+/// A chat in which everything has happened that can happen to a call.
+fn facts() -> Vec<Fact> {
+    let error = |text: &str| Outcome::Error(text.to_owned());
+    let mut facts = vec![user("u1", "Go")];
+    facts.extend(turn("a1"));
+    facts.push(Fact::BlockStarted { kind: BlockKind::Text, id: PartId::from("0") });
+    facts.push(Fact::BlockDelta { id: PartId::from("0"), delta: "Let me see.".into() });
+    facts.extend(["done", "denied", "expired", "crashed", "stopped"].map(called));
+    facts.push(Fact::Invalid {
+        call: ToolCallId::from("malformed"),
+        name: "get_weather".into(),
+        input: Value::String("{\"location\": ".into()),
+        error: "the input is not valid JSON".into(),
+    });
+    facts.push(step_ended());
+    facts.push(settled("done", Outcome::Output(json!({"temperature": 21})), Cause::Ran));
+    facts.push(settled("denied", Outcome::Denied { reason: Some("not now".into()) }, Cause::Decision));
+    facts.push(settled("expired", error("Approval request timed out"), Cause::Expired));
+    facts.push(settled("crashed", error("interrupted: outcome unknown"), Cause::Interrupted));
+    facts.push(settled("stopped", error("stopped"), Cause::Stopped));
+    facts.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason: None }, at: AT });
+    facts.push(user("u2", "Again"));
+    facts.extend(turn("a2"));
+    facts.extend([called("superseded"), step_ended()]);
+    facts.push(settled("superseded", Outcome::Denied { reason: Some("superseded".into()) }, Cause::Superseded));
+    facts.push(Fact::TurnEnded { end: TurnEnd::Superseded, at: AT });
+    facts.push(user("u3", "Once more"));
+    facts.extend(turn("a3"));
+    // The server died here: the call has no outcome at all.
+    facts.extend([called("lost"), step_ended(), Fact::TurnEnded { end: TurnEnd::Superseded, at: AT }]);
+    facts.push(user("u4", "And now?"));
+    facts
+}
+
+async fn every_call_has_its_result(wire: &dyn Wire) {
+    let fake = Fake::start([wire.answer(&Answer { text: vec!["Well."], ..Answer::default() })]).await;
+    let facts: Vec<Arc<Fact>> = facts().into_iter().map(Arc::new).collect();
+    let events = ask(wire, &fake, conversation(&facts)).await;
+    assert_eq!(text(&events), "Well.");
+    let sent = wire.sent(&fake.asked()[0]);
+    let (mut calls, mut results): (Vec<SentCall>, Vec<SentResult>) = Default::default();
+    for (at, message) in sent.iter().enumerate() {
+        if let Sent::Assistant { calls: made, .. } = message {
+            // Right behind the calls, as many, and in their order.
+            let Some(Sent::Results(told)) = sent.get(at + 1) else { panic!("no results: {sent:?}") };
+            assert_eq!(made.len(), told.len(), "{sent:?}");
+            for (call, result) in made.iter().zip(told) {
+                assert_eq!(call.id, result.id);
+                assert!(!call.id.is_empty() || call.name == result.name, "{sent:?}");
+            }
+            calls.extend(made.iter().cloned());
+            results.extend(told.iter().cloned());
+        }
+    }
+    assert_eq!(calls.len(), 8, "{sent:?}");
+    assert!(calls.iter().all(|call| call.name == "get_weather" && call.input.is_object()), "{calls:?}");
+    assert_eq!(calls[0].input, json!({"location": "done"}));
+    let expected = [
+        "21",
+        "User denied the tool call: not now",
+        "Approval request timed out",
+        "interrupted: outcome unknown",
+        "stopped",
+        "not valid JSON",
+        "superseded",
+        "was not run",
+    ];
+    for (result, expected) in results.iter().zip(expected) {
+        assert!(result.text.contains(expected), "{} instead of {expected}", result.text);
+    }
+    let texts: Vec<&str> = sent
+        .iter()
+        .filter_map(|sent| match sent {
+            Sent::User { texts, .. } => texts.first().map(String::as_str),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["Go", "Again", "Once more", "And now?"]);
+    assert!(matches!(&sent[1], Sent::Assistant { text, .. } if text == "Let me see."), "{sent:?}");
+}
+
+/// A whole turn on the real driver: the provider calls, the tool runs, its output goes back, the provider answers.
+async fn a_result_is_fed_back(wire: &dyn Wire) {
+    let call = Called { name: "add", pieces: vec!["{\"a\":1,", "\"b\":2}"] };
+    let first = Answer { text: vec!["Adding."], calls: vec![call], ..Answer::default() };
+    let second = Answer { text: vec!["It is ", "3."], ..Answer::default() };
+    let fake = Fake::start([wire.answer(&first), wire.answer(&second)]).await;
+    let add = Tool::server("add", "Adds", |input: Value, _: ToolContext| async move {
+        Ok(json!({"sum": input["a"].as_i64().unwrap_or(0) + input["b"].as_i64().unwrap_or(0)}))
+    });
+    let add = add.build().expect("a tool");
+    let runtime = Runtime::builder()
+        .log(Arc::new(MemoryLog::default()))
+        .tools([add].into_iter().collect())
+        .model(Arc::new(model(wire, &fake.url, Default::default())))
+        .start()
+        .await
+        .expect("starts");
+    let body = json!({"id": "c", "messages": [{"role": "user", "content": "1 + 2?"}]});
+    let body: ChatRequest = serde_json::from_value(body).expect("a body");
+    let (_, mut subscription) = runtime.submit(&Subject::local(), body, View::default()).await.expect("taken");
+    let mut written = Vec::new();
+    while subscription.next(&mut written).await == Next::More {}
+    let mut shown = String::new();
+    written.into_iter().for_each(|written| {
+        written.for_each(|chunk| shown.push_str(&serde_json::to_string(&chunk).expect("a chunk")));
+    });
+    for expected in ["Adding.", r#""output":{"sum":3}"#, "It is ", "\"finishReason\":\"stop\""] {
+        assert!(shown.contains(expected), "{expected} in {shown}");
+    }
+    // Two steps: the usage of both.
+    assert!(shown.contains(r#""promptTokens":24"#) && shown.contains(r#""completionTokens":68"#), "{shown}");
+
+    let asked = fake.asked();
+    assert_eq!(asked.len(), 2);
+    let sent = wire.sent(&asked[1]);
+    let [Sent::User { .. }, Sent::Assistant { text, calls }, Sent::Results(results)] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!((text.as_str(), calls.len(), results.len()), ("Adding.", 1, 1));
+    assert_eq!((calls[0].name.as_str(), &calls[0].input), ("add", &json!({"a": 1, "b": 2})));
+    assert!(results[0].text.contains("\"sum\":3"), "{results:?}");
+}
