@@ -3,8 +3,14 @@
 mod approval;
 mod build;
 pub mod demo;
+#[cfg(feature = "http-tools")]
+pub mod http;
 mod input;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 mod schema;
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+mod secret;
 pub(crate) mod text;
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
@@ -14,6 +20,8 @@ pub use build::{ToolBuilder, ToolDefinitionError};
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 pub use schema::{InputSchema, SchemaError};
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+pub use secret::Secret;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

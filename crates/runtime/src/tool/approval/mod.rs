@@ -4,6 +4,8 @@ mod condition;
 mod number;
 mod shape;
 
+use std::sync::Arc;
+
 pub use condition::Condition;
 use serde_json::Value;
 pub use shape::RuleError;
@@ -22,6 +24,8 @@ pub enum Approval {
     Never,
     /// Somebody is asked every time.
     Always,
+    /// Somebody is asked every time, and told this as the reason. It is written as `"always"`.
+    Because(Arc<str>),
     /// Somebody is asked when this holds, and also when it can't be told whether it does.
     When(Condition),
 }
@@ -32,6 +36,7 @@ impl Approval {
         match self {
             Self::Never => None,
             Self::Always => Some("This tool always needs approval".to_owned()),
+            Self::Because(reason) => Some(plain(reason, REASON)),
             Self::When(condition) => condition.asks(input).map(|reason| plain(&reason, REASON)),
         }
     }

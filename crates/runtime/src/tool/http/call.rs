@@ -1,0 +1,225 @@
+//! One call of an endpoint.
+
+use std::{error::Error as _, time::Duration};
+
+use reqwest::{
+    Client, Method, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap},
+};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    SendInput,
+    address::{OtherHost, PrivateAddress},
+    template::Template,
+};
+use crate::tool::{ToolError, secret::Mask, text::plain};
+
+/// How much of an error's body is told.
+const ERROR_TEXT: usize = 300;
+/// How much of it is read.
+const ERROR_BYTES: usize = 4096;
+
+/// All that a call needs, checked.
+pub(super) struct Call {
+    pub(super) template: Template,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) send: SendInput,
+    pub(super) timeout: Duration,
+    pub(super) max_bytes: usize,
+    pub(super) client: Client,
+    pub(super) mask: Mask,
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("{0}")]
+    Input(String),
+    #[error("The endpoint did not answer within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+    #[error("The call was stopped")]
+    Stopped,
+    #[error("The endpoint's host has a private address, and this tool may not call those")]
+    Private,
+    #[error("The endpoint redirected to another host, which is refused")]
+    Redirect,
+    #[error("The endpoint can't be reached")]
+    Unreachable(#[source] reqwest::Error),
+    #[error("The endpoint's answer broke off")]
+    Broken(#[source] reqwest::Error),
+    #[error("The endpoint's answer is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("The endpoint answered {status}{text}")]
+    Status { status: reqwest::StatusCode, text: String },
+    #[error("The endpoint said that it answers in JSON, and did not")]
+    NotJson,
+}
+
+impl Call {
+    pub(super) async fn run(&self, input: Value, cancellation: &CancellationToken) -> Result<Value, ToolError> {
+        let answered = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => Err(CallError::Stopped),
+            answered = tokio::time::timeout(self.timeout, self.answer(input)) => {
+                answered.unwrap_or(Err(CallError::Timeout(self.timeout)))
+            }
+        };
+        answered.map_err(|error| {
+            if let Some(source) = error.source() {
+                let detail = self.mask.hide(&chain(source));
+                tracing::warn!(host = self.template.origin().host_str(), %detail, "an HTTP tool failed");
+            }
+            ToolError(self.mask.hide(&error.to_string()))
+        })
+    }
+
+    async fn answer(&self, input: Value) -> Result<Value, CallError> {
+        let Value::Object(mut input) = input else {
+            return Err(CallError::Input("the input is no object".to_owned()));
+        };
+        let mut url = self.template.fill(&mut input).map_err(CallError::Input)?;
+        let mut request = match self.send {
+            SendInput::Query => {
+                extend(&mut url, &input);
+                self.client.request(self.method.clone(), url)
+            }
+            SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
+        };
+        request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
+        let response = request.headers(self.headers.clone()).send().await.map_err(unreachable)?;
+        let status = response.status();
+        if !status.is_success() {
+            let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
+            let text = plain(String::from_utf8_lossy(&body).trim(), ERROR_TEXT);
+            let text = if text.is_empty() { text } else { format!(": {text}") };
+            return Err(CallError::Status { status, text });
+        }
+        let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+            let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+            kind == "application/json" || kind.ends_with("+json")
+        });
+        if response.content_length().is_some_and(|length| length > self.max_bytes as u64) {
+            return Err(CallError::TooLarge(self.max_bytes));
+        }
+        let (body, is_whole) = read(response, self.max_bytes).await.map_err(CallError::Broken)?;
+        if !is_whole {
+            return Err(CallError::TooLarge(self.max_bytes));
+        }
+        match (body.is_empty(), is_json) {
+            (true, _) => Ok(json!({"status": status.as_u16()})),
+            (false, true) => serde_json::from_slice(&body).map_err(|_| CallError::NotJson),
+            (false, false) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
+        }
+    }
+}
+
+/// The body up to a limit, and whether that is all of it.
+async fn read(mut response: Response, limit: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        let room = limit - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            return Ok((body, false));
+        }
+    }
+    Ok((body, true))
+}
+
+fn extend(url: &mut Url, input: &Map<String, Value>) {
+    if input.values().all(Value::is_null) {
+        return;
+    }
+    let mut pairs = url.query_pairs_mut();
+    for (name, value) in input {
+        match value {
+            Value::Null => {}
+            Value::String(text) => drop(pairs.append_pair(name, text)),
+            Value::Array(values) if values.iter().all(|value| !value.is_array() && !value.is_object()) => {
+                for value in values {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    pairs.append_pair(name, &text);
+                }
+            }
+            other => drop(pairs.append_pair(name, &other.to_string())),
+        }
+    }
+}
+
+/// The error's place is not told: the input may be in the URL.
+fn unreachable(error: reqwest::Error) -> CallError {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if inner.is::<PrivateAddress>() {
+            return CallError::Private;
+        }
+        if inner.is::<OtherHost>() {
+            return CallError::Redirect;
+        }
+        source = inner.source();
+    }
+    CallError::Unreachable(error.without_url())
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::tool::http::{HttpEndpoint, address::Lookup};
+
+    /// A name that is nobody's in the real DNS, and here is this machine's.
+    fn lookup(asked: &Arc<AtomicUsize>) -> Lookup {
+        let asked = Arc::clone(asked);
+        Arc::new(move |name| {
+            assert_eq!(name, "rebind.invalid");
+            asked.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(vec![[127, 0, 0, 1].into()]) })
+        })
+    }
+
+    #[tokio::test]
+    async fn the_connection_goes_to_the_address_that_was_checked() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://rebind.invalid:{}/", listener.local_addr().unwrap().port());
+        let answering = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let read = stream.read(&mut [0; 1024]).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
+            read
+        });
+        let asked = Arc::new(AtomicUsize::new(0));
+        let schema = json!({"type": "object"});
+        let prepare = |allow_private| {
+            HttpEndpoint { allow_private, ..HttpEndpoint::new(&url) }.prepare(&schema, lookup(&asked)).expect("good")
+        };
+        let refused = prepare(false).run(json!({}), &CancellationToken::new()).await.unwrap_err();
+        assert!(refused.0.contains("private address"), "{refused}");
+        // The name means nothing to the system: that the call arrives shows whose answer was used, and that it was asked for once.
+        assert_eq!(prepare(true).run(json!({}), &CancellationToken::new()).await, Ok(json!("ok")));
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        assert!(answering.await.unwrap() > 0);
+    }
+}

@@ -1,0 +1,138 @@
+//! Tools that are HTTP endpoints: the input goes out as JSON or as a query, the answer is the output.
+
+mod address;
+mod call;
+mod template;
+
+use std::{sync::Arc, time::Duration};
+
+use call::Call;
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::{Value, json};
+use template::Template;
+pub use template::TemplateError;
+
+use super::{
+    Execution, ToolBuilder, ToolContext,
+    secret::{Mask, Secret},
+};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_BYTES: usize = 1 << 20;
+
+/// How the input is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SendInput {
+    /// As a JSON body.
+    Json,
+    /// As the query of the URL.
+    Query,
+}
+
+/// An HTTP endpoint that is a tool.
+#[derive(Debug, Clone)]
+pub struct HttpEndpoint {
+    /// Where; `{field}` in its path or query is replaced by the input's field.
+    pub url: String,
+    /// The method.
+    pub method: String,
+    /// Headers, with what must not be shown.
+    pub headers: Vec<(String, Secret)>,
+    /// How the input is sent; by default as a query for GET, HEAD and DELETE, and as JSON for the others.
+    pub send: Option<SendInput>,
+    /// How long it has to answer, from the first byte to the last.
+    pub timeout: Duration,
+    /// How large its answer may be.
+    pub max_bytes: usize,
+    /// Whether it may be on this machine, or in a private network.
+    pub allow_private: bool,
+}
+
+/// Why an endpoint can't be a tool.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum HttpToolError {
+    #[error(transparent)]
+    Url(#[from] TemplateError),
+    #[error("`{method}` is no method of HTTP")]
+    Method { method: String },
+    #[error("the header `{name}` can't be sent: a name has letters, digits and dashes, a value no line breaks")]
+    Header { name: String },
+    #[error("`{{{field}}}` in the URL is no field of the input: add it to the properties of `input_schema`")]
+    Field { field: String },
+    #[error("{host} is an address of this machine or of a private network: set `allow_private = true` if it is meant")]
+    Private { host: String },
+    #[error("no HTTP client can be made: {0}")]
+    Client(#[source] reqwest::Error),
+}
+
+impl HttpEndpoint {
+    /// An endpoint that gets a POST with JSON, has 30 seconds, and may send a megabyte.
+    pub fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            method: "POST".to_owned(),
+            headers: Vec::new(),
+            send: None,
+            timeout: TIMEOUT,
+            max_bytes: MAX_BYTES,
+            allow_private: false,
+        }
+    }
+
+    /// The tool. Without a schema, its input is what the URL needs.
+    pub fn tool(self, name: &str, description: &str, schema: Option<Value>) -> Result<ToolBuilder, HttpToolError> {
+        let schema = match schema {
+            Some(schema) => schema,
+            None => schema_of(&Template::read(&self.url)?),
+        };
+        let call = Arc::new(self.prepare(&schema, address::system())?);
+        let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema);
+        Ok(builder.handler(move |input: Value, context: ToolContext| {
+            let call = Arc::clone(&call);
+            async move { call.run(input, &context.cancellation).await }
+        }))
+    }
+
+    /// Everything that can be wrong is found here, before the first call.
+    fn prepare(self, schema: &Value, lookup: address::Lookup) -> Result<Call, HttpToolError> {
+        let template = Template::read(&self.url)?;
+        let known = schema.get("properties").and_then(Value::as_object);
+        if let Some(field) = template.fields().find(|field| !known.is_some_and(|known| known.contains_key(*field))) {
+            return Err(HttpToolError::Field { field: field.to_owned() });
+        }
+        // A name is checked when it is resolved; an address is never resolved.
+        if !self.allow_private
+            && address::literal(template.origin()).is_some_and(|address| !address::is_public(address))
+        {
+            return Err(HttpToolError::Private { host: template.origin().host_str().unwrap_or_default().to_owned() });
+        }
+        let unknown = || HttpToolError::Method { method: self.method.clone() };
+        let method = Method::from_bytes(self.method.to_ascii_uppercase().as_bytes()).map_err(|_| unknown())?;
+        let send = self.send.unwrap_or(match method {
+            Method::GET | Method::HEAD | Method::DELETE => SendInput::Query,
+            _ => SendInput::Json,
+        });
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let wrong = || HttpToolError::Header { name: name.clone() };
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            headers.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
+        }
+        let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
+        let mask = Mask::of(self.headers.iter().map(|(_, value)| value));
+        Ok(Call { template, method, headers, send, timeout: self.timeout, max_bytes: self.max_bytes, client, mask })
+    }
+}
+
+fn schema_of(template: &Template) -> Value {
+    let fields: Vec<&str> = template.fields().collect();
+    let properties: serde_json::Map<String, Value> =
+        fields.iter().map(|field| ((*field).to_owned(), json!({"type": ["string", "number", "boolean"]}))).collect();
+    json!({"type": "object", "properties": properties, "required": fields})
+}

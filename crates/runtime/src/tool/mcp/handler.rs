@@ -1,0 +1,114 @@
+//! What a server may ask of us: a question to the user, and to look at its list of tools again.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
+        ElicitationAction, ElicitationCapability, ErrorCode, Extensions, FormElicitationCapability, Implementation,
+        ProtocolVersion, RequestId,
+    },
+    service::{InboundStreamOrigin, NotificationContext, RequestContext},
+};
+use serde_json::Value;
+
+use super::{calls::Whose, server::Shared};
+use crate::tool::{Answer, InputSchema, Question, text::plain};
+
+/// How long a question can be.
+const MESSAGE: usize = 2000;
+/// How long a question waits when nothing ever expires: the call that asks it does not outlive this process anyway.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+pub(super) struct Handler {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Handler {
+    /// Asks the user of the call that the question belongs to.
+    async fn ask(&self, message: &str, schema: Value, extensions: &Extensions) -> ElicitResult {
+        let request: Option<&RequestId> = match extensions.get::<InboundStreamOrigin>() {
+            Some(InboundStreamOrigin::OutboundRequest(request)) => Some(request),
+            _ => None,
+        };
+        let server = &self.shared.settings.name;
+        let Ok(fits) = InputSchema::new(schema.clone()) else {
+            tracing::warn!(server, "a question of an MCP server has a schema that can't be used: declined");
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let Whose::Of(asker) = self.shared.calls.whose(request).await else {
+            tracing::warn!(server, "it can't be told whose call a question of an MCP server belongs to: declined");
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let _pause = asker.pause();
+        let timeout = self.shared.settings.approval_timeout.unwrap_or(LONGEST).min(LONGEST);
+        let message = plain(message, MESSAGE);
+        match asker.context.ask(Question { message, schema, timeout }).await {
+            Answer::Accepted(content) if fits.check(&content).is_ok() => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            }
+            Answer::Accepted(_) => {
+                tracing::warn!(server, "an answer to a question of an MCP server does not fit its schema: declined");
+                ElicitResult::new(ElicitationAction::Decline)
+            }
+            Answer::Declined | Answer::Expired => ElicitResult::new(ElicitationAction::Decline),
+            Answer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
+    /// As [`Self::ask`], for as long as the server wants to know.
+    async fn ask_while(&self, message: &str, schema: Value, context: &RequestContext<RoleClient>) -> ElicitResult {
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => ElicitResult::new(ElicitationAction::Cancel),
+            answer = self.ask(message, schema, &context.extensions) => answer,
+        }
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+        let ourselves = Implementation::new("holdpoint", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, ourselves).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
+            // A page to visit is none of the things that we said we can show.
+            return Ok(ElicitResult::new(ElicitationAction::Decline));
+        };
+        let schema = serde_json::to_value(requested_schema)
+            .map_err(|_| ErrorData::invalid_params("the schema can't be read", None))?;
+        Ok(self.ask_while(&message, schema, &context).await)
+    }
+
+    /// A question whose schema is richer than the protocol's own comes here.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.as_ref();
+        let field = |name: &str| params.and_then(|params| params.get(name));
+        let (Some(Value::String(message)), Some(schema)) = (field("message"), field("requestedSchema")) else {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        };
+        if request.method != "elicitation/create" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let answer = self.ask_while(message, schema.clone(), &context).await;
+        let answer = serde_json::to_value(answer).map_err(|_| ErrorData::internal_error("no answer", None))?;
+        Ok(CustomResult::new(answer))
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.shared.relist.notify_one();
+    }
+}

@@ -1,0 +1,145 @@
+//! One call of a tool.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient, ServiceError,
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, RequestId,
+        ServerResult,
+    },
+    service::{Peer, PeerRequestOptions, RequestHandle},
+};
+use serde_json::Value;
+use tokio::{sync::watch, time::Instant};
+
+use super::{output::output, server::Shared};
+use crate::tool::{ToolContext, ToolError};
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("the input is no object")]
+    Input,
+    #[error("The MCP server `{0}` is not there at the moment, so the call was not made. {1}")]
+    Away(String, String),
+    #[error(
+        "The MCP server `{0}` went away while the call was running, so it is not known whether the call was carried out. The \
+         server is being started again"
+    )]
+    Died(String),
+    #[error("The MCP server `{0}` can't be reached, so it is not known whether the call was carried out")]
+    Unreachable(String),
+    #[error("The tool did not answer within {} s, and was told to stop", .0.as_secs_f32())]
+    Slow(Duration),
+    #[error("The call was stopped")]
+    Stopped,
+    #[error("The MCP server refused the call: {0}")]
+    Refused(String),
+    #[error("The MCP server's answer can't be understood")]
+    Odd,
+    #[error(transparent)]
+    Tool(ToolError),
+}
+
+/// Calls a tool by the server's own name for it.
+pub(super) async fn call(
+    shared: Arc<Shared>,
+    tool: String,
+    input: Value,
+    context: ToolContext,
+) -> Result<Value, ToolError> {
+    let cancellation = context.cancellation.clone();
+    let called = tokio::select! {
+        biased;
+        () = cancellation.cancelled() => Err(CallError::Stopped),
+        called = make(&shared, tool, input, context) => called,
+    };
+    called.map_err(|error| ToolError(shared.mask.hide(&error.to_string())))
+}
+
+async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolContext) -> Result<Value, CallError> {
+    let Value::Object(arguments) = input else { return Err(CallError::Input) };
+    let name = || shared.settings.name.clone();
+    let begun = Instant::now();
+    // A server that is being started again is waited for: the call comes a little later, and nobody notices.
+    let peer = tokio::time::timeout(shared.settings.timeout, shared.peer()).await;
+    let peer = peer.map_err(|_| CallError::Away(name(), shared.problem().unwrap_or_default()))?;
+    let peer = peer.ok_or(CallError::Stopped)?;
+    let entry = shared.calls.enter(context);
+    let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    // Nothing was sent: the server went away just now.
+    let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Died(name()))?;
+    entry.sent(id.clone());
+    let mut abandoned = Abandoned { request: Some((peer, id)), reason: "the call was stopped" };
+
+    let left = shared.settings.timeout.saturating_sub(begun.elapsed());
+    let answered = tokio::select! {
+        answered = rx => answered,
+        () = run_out(left, entry.questions()) => {
+            abandoned.reason = "the call took too long";
+            // A server that was started anew may answer a session that it does not know with nothing that can be understood.
+            shared.doubt_if_http();
+            return Err(CallError::Slow(shared.settings.timeout));
+        }
+    };
+    abandoned.request = None;
+    match answered {
+        Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared),
+        Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
+        Ok(Err(ServiceError::McpError(error))) => {
+            // A session that was forgotten is refused like a wrong call.
+            shared.doubt_if_http();
+            Err(CallError::Refused(error.message.into_owned()))
+        }
+        Ok(Err(ServiceError::TransportSend(error))) => {
+            shared.doubt_if_http();
+            let detail = shared.mask.hide(&error.to_string());
+            tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
+            Err(CallError::Unreachable(name()))
+        }
+        Ok(Err(_)) | Err(_) => Err(CallError::Died(name())),
+    }
+}
+
+fn finish(result: CallToolResult, shared: &Shared) -> Result<Value, CallError> {
+    output(result, &shared.mask).map_err(CallError::Tool)
+}
+
+/// Comes back when the time is over; it stands still while the user is being asked something.
+async fn run_out(mut left: Duration, mut questions: watch::Receiver<usize>) {
+    loop {
+        let is_asking = *questions.borrow_and_update() > 0;
+        let begun = Instant::now();
+        tokio::select! {
+            () = tokio::time::sleep(left), if !is_asking => return,
+            changed = questions.changed() => {
+                if changed.is_err() {
+                    return tokio::time::sleep(left).await;
+                }
+            }
+        }
+        if !is_asking {
+            left = left.saturating_sub(begun.elapsed());
+        }
+    }
+}
+
+/// A request that nobody waits for any more: the server is told, however the waiting ended. Also when the task that waited is
+/// simply thrown away.
+struct Abandoned {
+    request: Option<(Peer<RoleClient>, RequestId)>,
+    reason: &'static str,
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        let (Some((peer, id)), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let cancelled = CancelledNotificationParam::new(Some(id), Some(self.reason.to_owned()));
+        runtime.spawn(async move { peer.notify_cancelled(cancelled).await });
+    }
+}

@@ -1,0 +1,283 @@
+//! One server: kept running, its tools kept up to date.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientRequest, PingRequest},
+    service::Peer,
+};
+use tokio::{
+    sync::{Notify, oneshot, watch},
+    time::Instant,
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use super::{
+    McpError, McpProblem, McpSettings, McpTransport,
+    calls::Calls,
+    connect::{Running, connect, list},
+    listing, run,
+};
+use crate::tool::{Handler, Tool, ToolContext, secret::Mask};
+
+/// How long it takes until a server that went away is started again, the first time; twice as long each time after that.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// A server that was there for this long begins anew.
+const STEADY: Duration = Duration::from_secs(60);
+
+/// How long a server has to close.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// How long it has to say that it is there.
+const PING: Duration = Duration::from_secs(3);
+
+/// What everybody who has to do with a server needs.
+pub(super) struct Shared {
+    pub(super) settings: McpSettings,
+    pub(super) mask: Mask,
+    pub(super) calls: Arc<Calls>,
+    /// The list of tools is out of date.
+    pub(super) relist: Notify,
+    /// The connection may be worth nothing any more: over HTTP nothing tells when the other side was started anew.
+    pub(super) doubt: Notify,
+    peer: watch::Sender<Option<Peer<RoleClient>>>,
+    tools: watch::Sender<Arc<[Tool]>>,
+    problem: Mutex<Option<String>>,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    /// The connection, as soon as there is one; `None` once there will be none.
+    pub(super) async fn peer(&self) -> Option<Peer<RoleClient>> {
+        let mut peer = self.peer.subscribe();
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            found = peer.wait_for(|peer| peer.as_ref().is_some_and(|peer| !peer.is_transport_closed())) => {
+                found.ok().and_then(|peer| peer.clone())
+            }
+        }
+    }
+
+    /// A program that went away is noticed at once; a server behind a URL has to be asked.
+    pub(super) fn doubt_if_http(&self) {
+        if matches!(self.settings.transport, McpTransport::Http { .. }) {
+            // Calls wait until it is known.
+            self.peer.send_replace(None);
+            self.doubt.notify_one();
+        }
+    }
+
+    /// Why there is no connection.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_problem(&self, problem: Option<String>) {
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}
+
+/// An MCP server that is kept running until this is dropped.
+pub struct McpServer {
+    shared: Arc<Shared>,
+    tools: watch::Receiver<Arc<[Tool]>>,
+    tasks: TaskTracker,
+    _stop: DropGuard,
+}
+
+impl McpServer {
+    /// Connects, and lists the tools. A server that is not there is no error: it is tried again and again, and its tools come when
+    /// it does; [`Self::problem`] says what is wrong. Settings that can never work are an error.
+    pub async fn start(settings: McpSettings) -> Result<Self, McpError> {
+        let server = settings.name.clone();
+        let failed = |problem| McpError { server: server.clone(), problem };
+        settings.check().map_err(failed)?;
+        let secrets = match &settings.transport {
+            McpTransport::Command { env, .. } => env,
+            McpTransport::Http { headers, .. } => headers,
+        };
+        let mask = Mask::of(secrets.iter().map(|(_, secret)| secret));
+        let stop = CancellationToken::new();
+        let (tools, listed) = watch::channel(Arc::from([]));
+        let shared = Arc::new(Shared {
+            settings,
+            mask,
+            calls: Arc::default(),
+            relist: Notify::new(),
+            doubt: Notify::new(),
+            peer: watch::Sender::new(None),
+            tools,
+            problem: Mutex::default(),
+            stop: stop.clone(),
+        });
+        let (begun, beginning) = oneshot::channel();
+        let tasks = TaskTracker::new();
+        tasks.spawn(keep(Arc::clone(&shared), begun));
+        tasks.close();
+        let mut started = Self { shared, tools: listed, tasks, _stop: stop.drop_guard() };
+        match beginning.await {
+            Ok(Err(problem)) => Err(failed(problem)),
+            Ok(Ok(())) | Err(_) => {
+                // What is there from the beginning is no change.
+                started.tools.mark_unchanged();
+                Ok(started)
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.settings.name
+    }
+
+    /// Its tools. Those of a server that went away stay: a call waits until it is there again.
+    pub fn tools(&self) -> Arc<[Tool]> {
+        self.tools.borrow().clone()
+    }
+
+    /// Why it is not there, if it is not.
+    pub fn problem(&self) -> Option<String> {
+        self.shared.problem()
+    }
+
+    /// Comes back when the tools are others than before.
+    pub async fn changed(&mut self) {
+        if self.tools.changed().await.is_err() {
+            // Nobody changes anything any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Ends the connection, and the program if it is one.
+    pub async fn stop(&self) {
+        self.shared.stop.cancel();
+        self.tasks.wait().await;
+    }
+}
+
+/// Connects, stays connected, and connects again.
+async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>>) {
+    let mut begun = Some(begun);
+    let mut wait = FIRST_WAIT;
+    loop {
+        let connected = tokio::select! {
+            () = shared.stop.cancelled() => return,
+            connected = connect(&shared) => connected.and_then(|(running, listed)| {
+                offer(&shared, &listed).map(|()| running)
+            }),
+        };
+        match connected {
+            Ok(running) => {
+                shared.set_problem(None);
+                shared.peer.send_replace(Some(running.peer().clone()));
+                if let Some(begun) = begun.take() {
+                    let _ = begun.send(Ok(()));
+                }
+                let since = Instant::now();
+                stay(&shared, running).await;
+                shared.peer.send_replace(None);
+                shared.set_problem(Some("It went away and is being started again".to_owned()));
+                if since.elapsed() > STEADY {
+                    wait = FIRST_WAIT;
+                }
+            }
+            Err(problem) => {
+                tracing::warn!(server = shared.settings.name, %problem, "an MCP server is not there");
+                shared.set_problem(Some(problem.to_string()));
+                match begun.take() {
+                    Some(begun) if problem.is_final() => {
+                        let _ = begun.send(Err(problem));
+                        return;
+                    }
+                    Some(begun) => drop(begun.send(Ok(()))),
+                    None => {}
+                }
+            }
+        }
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
+        }
+    }
+}
+
+/// Until the server goes away, or is told to: then its end is waited for.
+async fn stay(shared: &Arc<Shared>, running: Running) {
+    let (peer, closing) = (running.peer().clone(), running.cancellation_token());
+    let gone = running.waiting();
+    tokio::pin!(gone);
+    loop {
+        tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => break,
+            _ = &mut gone => {
+                tracing::warn!(server = shared.settings.name, "an MCP server went away");
+                return;
+            }
+            () = shared.doubt.notified() => {
+                if !is_alive(&peer).await {
+                    tracing::warn!(server = shared.settings.name, "an MCP server does not know us any more");
+                    break;
+                }
+                shared.peer.send_replace(Some(peer.clone()));
+            }
+            () = shared.relist.notified() => {
+                let listed = tokio::time::timeout(shared.settings.timeout, list(shared, &peer)).await;
+                let listed = listed.unwrap_or(Err(McpProblem::Slow(shared.settings.timeout)));
+                if let Err(problem) = listed.and_then(|listed| offer(shared, &listed)) {
+                    tracing::warn!(server = shared.settings.name, %problem, "the tools of an MCP server stay as they were");
+                }
+            }
+        }
+    }
+    closing.cancel();
+    let _ = tokio::time::timeout(FAREWELL, gone).await;
+}
+
+async fn is_alive(peer: &Peer<RoleClient>) -> bool {
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    matches!(tokio::time::timeout(PING, peer.send_request(ping)).await, Ok(Ok(_)))
+}
+
+fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) -> Result<(), McpProblem> {
+    let tools = listing::tools(&shared.settings, listed, |name| handler(Arc::downgrade(shared), name))?;
+    let is_same =
+        |old: &Arc<[Tool]>| old.len() == tools.len() && old.iter().zip(&*tools).all(|(old, new)| is_equal(old, new));
+    shared.tools.send_if_modified(|old| {
+        let is_other = !is_same(old);
+        if is_other {
+            *old = Arc::clone(&tools);
+        }
+        is_other
+    });
+    Ok(())
+}
+
+fn is_equal(old: &Tool, new: &Tool) -> bool {
+    let (old, new) = (&old.spec, &new.spec);
+    old.name == new.name
+        && old.title == new.title
+        && old.description == new.description
+        && old.approval == new.approval
+        && old.input.as_value() == new.input.as_value()
+}
+
+/// Weak: the server holds its tools, so they must not hold it.
+fn handler(shared: Weak<Shared>, tool: String) -> Handler {
+    Arc::new(move |input, context: ToolContext| {
+        let (shared, tool) = (shared.upgrade(), tool.clone());
+        Box::pin(async move {
+            match shared {
+                Some(shared) => run::call(shared, tool, input, context).await,
+                None => Err("The tool's MCP server was stopped".into()),
+            }
+        })
+    })
+}

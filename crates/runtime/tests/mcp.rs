@@ -1,0 +1,401 @@
+//! Tools of MCP servers: real ones from npm, and one of our own that misbehaves (`tests/mcp/fake.mjs`).
+#![cfg(feature = "mcp")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::FutureExt as _;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_runtime::{
+    subject::Subject,
+    tool::{
+        Answer, Approval, Ask, Question, Secret, Tool, ToolContext, ToolError,
+        mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport},
+    },
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything here takes, shorter than anybody waits.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn npm(package: &str) -> String {
+    let path = root().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+    assert!(path.exists(), "{} is not there: run `cargo xtask setup`", path.display());
+    path.display().to_string()
+}
+
+fn command(name: &str, command: &[&str], env: &[(&str, &str)]) -> McpSettings {
+    let command = command.iter().map(|part| (*part).to_owned()).collect();
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
+    McpSettings::new(name, McpTransport::Command { command, env })
+}
+
+/// The server of our own, and the file with what it was told.
+struct Fake {
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    fn settings(&self, env: &[(&str, &str)]) -> McpSettings {
+        let script = root().join("tests/mcp/fake.mjs").display().to_string();
+        let log = self.log().display().to_string();
+        let mut all = vec![("FAKE_LOG", log.as_str())];
+        all.extend(env);
+        McpSettings { approval: Approval::Never, ..command("fake", &["node", &script], &all) }
+    }
+
+    /// Waits until the server has been told this.
+    async fn told(&self, line: &str) {
+        let told = async {
+            while !std::fs::read_to_string(self.log()).unwrap_or_default().lines().any(|told| told == line) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, told).await.is_ok(), "{line:?} was never told");
+    }
+}
+
+fn context(chat: &str, ask: Option<Ask>) -> ToolContext {
+    ToolContext {
+        chat: ChatId::from(chat),
+        subject: Subject::local(),
+        call: ToolCallId::from("call"),
+        cancellation: CancellationToken::new(),
+        last_output: None,
+        ask,
+    }
+}
+
+/// Answers every question with this, and notes it.
+fn answering(answer: Answer) -> (Ask, Arc<Mutex<Vec<Question>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&asked);
+    let ask: Ask = Arc::new(move |question| {
+        notes.lock().expect("no panic").push(question);
+        futures::future::ready(answer.clone()).boxed()
+    });
+    (ask, asked)
+}
+
+fn tool(server: &McpServer, name: &str) -> Tool {
+    let tools = server.tools();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+    tools.iter().find(|tool| tool.spec.name == name).unwrap_or_else(|| panic!("{name} among {names:?}")).clone()
+}
+
+async fn run(tool: &Tool, input: Value, context: ToolContext) -> Result<Value, ToolError> {
+    let running = (tool.handler.as_ref().expect("a handler"))(input, context);
+    tokio::time::timeout(PATIENCE, running).await.expect("an end")
+}
+
+async fn call(server: &McpServer, name: &str, input: Value) -> Result<Value, ToolError> {
+    run(&tool(server, name), input, context("chat", None)).await
+}
+
+/// The everything server registers some of its tools only after the connection is there, and says so.
+async fn with_tool(server: &mut McpServer, name: &str) -> Tool {
+    let listed = async {
+        while !server.tools().iter().any(|tool| tool.spec.name == name) {
+            server.changed().await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, listed).await.is_ok(), "{name} is never listed");
+    tool(server, name)
+}
+
+async fn everything(mut server: McpServer) {
+    let sum = with_tool(&mut server, "every_get-sum").await;
+    assert_eq!(sum.spec.input.as_value()["properties"]["a"]["type"], "number", "the schema is passed on");
+    assert!(sum.spec.input.check(&json!({"a": "two"})).is_err());
+    let output = run(&sum, json!({"a": 2, "b": 40}), context("chat", None)).await.expect("an output");
+    assert!(output.as_str().is_some_and(|text| text.contains("42")), "{output}");
+    let structured = call(&server, "every_get-structured-content", json!({"location": "Chicago"})).await;
+    assert!(structured.expect("an output")["temperature"].is_number());
+    let image = call(&server, "every_get-tiny-image", json!({})).await.expect("an output");
+    assert!(image["content"].as_array().expect("parts").iter().any(|part| part["type"] == "image"), "{image}");
+
+    let asks = with_tool(&mut server, "every_trigger-elicitation-request").await;
+    let given = json!({"name": "Ada", "check": true});
+    let (ask, asked) = answering(Answer::Accepted(given));
+    let output = run(&asks, json!({}), context("chat", Some(ask))).await.expect("an output").to_string();
+    assert!(output.contains("Name: Ada"), "{output}");
+    let question = asked.lock().expect("no panic").pop().expect("a question");
+    assert!(question.message.contains("Please provide inputs"), "{question:?}");
+    assert_eq!(question.schema["properties"]["check"]["type"], "boolean", "{question:?}");
+    for (answer, words) in [
+        (Answer::Declined, "declined"),
+        (Answer::Expired, "declined"),
+        (Answer::Cancelled, "cancelled"),
+        // An answer that does not fit what was asked for is none.
+        (Answer::Accepted(json!({"name": 5})), "declined"),
+    ] {
+        let output = run(&asks, json!({}), context("chat", Some(answering(answer).0))).await.expect("an output");
+        assert!(output.to_string().contains(words), "{output}");
+    }
+    server.stop().await;
+    assert!(call(&server, "every_echo", json!({"message": "x"})).await.is_err(), "a stopped server takes no calls");
+}
+
+#[tokio::test]
+async fn the_everything_server_over_stdio() {
+    let settings = command("every", &["node", &npm("server-everything"), "stdio"], &[]);
+    everything(McpServer::start(settings).await.expect("starts")).await;
+}
+
+struct HttpServer(Child);
+
+impl HttpServer {
+    async fn start(port: u16) -> Self {
+        let mut command = Command::new("node");
+        command.args([&npm("server-everything"), "streamableHttp"]).env("PORT", port.to_string());
+        let server = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("node runs"));
+        let listening = async {
+            while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, listening).await.expect("it listens");
+        server
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn free_port() -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn http(port: u16) -> McpSettings {
+    let headers = vec![("x-api-key".to_owned(), Secret::new("hunter22"))];
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    McpSettings::new("every", McpTransport::Http { url, headers })
+}
+
+#[tokio::test]
+async fn the_everything_server_over_http() {
+    let port = free_port().await;
+    let _server = HttpServer::start(port).await;
+    everything(McpServer::start(http(port)).await.expect("starts")).await;
+}
+
+#[tokio::test]
+async fn a_server_over_http_may_come_late_and_be_started_again() {
+    let port = free_port().await;
+    let settings = McpSettings { timeout: Duration::from_secs(8), ..http(port) };
+    let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
+    assert!(client.tools().is_empty());
+    assert!(client.problem().is_some());
+    let server = HttpServer::start(port).await;
+    let echo = with_tool(&mut client, "every_echo").await;
+    let says = |text: &'static str| run(&echo, json!({"message": text}), context("chat", None));
+    assert_eq!(says("one").await, Ok(json!("Echo: one")));
+    drop(server);
+    let error = says("two").await.unwrap_err();
+    assert!(error.0.contains("`every` can't be reached"), "{error}");
+    let server = HttpServer::start(port).await;
+    assert_eq!(says("three").await, Ok(json!("Echo: three")), "the next call finds it again");
+    // Started anew between two calls: the first of them finds out that its session is gone.
+    drop(server);
+    let _server = HttpServer::start(port).await;
+    assert!(says("four").await.is_err());
+    assert_eq!(says("five").await, Ok(json!("Echo: five")));
+}
+
+#[tokio::test]
+async fn the_filesystem_server_says_what_its_tools_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().expect("a path");
+    std::fs::write(folder.join("note.txt"), "remember the milk").expect("written");
+    let path = folder.display().to_string();
+    let settings = command("files", &["node", &npm("server-filesystem"), &path], &[]);
+    let server = McpServer::start(McpSettings { approval: Approval::Never, ..settings }).await.expect("starts");
+    let note = folder.join("note.txt").display().to_string();
+    let read = call(&server, "files_read_text_file", json!({"path": note})).await.expect("an output");
+    assert!(read.to_string().contains("remember the milk"), "{read}");
+    let outside = call(&server, "files_read_text_file", json!({"path": "/etc/hostname"})).await.unwrap_err();
+    assert!(outside.0.contains("denied"), "{outside}");
+    // `never` in the settings: what only reads runs, what the server calls destructive asks all the same.
+    let asks = |name: &str| tool(&server, name).spec.approval.asks(&json!({}));
+    assert_eq!(asks("files_read_text_file"), None);
+    let reason = asks("files_write_file").expect("somebody is asked");
+    assert!(reason.contains("change or delete"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_died_server_is_started_again() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    for _ in 0..2 {
+        let error = call(&server, "fake_die", json!({})).await.unwrap_err();
+        assert!(error.0.contains("`fake` went away while the call was running"), "{error}");
+        assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
+    }
+    let log = std::fs::read_to_string(fake.log()).expect("a log");
+    assert_eq!(log.lines().filter(|line| *line == "start").count(), 3, "{log}");
+    assert_eq!(log.lines().filter(|line| *line == "call die").count(), 2, "nothing is called twice: {log}");
+}
+
+#[tokio::test]
+async fn a_server_that_fails_at_first_is_tried_again() {
+    let fake = Fake::new();
+    let mut server = McpServer::start(fake.settings(&[("FAKE_FAILS", "3")])).await.expect("is no error");
+    assert!(server.problem().is_some_and(|problem| problem.contains("closed")), "{:?}", server.problem());
+    let echo = with_tool(&mut server, "fake_echo").await;
+    assert_eq!(run(&echo, json!({"text": "hi"}), context("chat", None)).await, Ok(json!("hi")));
+    assert_eq!(server.problem(), None);
+}
+
+#[tokio::test]
+async fn settings_that_can_never_work_are_an_error() {
+    let error = |settings| async { McpServer::start(settings).await.map(drop).unwrap_err().to_string() };
+    let missing = error(command("gone", &["there-is-no-such-program"], &[])).await;
+    assert!(missing.contains("\"gone\"") && missing.contains("there-is-no-such-program"), "{missing}");
+    assert!(error(command("no name", &["node"], &[])).await.contains("its name"));
+    assert!(error(command("none", &[], &[])).await.contains("`command` is empty"));
+    let header = ("x-key".to_owned(), Secret::new("two\nlines"));
+    let transport = McpTransport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: vec![header] };
+    let text = error(McpSettings::new("h", transport)).await;
+    assert!(text.contains("x-key") && !text.contains("lines\""), "{text}");
+    let transport = McpTransport::Http { url: "http://me:hunter22@127.0.0.1:1/".to_owned(), headers: vec![] };
+    let text = error(McpSettings::new("h", transport)).await;
+    assert!(!text.contains("hunter22"), "{text}");
+    let fake = Fake::new();
+    let mut unknown = fake.settings(&[]);
+    unknown.tools.insert("wpe".to_owned(), McpToolSettings::default());
+    let text = error(unknown).await;
+    assert!(text.contains("\"wpe\"") && text.contains("wipe"), "{text}");
+    let twice = McpServers::start([command("a", &["node"], &[]), command("a", &["node"], &[])]).await;
+    assert!(twice.map(drop).unwrap_err().to_string().contains("two of that name"));
+}
+
+#[tokio::test]
+async fn a_slow_call_times_out_and_the_server_is_told() {
+    let fake = Fake::new();
+    let timeout = Duration::from_millis(200);
+    let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
+    let error = call(&server, "fake_slow", json!({})).await.unwrap_err();
+    assert!(error.0.contains("did not answer within 0.2 s"), "{error}");
+    fake.told("cancelled the call took too long").await;
+}
+
+#[tokio::test]
+async fn a_stopped_call_is_cancelled_at_the_server() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    let (slow, stopped) = (tool(&server, "fake_slow"), context("chat", None));
+    let cancellation = stopped.cancellation.clone();
+    let running = tokio::spawn(async move { run(&slow, json!({}), stopped).await });
+    fake.told("call slow").await;
+    cancellation.cancel();
+    assert_eq!(running.await.expect("no panic"), Err("The call was stopped".into()));
+    fake.told("cancelled the call was stopped").await;
+
+    // A task that is simply thrown away, as the driver does it, tells the server too.
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    let slow = tool(&server, "fake_slow");
+    let running = tokio::spawn(async move { run(&slow, json!({}), context("chat", None)).await });
+    fake.told("call slow").await;
+    running.abort();
+    fake.told("cancelled the call was stopped").await;
+}
+
+#[tokio::test]
+async fn tools_that_change_are_listed_again() {
+    let fake = Fake::new();
+    let mut servers = McpServers::start([fake.settings(&[])]).await.expect("starts");
+    let before = servers.with(&holdpoint_runtime::tool::demo::demo_tools());
+    assert!(before.get("fake_extra").is_none());
+    assert!(before.get("process_payment").is_some() && before.get("fake_echo").is_some());
+    let more = before.get("fake_more").expect("it is listed");
+    run(more, json!({}), context("chat", None)).await.expect("an output");
+    tokio::time::timeout(PATIENCE, servers.changed()).await.expect("the change is told");
+    let after = servers.with(&before);
+    let extra = after.get("fake_extra").expect("it is listed");
+    assert_eq!(run(extra, json!({}), context("chat", None)).await, Ok(json!("extra")));
+    servers.stop().await;
+}
+
+#[tokio::test]
+async fn hints_are_stricter_than_the_settings() {
+    let fake = Fake::new();
+    let mut settings = fake.settings(&[]);
+    let never = McpToolSettings { approval: Some(Approval::Never), ignore_hints: true };
+    settings.tools.insert("wipe".to_owned(), McpToolSettings::default());
+    let server = McpServer::start(settings.clone()).await.expect("starts");
+    assert!(tool(&server, "fake_wipe").spec.approval.asks(&json!({})).is_some());
+    assert!(tool(&server, "fake_echo").spec.approval.asks(&json!({})).is_none());
+    settings.tools.insert("wipe".to_owned(), never);
+    let server = McpServer::start(settings).await.expect("starts");
+    assert!(tool(&server, "fake_wipe").spec.approval.asks(&json!({})).is_none());
+}
+
+#[tokio::test]
+async fn a_server_gets_its_secrets_and_nobody_elses() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[("TOKEN", "hunter22")])).await.expect("starts");
+    let error = call(&server, "fake_leak", json!({})).await.unwrap_err();
+    assert_eq!(error.0, "the token ••• is wrong");
+    let names = call(&server, "fake_environment", json!({})).await.expect("an output");
+    let names: Vec<&str> = names["names"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
+    assert!(names.contains(&"TOKEN") && names.contains(&"PATH"), "{names:?}");
+    assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "our own environment stays here: {names:?}");
+}
+
+#[tokio::test]
+async fn a_question_stops_the_clock_and_may_be_asked_again() {
+    let timeout = Duration::from_millis(300);
+    let fake = Fake::new();
+    let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
+    // The user takes twice as long as a call may: for each question.
+    let ask: Ask = Arc::new(move |_| {
+        async move {
+            tokio::time::sleep(timeout * 2).await;
+            Answer::Accepted(json!({"name": "Ada"}))
+        }
+        .boxed()
+    });
+    let output = run(&tool(&server, "fake_ask_twice"), json!({}), context("chat", Some(ask))).await.expect("an output");
+    assert_eq!(output.as_str().expect("a text").matches("Ada").count(), 2, "{output}");
+}
+
+#[tokio::test]
+async fn a_question_that_could_be_anybodys_is_nobodys() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    let slow = tool(&server, "fake_slow");
+    let other = tokio::spawn(async move { run(&slow, json!({}), context("somebody else's", None)).await });
+    fake.told("call slow").await;
+    let (ask, asked) = answering(Answer::Accepted(json!({"name": "Ada"})));
+    let asks = tool(&server, "fake_ask");
+    let output = run(&asks, json!({}), context("chat", Some(Arc::clone(&ask)))).await.expect("an output");
+    assert!(output.to_string().contains("decline"), "{output}");
+    assert!(asked.lock().expect("no panic").is_empty());
+    other.abort();
+    let _ = other.await;
+    let output = run(&asks, json!({}), context("chat", Some(ask))).await.expect("an output");
+    assert!(output.to_string().contains("Ada"), "{output}");
+}

@@ -1,0 +1,97 @@
+// A small MCP server that does on purpose what a good one does not: it dies, it is slow, it changes its tools, it repeats a secret.
+// It speaks JSON-RPC, one message a line, over its input and output. What it is told goes into the file that FAKE_LOG names.
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const log = process.env.FAKE_LOG;
+const note = (text) => log && appendFileSync(log, `${text}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const text = (value) => ({ content: [{ type: "text", text: value }] });
+
+const tool = (name, annotations, inputSchema = { type: "object" }) => ({ name, description: name, inputSchema, annotations });
+const tools = [
+  tool("echo", { readOnlyHint: true }, { type: "object", properties: { text: { type: "string" } }, required: ["text"] }),
+  tool("die"),
+  tool("slow"),
+  tool("more"),
+  tool("wipe", { destructiveHint: true }),
+  tool("leak"),
+  tool("environment"),
+  tool("ask"),
+  tool("ask.twice"),
+];
+
+// A server that is not well for a while: it refuses to start until it was tried this often.
+const starts = log && existsSync(log) ? readFileSync(log, "utf8").split("\n").filter((line) => line === "start").length : 0;
+note("start");
+if (starts < Number(process.env.FAKE_FAILS ?? 0)) {
+  process.exit(1);
+}
+
+const asked = new Map();
+let questions = 0;
+const question = (call, left, given) => {
+  const id = `question-${++questions}`;
+  asked.set(id, { call, left, given });
+  const requestedSchema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+  send({ id, method: "elicitation/create", params: { message: "Who are you?", requestedSchema } });
+};
+
+const call = (id, { name, arguments: input }) => {
+  switch (name) {
+    case "echo":
+      return send({ id, result: text(input.text) });
+    case "die":
+      return process.exit(1);
+    case "slow":
+      return;
+    case "more":
+      tools.push(tool("extra"));
+      send({ method: "notifications/tools/list_changed" });
+      return send({ id, result: text("there is more now") });
+    case "leak":
+      console.error(`the token is ${process.env.TOKEN}`);
+      return send({ id, result: { ...text(`the token ${process.env.TOKEN} is wrong`), isError: true } });
+    case "environment":
+      return send({ id, result: { content: [], structuredContent: { names: Object.keys(process.env) } } });
+    case "ask":
+      return question(id, 0, []);
+    case "ask.twice":
+      return question(id, 1, []);
+    case "extra":
+      return send({ id, result: text("extra") });
+    default:
+      return send({ id, error: { code: -32602, message: `no tool ${name}` } });
+  }
+};
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params, result } = JSON.parse(line);
+  if (method === undefined) {
+    const { call: of, left, given } = asked.get(id);
+    given.push(result);
+    return left > 0 ? question(of, left - 1, given) : send({ id: of, result: text(JSON.stringify(given)) });
+  }
+  switch (method) {
+    case "initialize":
+      return send({
+        id,
+        result: {
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: "fake", version: "1" },
+        },
+      });
+    case "tools/list":
+      return send({ id, result: { tools } });
+    case "tools/call":
+      note(`call ${params.name}`);
+      return call(id, params);
+    case "notifications/cancelled":
+      return note(`cancelled ${params.reason}`);
+    default:
+      if (id !== undefined) {
+        send({ id, result: {} });
+      }
+  }
+});
