@@ -11,11 +11,11 @@ use std::{
 use holdpoint_runtime::{
     driver::{self, Runtime},
     log::{Log, MemoryLog, SqliteLog},
-    tool::demo::demo_tools,
+    tool::{ToolSet, demo::demo_tools, mcp::McpServers},
 };
 use holdpoint_server::{
     Keys, Limits, Server,
-    config::{Config, ConfigError, ToolConfig, ToolConfigError},
+    config::{Config, ConfigError, McpConfigError, ToolConfig, ToolConfigError},
 };
 use hyper::server::conn::http1;
 use hyper_util::{
@@ -73,6 +73,10 @@ enum Failure {
     #[error(transparent)]
     Tools(#[from] ToolConfigError),
     #[error(transparent)]
+    Mcp(#[from] holdpoint_runtime::tool::mcp::McpError),
+    #[error(transparent)]
+    McpConfig(#[from] McpConfigError),
+    #[error(transparent)]
     Keys(#[from] holdpoint_server::BadHash),
     #[error(transparent)]
     Sqlite(#[from] holdpoint_runtime::log::SqliteError),
@@ -113,9 +117,13 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
+    let variables = |name: &str| std::env::var(name).ok();
+    let tools = ToolConfig::apply(&demo, &config.tools, &variables)?;
+    let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
+    let mcp = McpServers::start(mcp?).await?;
     let runtime_limits = driver::Limits::default();
     let runtime = Runtime::builder()
-        .tools(ToolConfig::apply(&demo, &config.tools)?)
+        .tools(mcp.with(&tools))
         .model(super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?)
         .log(log(args, config.data.as_deref())?)
         .limits(driver::Limits {
@@ -142,8 +150,22 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     if is_open {
         router = router.layer(axum::middleware::from_fn(super::local::only));
     }
+    let stopped = CancellationToken::new();
+    let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     accept(&listener, &server, router, stop).await;
+    stopped.cancel();
+    let _ = tokio::time::timeout(LAST_WORDS * 5, following).await;
     Ok(())
+}
+
+/// Offers the tools of MCP servers as they change, until it is told to end them.
+async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = mcp.changed() => runtime.set_tools(mcp.with(&own)),
+            () = stopped.cancelled() => return mcp.stop().await,
+        }
+    }
 }
 
 fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {

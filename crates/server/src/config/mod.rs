@@ -1,6 +1,8 @@
 //! Settings: a TOML file, and the environment over it.
 
 mod environment;
+mod mcp;
+mod secret;
 mod tools;
 
 use std::{
@@ -9,7 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use tools::{ToolConfig, ToolConfigError};
+pub use mcp::{McpConfig, McpConfigError, McpConfigProblem, McpToolConfig};
+pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
+pub use tools::{ToolConfig, ToolConfigError, ToolConfigProblem};
 
 use crate::auth::AuthKey;
 
@@ -27,6 +31,8 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Settings of tools, by name.
     pub tools: BTreeMap<String, ToolConfig>,
+    /// MCP servers whose tools are offered.
+    pub mcp: Vec<McpConfig>,
     /// What is too much.
     pub limits: LimitsConfig,
 }
@@ -78,8 +84,9 @@ pub struct LimitsConfig {
 pub enum ConfigError {
     #[error("{path}: {error}")]
     Read { path: String, error: std::io::Error },
-    #[error("{path}: {error}")]
-    Toml { path: String, error: Box<toml::de::Error> },
+    /// Without the line itself: there may be a secret in it.
+    #[error("{path}, line {line}: {problem}")]
+    Toml { path: String, line: usize, problem: String },
     #[error("the environment variable {name}: {error}")]
     Environment { name: String, error: String },
     #[error("{origin}: {error}")]
@@ -87,7 +94,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads the file, if there is one, and the environment. `names` are the tools that exist anyway: a variable can't spell a dash.
+    /// Reads the file, if there is one, and the environment. `names` are the tools that exist anyway, besides
+    /// those of the file: a variable can't spell a dash.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -100,13 +108,21 @@ impl Config {
                 let path_text = path.display().to_string();
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| ConfigError::Read { path: path_text.clone(), error })?;
+                let wrong = |error: toml::de::Error| {
+                    let begin = error.span().map_or(0, |span| span.start);
+                    let line = text.bytes().take(begin).filter(|byte| *byte == b'\n').count() + 1;
+                    ConfigError::Toml { path: path_text.clone(), line, problem: error.message().to_owned() }
+                };
                 // Read as a whole first: what is wrong is told with its line.
-                toml::from_str::<Self>(&text)
-                    .map_err(|error| ConfigError::Toml { path: path_text.clone(), error: Box::new(error) })?;
-                text.parse().map_err(|error| ConfigError::Toml { path: path_text, error: Box::new(error) })?
+                toml::from_str::<Self>(&text).map_err(wrong)?;
+                text.parse().map_err(wrong)?
             }
         };
-        environment::overlay(&mut table, environment, names)?;
+        let mut names = names.to_vec();
+        if let Some(tools) = table.get("tools").and_then(toml::Value::as_table) {
+            names.extend(tools.keys().cloned());
+        }
+        environment::overlay(&mut table, environment, &names)?;
         Self::deserialize_table(table).map_err(|error| ConfigError::Setting { origin, error: Box::new(error) })
     }
 

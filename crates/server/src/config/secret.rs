@@ -1,0 +1,146 @@
+//! Texts that may come from the environment, and are never shown.
+
+use std::{collections::BTreeMap, fmt};
+
+use holdpoint_runtime::tool::Secret;
+use serde::{Deserialize, Deserializer, de};
+use toml::Value;
+
+/// Where variables come from: the environment, or a test.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A variable that is not set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {name} is not set")]
+pub struct MissingVariable {
+    /// Its name.
+    pub name: String,
+}
+
+/// A text such as `"Bearer ${TOKEN}"`, or `{ env = "TOKEN" }`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(Vec<Part>);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable(String),
+}
+
+impl SecretText {
+    /// The text with the variables in it replaced.
+    pub fn resolve(&self, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
+        let mut text = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Variable(name) => {
+                    text.push_str(&variables(name).ok_or_else(|| MissingVariable { name: name.clone() })?);
+                }
+            }
+        }
+        Ok(Secret::new(text))
+    }
+
+    fn read(text: &str) -> Result<Self, &'static str> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (name, after) = after.split_once('}').ok_or("a `${` without its `}`")?;
+            parts.push(Part::Text(before.to_owned()));
+            parts.push(Part::Variable(checked(name)?));
+            rest = after;
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        Ok(Self(parts))
+    }
+
+    /// Says what is wrong without saying what is there: it may be the secret itself.
+    fn from_value(value: Value) -> Result<Self, &'static str> {
+        const SHAPE: &str = "must be a text, or { env = \"NAME\" }";
+        match value {
+            Value::String(text) => Self::read(&text),
+            Value::Table(mut table) => match (table.remove("env"), table.is_empty()) {
+                (Some(Value::String(name)), true) => Ok(Self(vec![Part::Variable(checked(&name)?)])),
+                _ => Err(SHAPE),
+            },
+            _ => Err(SHAPE),
+        }
+    }
+}
+
+fn checked(name: &str) -> Result<String, &'static str> {
+    let is_name = !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    if is_name { Ok(name.to_owned()) } else { Err("has a variable without a proper name") }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("•••")
+    }
+}
+
+/// Texts by name, none of which is ever shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretTexts(BTreeMap<String, SecretText>);
+
+impl SecretTexts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, with the variables in them replaced.
+    pub fn resolve(&self, variables: Variables<'_>) -> Result<Vec<(String, Secret)>, MissingVariable> {
+        self.0.iter().map(|(name, text)| Ok((name.clone(), text.resolve(variables)?))).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretTexts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Value::Table(table) = Value::deserialize(deserializer)? else {
+            return Err(de::Error::custom("must be a table of names and texts"));
+        };
+        let read = |(name, value): (String, Value)| {
+            let text = SecretText::from_value(value);
+            text.map(|text| (name.clone(), text)).map_err(|problem| de::Error::custom(format!("`{name}`: {problem}")))
+        };
+        table.into_iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<SecretTexts, String> {
+        let table: toml::Table = text.parse().expect("TOML");
+        SecretTexts::deserialize(Value::Table(table)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variables_are_replaced() {
+        let texts = read("a = { env = 'KEY' }\nb = 'Bearer ${KEY}, ${OTHER}!'\nc = 'plain'").expect("good");
+        let variables = |name: &str| (name != "NONE").then(|| format!("<{name}>"));
+        let resolved = texts.resolve(&variables).expect("all are set");
+        let expected = [("a", "<KEY>"), ("b", "Bearer <KEY>, <OTHER>!"), ("c", "plain")];
+        assert_eq!(resolved, expected.map(|(name, text)| (name.to_owned(), Secret::new(text))));
+        let missing = read("a = '${NONE}'").expect("good").resolve(&variables).unwrap_err();
+        assert_eq!(missing.to_string(), "the environment variable NONE is not set");
+        assert!(!format!("{texts:?}").contains("plain"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_secret() {
+        for text in [
+            "a = ['hunter22']",
+            "a = { evn = 'hunter22' }",
+            "a = 'hunter22 ${'",
+            "a = 'hunter22 ${a b}'",
+            "a = 22222222",
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("`a`") && !error.contains("hunter22") && !error.contains("22222222"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Tools, MCP servers and approval rules from the settings: as a file, from the environment, and from the guides.
+
+mod support;
+
+use std::{collections::BTreeMap, path::Path};
+
+use holdpoint_runtime::tool::{Approval, Execution, Tool, ToolSet, demo::demo_tools, mcp::McpTransport};
+use holdpoint_server::config::{Config, ToolConfig};
+use serde_json::{Value, json};
+use support::Setup;
+
+fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), text).expect("written");
+    let names: Vec<String> = demo_tools().iter().map(|tool| tool.spec.name.clone()).collect();
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Config::load(Some(file.path()), environment, &names).map_err(|error| error.to_string())
+}
+
+/// Every variable of the tests is set, to a secret that must not be seen anywhere.
+fn variables(name: &str) -> Option<String> {
+    (!name.starts_with("MISSING")).then(|| format!("hunter22-{name}"))
+}
+
+fn tools_with(text: &str, environment: &[(&str, &str)]) -> Result<ToolSet, String> {
+    let config = load(text, environment)?;
+    ToolConfig::apply(&demo_tools(), &config.tools, &variables).map_err(|error| error.to_string())
+}
+
+fn tool(text: &str, name: &str) -> Tool {
+    let tools = tools_with(text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    tools.get(name).unwrap_or_else(|| panic!("{name} is there")).clone()
+}
+
+const PHOTO: &str = r#"
+[tools.take-photo]
+execution = "frontend"
+title = "Take a photo"
+description = "Takes a photo with the user's camera"
+timeout_sec = 30
+approval = "always"
+wait = "resubmit"
+input_schema = { type = "object", properties = { facing = { enum = ["user", "environment"] } } }
+"#;
+
+#[test]
+fn a_browsers_tool_by_its_schema() {
+    let spec = tool(PHOTO, "take-photo").spec;
+    assert_eq!((spec.execution, spec.timeout.as_secs(), &spec.approval), (Execution::Frontend, 30, &Approval::Always));
+    assert_eq!(
+        (spec.title.as_deref(), spec.description.as_str()),
+        (Some("Take a photo"), "Takes a photo with the user's camera")
+    );
+    assert!(spec.input.check(&json!({"facing": "user"})).is_ok());
+    assert!(spec.input.check(&json!({"facing": "up"})).is_err());
+    // A variable can't spell a dash, and still finds the tool of the file.
+    let tools = tools_with(PHOTO, &[("HOLDPOINT_TOOLS__TAKE_PHOTO__TIMEOUT_SEC", "7")]).expect("good");
+    assert_eq!(tools.get("take-photo").expect("it is there").spec.timeout.as_secs(), 7);
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (text, parts) in [
+        ("[tools.pay]\napproval = 'never'", &["tools.pay", "no such tool", "[[mcp]]"][..]),
+        ("[tools.pay]\nexecution = 'server'", &["tools.pay", "`url`"]),
+        ("[tools.pay]\nexecution = 'frontend'\nurl = 'https://a.example/'", &["tools.pay", "`url`"]),
+        ("[tools.pay]\nexecution = 'frontend'\ntimeout_sec = 0", &["`timeout_sec` must be at least 1"]),
+        ("[tools.pay]\nexecution = 'frontend'\ninput_schema = { type = 'string' }", &["tools.pay", "schema"]),
+        ("[tools.process_payment]\nexecution = 'frontend'", &["`execution`", "can't be changed"]),
+        ("[tools.process_payment]\nheaders = { a = 'b' }", &["`headers`"]),
+        ("[tools.process_payment]\napproval = { when = '/amount', ovr = 5 }", &["line 2", "unknown key `ovr`"]),
+        ("[tools.process_payment]\naproval = 'never'", &["line 2", "`aproval`"]),
+        ("[tools.pay]\nurl = 'https://{host}/'", &["tools.pay", "host"]),
+        ("[tools.pay]\nurl = 'http://10.0.0.1/'", &["tools.pay", "allow_private"]),
+        ("[tools.pay]\nurl = 'https://a.example/'\nmax_response_bytes = 0", &["`max_response_bytes`"]),
+        (
+            "[tools.pay]\nurl = 'https://a.example/'\nheaders = { a = '${MISSING_KEY}' }",
+            &["tools.pay", "MISSING_KEY is not set"],
+        ),
+        ("[tools.'two words']\nexecution = 'frontend'", &["two words"]),
+        ("[[mcp]]\nname = 'a'\ncomand = ['x']", &["line 3", "`comand`"]),
+        ("[[mcp]]\nname = 'a'\ncommand = ['x']\ntools = { t = { aproval = 'never' } }", &["`aproval`"]),
+    ] {
+        let error = tools_with(text, &[]).map(drop).expect_err(text);
+        for part in parts {
+            assert!(error.contains(part), "{part} in: {error}");
+        }
+    }
+}
+
+#[test]
+fn mcp_servers_are_read() {
+    let text = r#"
+[[mcp]]
+name = "files"
+command = ["mcp-server-files", "/srv/docs"]
+env = { MODE = "plain", KEY = { env = "FILES_KEY" } }
+approval = "never"
+approval_timeout_sec = 0
+tools = { wipe = { approval = "always" }, tidy = { ignore_hints = true } }
+[[mcp]]
+name = "web"
+url = "https://mcp.example/mcp"
+headers = { authorization = "Bearer ${WEB_KEY}" }
+approval = { when = "/amount", over = 100 }
+timeout_sec = 5
+"#;
+    let config = load(text, &[]).expect("good");
+    assert!(!format!("{config:?}").contains("plain"), "a value may be a secret");
+    let settings: Vec<_> = config.mcp.iter().map(|server| server.settings(&variables).expect("good")).collect();
+    let [files, web] = settings.as_slice() else { panic!("two servers") };
+    let McpTransport::Command { command, env } = &files.transport else { panic!("a program") };
+    assert_eq!((command.len(), env.len()), (2, 2));
+    assert_eq!((&files.approval, files.approval_timeout), (&Approval::Never, None));
+    assert_eq!(files.tools["wipe"].approval, Some(Approval::Always));
+    assert!(files.tools["tidy"].ignore_hints);
+    assert_eq!((web.timeout.as_secs(), web.approval_timeout.map(|timeout| timeout.as_secs())), (5, Some(300)));
+    assert_eq!(web.approval.asks(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
+    assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");
+
+    let plain = load("[[mcp]]\nname = 'a'\ncommand = ['x']", &[]).expect("good");
+    assert_eq!(plain.mcp[0].settings(&variables).expect("good").approval, Approval::Always, "nothing said: always");
+    let array = "[{ name = 'env', command = ['x'], approval = 'never' }]";
+    assert_eq!(load(text, &[("HOLDPOINT_MCP", array)]).expect("good").mcp[0].name, "env");
+    for (text, part) in [
+        ("", "either `command` or `url`"),
+        ("command = ['x']\nurl = 'https://a.example'", "either `command` or `url`"),
+        ("command = ['x']\nheaders = { a = 'b' }", "`headers` is for a server with `url`"),
+        ("url = 'https://a.example'\nenv = { a = 'b' }", "`env` is for a server with `command`"),
+        ("command = ['x']\ntimeout_sec = 0", "`timeout_sec`"),
+        ("command = ['x']\nenv = { a = { env = 'MISSING' } }", "MISSING is not set"),
+    ] {
+        let config = load(&format!("[[mcp]]\nname = 'a'\n{text}"), &[]).expect("it can be read");
+        let error = config.mcp[0].settings(&variables).map(drop).expect_err(text).to_string();
+        assert!(error.contains("\"a\"") && error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    for text in [
+        "[tools.pay]\nurl = 'https://a.example/'\nheaders = { authorization = 'hunter22', x = 5 }",
+        "[tools.pay]\nurl = 'https://a.example/'\nheaders = 'hunter22'",
+        "[tools.pay]\nurl = 'https://a.example/'\nheaders = { authorization = 'hunter22' }\nmethd = 'GET'",
+        "[tools.pay]\nurl = 'https://a.example/'\nheaders = { authorization = { evn = 'hunter22' } }",
+        "[tools.pay]\nurl = 'https://a.example/'\nheaders = { authorization = \"hunter22\\nx: y\" }",
+        "[tools.pay]\nurl = 'https://me:hunter22@a.example/'",
+        "[[mcp]]\nname = 'a'\nenv = { KEY = ['hunter22'] }",
+        "[[mcp]]\nname = 'a'\ncommand = ['x']\nenv = { KEY = 'hunter22', }, x = 5",
+    ] {
+        let error = tools_with(text, &[]).map(drop).expect_err(text);
+        assert!(!error.contains("hunter22"), "{error}");
+    }
+    let error = load("", &[("HOLDPOINT_TOOLS__PAY__HEADERS", "{ authorization = ['hunter22'] }")]).unwrap_err();
+    assert!(error.contains("HOLDPOINT_TOOLS__PAY__HEADERS") && !error.contains("hunter22"), "{error}");
+}
+
+/// What a rule over a payment says to 250 dollars, from a file and from the environment.
+#[test]
+fn every_rule_can_be_written_and_says_why_it_asks() {
+    let input = json!({"amount": 250, "recipient": "Bob", "currency": "USD", "items": [{"price": 5}]});
+    for (rule, reason) in [
+        ("'always'", Some("This tool always needs approval")),
+        ("'never'", None),
+        ("{ when = '/amount', over = 100 }", Some("amount is 250, over 100")),
+        ("{ when = '/amount', over = 250 }", None),
+        ("{ when = '/amount', under = 300.5 }", Some("amount is 250, under 300.5")),
+        ("{ when = '/recipient', equals = 'Bob' }", Some("recipient is \"Bob\"")),
+        ("{ when = '/currency', one_of = ['EUR', 'USD'] }", Some("currency is \"USD\", one of \"EUR\", \"USD\"")),
+        ("{ when = '/recipient', matches = '^B' }", Some("recipient is \"Bob\", a match of ^B")),
+        ("{ when = '/items/0/price', under = 10 }", Some("items.0.price is 5, under 10")),
+        ("{ when = '/note', equals = 'x' }", Some("note is missing, so it can't be checked whether it is \"x\"")),
+        ("{ not = { when = '/currency', equals = 'EUR' } }", Some("currency is \"USD\", not \"EUR\"")),
+        (
+            "{ all = [{ when = '/amount', over = 100 }, { when = '/recipient', matches = 'o' }] }",
+            Some("amount is 250, over 100 and recipient is \"Bob\", a match of o"),
+        ),
+        (
+            "{ any = [{ when = '/amount', over = 1000 }, { when = '/currency', equals = 'USD' }] }",
+            Some("currency is \"USD\""),
+        ),
+    ] {
+        let file = format!("[tools.process_payment]\napproval = {rule}");
+        let variable = [("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", rule)];
+        for tools in [tools_with(&file, &[]), tools_with("", &variable)] {
+            let tools = tools.unwrap_or_else(|error| panic!("{rule}: {error}"));
+            let asks = tools.get("process_payment").expect("it is there").spec.approval.asks(&input);
+            assert_eq!(asks.as_deref(), reason, "{rule}");
+        }
+    }
+    // Words without quotes are words in the environment.
+    let tools = tools_with("", &[("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", "never")]).expect("good");
+    assert_eq!(tools.get("process_payment").expect("it is there").spec.approval, Approval::Never);
+    let error = tools_with("", &[("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", "{ when = '/amount' }")]).unwrap_err();
+    assert!(error.contains("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL"), "{error}");
+}
+
+fn guide(name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides").join(name);
+    let text = std::fs::read_to_string(&path).expect("the guide is there");
+    let blocks =
+        text.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block.to_owned()));
+    blocks.collect()
+}
+
+/// What the guides show can be loaded, and does what they say.
+#[test]
+fn the_guides_are_right() {
+    for (name, blocks) in [("spending-limit.md", 2), ("http-tools.md", 2), ("mcp.md", 2)] {
+        let found = guide(name);
+        assert_eq!(found.len(), blocks, "{name}");
+        for block in found {
+            let config = load(&block, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            ToolConfig::apply(&demo_tools(), &config.tools, &variables)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            for server in &config.mcp {
+                server.settings(&variables).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+    let pays = |block: &str, input: Value| tool(block, "process_payment").spec.approval.asks(&input);
+    let blocks = guide("spending-limit.md");
+    assert_eq!(pays(&blocks[0], json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
+    assert_eq!(pays(&blocks[0], json!({"amount": 80})), None);
+    assert!(pays(&blocks[0], json!({"amount": "80"})).is_some());
+    let payment = |amount, currency, recipient| json!({"amount": amount, "currency": currency, "recipient": recipient});
+    assert_eq!(pays(&blocks[1], payment(80, "USD", "Bob")), None);
+    assert!(pays(&blocks[1], payment(80, "JPY", "Bob")).is_some());
+    assert!(pays(&blocks[1], payment(20, "EUR", "bob@b.example")).is_some());
+}
+
+/// From the settings to the inbox: what is under the limit runs, what is over it waits with its reason.
+#[tokio::test]
+async fn the_inbox_says_which_rule_asked() {
+    let call = |amount: u32| json!({"toolCall": {"name": "process_payment", "input": {"amount": amount, "recipient": "Bob", "currency": "USD"}}});
+    let script = json!({"turns": [
+        {"when": "little", "steps": [[call(80)], [{"text": ["paid"]}]]},
+        {"when": "much", "steps": [[call(250)], [{"text": ["paid"]}]]},
+    ]});
+    let mut setup = Setup::script(&script);
+    let tools = tools_with(&guide("spending-limit.md")[0], &[]).expect("good");
+    setup.builder = setup.builder.tools(tools);
+    let server = setup.start().await;
+    let mut little = server.chat();
+    little.ask("a little").await;
+    assert!(server.approvals().await.is_empty());
+    let mut much = server.chat();
+    much.ask("much").await;
+    let waiting = server.approvals().await;
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    assert_eq!(waiting[0]["reason"], "amount is 250, over 100");
+}
+
+/// `/api/tools` tells what a client needs, and nothing that is secret.
+#[tokio::test]
+async fn the_list_of_tools_has_no_secrets() {
+    let mut setup = Setup::demo();
+    setup.builder = setup.builder.tools(tools_with(&guide("http-tools.md")[0], &[]).expect("good"));
+    let server = setup.start().await;
+    let (status, tools) = server.get("/api/tools").await;
+    assert_eq!(status, 200);
+    let by_name: BTreeMap<&str, &Value> =
+        tools.as_array().expect("a list").iter().map(|tool| (tool["name"].as_str().expect("a name"), tool)).collect();
+    assert_eq!(by_name["refund_order"]["execution"], "server");
+    assert_eq!(by_name["refund_order"]["approval"], json!({"when": "/amount", "over": 100}));
+    assert!(!tools.to_string().contains("hunter22") && !tools.to_string().contains("SHOP_TOKEN"));
+}
