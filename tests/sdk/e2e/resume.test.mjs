@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
-import { known, play } from "./support/play.mjs";
+import { play } from "./support/play.mjs";
 
 /** What `useChat` with `resume: true` does on a page with the chat's history. */
 async function load({ open, newTab }, options = {}) {
@@ -191,11 +191,7 @@ play(
     "after a tool": afterATool,
     "in mid-tool, while a browser is asked": inMidTool,
     "while it waits for a resubmit": whileItWaitsForAResubmit,
-    "beside a page that waits": known(
-      "history leaves it out, resume says 204",
-      besideAPageThatWaits,
-      (kind) => !kind.isSocket,
-    ),
+    "beside a page that waits": besideAPageThatWaits,
     "while a person is asked": whileAPersonIsAsked,
     "after an approval": afterAnApproval,
     "from two tabs at once": fromTwoTabsAtOnce,

@@ -60,7 +60,7 @@ impl HeadData {
             }),
             deadline: call.deadline(),
         });
-        Self { title: title.to_owned(), is_running: state.is_running() || state.stands_still(), holds: holds.collect() }
+        Self { title: title.to_owned(), is_running: state.is_running(), holds: holds.collect() }
     }
 
     pub(super) fn read(head: &log::Head) -> Self {

@@ -83,8 +83,7 @@ impl Follower {
             Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
             Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
         };
-        let follow = Follow { from, is_replay, unsettled: Vec::new(), has: Vec::new() };
-        Some(Self::new(Box::new(projection), follow, known))
+        Some(Self::new(Box::new(projection), Follow { is_replay, ..Follow::from(from) }, known))
     }
 
     /// How many facts it has taken.
@@ -133,7 +132,7 @@ impl Follower {
     fn replay(&mut self) -> Vec<Out> {
         self.has_joined = true;
         let segment = std::mem::take(&mut self.segment);
-        for id in segment.iter().filter_map(settled_call) {
+        for id in segment.iter().filter_map(settled_in) {
             self.sent.remove(id);
         }
         segment
@@ -157,8 +156,13 @@ impl Follower {
         Flow::More
     }
 
-    /// Whether it is the announcement of a call that the client has already, in what is sent once more.
+    /// Whether it is the announcement or the outcome of a call that the client has already, in what is sent once more.
     fn client_has(&self, chunks: &Chunks) -> bool {
+        if let Chunks::One(chunk) = chunks
+            && let Some(id) = settled_call(chunk)
+        {
+            return self.follow.is_replay && self.follow.has_outcome.contains(id);
+        }
         let announced = match chunks {
             Chunks::One(Chunk::ToolInputStart(c)) => &c.tool_call_id,
             Chunks::One(Chunk::ToolInputAvailable(c)) => &c.tool_call_id,
@@ -180,7 +184,7 @@ impl Follower {
 
     /// Remembers what is not shown, as far as it may have to be.
     fn keep(&mut self, written: Out) {
-        if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_call(&written), &written)
+        if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_in(&written), &written)
             && self.follow.unsettled.contains(id)
         {
             self.sent.insert(id.clone(), chunk.clone());
@@ -194,8 +198,14 @@ impl Follower {
     }
 }
 
-fn settled_call(written: &Out) -> Option<&ToolCallId> {
-    let Out::Chunks(Chunks::One(chunk)) = written else { return None };
+fn settled_in(written: &Out) -> Option<&ToolCallId> {
+    match written {
+        Out::Chunks(Chunks::One(chunk)) => settled_call(chunk),
+        _ => None,
+    }
+}
+
+fn settled_call(chunk: &Chunk) -> Option<&ToolCallId> {
     match chunk {
         Chunk::ToolOutputAvailable(c) => Some(&c.tool_call_id),
         Chunk::ToolOutputError(c) => Some(&c.tool_call_id),

@@ -121,6 +121,15 @@ pub struct Follow {
     pub unsettled: Vec<ToolCallId>,
     /// Calls that the client shows already: in a replay they are not announced again.
     pub has: Vec<ToolCallId>,
+    /// Those of them of which it has the outcome.
+    pub has_outcome: Vec<ToolCallId>,
+}
+
+impl Follow {
+    /// Shows what follows from a position on.
+    pub fn from(from: u64) -> Self {
+        Self { from, is_replay: false, unsettled: Vec::new(), has: Vec::new(), has_outcome: Vec::new() }
+    }
 }
 
 /// How an answer was taken.

@@ -30,7 +30,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -
     let can_ask = env.tools.can_ask();
     draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
     draft.push(Fact::StepStarted);
-    Reply::Follow(Follow { from, is_replay: false, unsettled: Vec::new(), has: Vec::new() })
+    Reply::Follow(Follow::from(from))
 }
 
 /// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit).
@@ -149,7 +149,7 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let answered = answered.filter(|tool| tool.state == ToolState::ApprovalResponded);
     unsettled.extend(answered.map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
-        return Reply::Follow(Follow { from, is_replay: false, unsettled, has: Vec::new() });
+        return Reply::Follow(Follow { unsettled, ..Follow::from(from) });
     }
     if contradictions > 0 && others == 0 {
         return Reply::Rejected(Rejection::Contradicts);
@@ -163,8 +163,13 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let at = latest.or(turn.map(|(.., position)| *position));
     // A call whose approval it has answered may have to be announced to it once more.
     let has = last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state != ToolState::ApprovalResponded);
+    let is_settled = |state: ToolState| {
+        matches!(state, ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied)
+    };
+    let has_outcome = has.clone().filter(|tool| is_settled(tool.state) && !unsettled.contains(&tool.tool_call_id));
+    let has_outcome = has_outcome.map(|tool| tool.tool_call_id.clone()).collect();
     let has = has.map(|tool| tool.tool_call_id.clone()).collect();
-    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled, has })
+    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled, has, has_outcome })
 }
 
 fn take(draft: &mut Draft<'_>, answer: Answer, subject: &Subject, env: &mut Env<'_>) -> Answered {
