@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
-import type { Plugin, ProxyOptions } from "vite";
+import type { ProxyOptions } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** The server that answers the API while the console itself is served by Vite. */
@@ -14,20 +14,10 @@ function client(path: string): string {
   return fileURLToPath(new URL(`../../packages/client/src/${path}`, import.meta.url));
 }
 
-/** Gives the client's namespace import of the SDK only what it uses: a third of the console's size. */
-const slimSdk: Plugin = {
-  name: "slim-sdk",
-  enforce: "pre",
-  resolveId: (source, importer) =>
-    source === "ai" && importer?.endsWith("client/src/react/create-transport.ts")
-      ? fileURLToPath(new URL("src/sdkTransports.ts", import.meta.url))
-      : undefined,
-};
-
 export default defineConfig({
   // The binary serves the console from any origin and path.
   base: "./",
-  plugins: [slimSdk, react()],
+  plugins: [react()],
   resolve: {
     // The client's sources, so that the console builds without building the client first.
     alias: [

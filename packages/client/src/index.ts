@@ -15,6 +15,7 @@ export { ServerError } from "./server/server.js";
 export type { ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
+export { askUser, type UserAnswer, type UserQuestion } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";
 export {
   FrontendToolExecutor,
@@ -23,7 +24,7 @@ export {
 } from "./tools/frontend-tool-executor.js";
 export { getLocation } from "./tools/get-location.js";
 export { type OpenUrlRequest, openUrl } from "./tools/open-url.js";
-export type { FrontendCall, ToolHandler, ToolHandlers } from "./tools/tool-handler.js";
+export type { FrontendCall, HandledCall, ToolHandler, ToolHandlers } from "./tools/tool-handler.js";
 export { LiveChatTransport, type LiveChatTransportOptions } from "./transport/live-chat-transport.js";
 export type { LiveConnection } from "./transport/live-connection.js";
 export { type TransportWatcher, watchTransport } from "./transport/watch-transport.js";

@@ -2,10 +2,13 @@ import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
+  askUser,
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
   type ToolReport,
   type ToolSpec,
+  type UserAnswer,
+  type UserQuestion,
 } from "../src/index.js";
 import type { AddToolOutput } from "../src/tools/frontend-tool-executor.js";
 import { until } from "./support/until.js";
@@ -29,13 +32,13 @@ const tools = [
 
 let http: HttpServer;
 let baseUrl: string;
-let answers: { status: number; body: object }[];
+let responses: { status: number; body: object }[];
 let acks: { toolCallId: string; status: string }[];
 let inbox: object[];
 let ids = 0;
 
 beforeEach(async () => {
-  answers = [];
+  responses = [];
   acks = [];
   inbox = [];
   http = createServer(async (request, response) => {
@@ -43,7 +46,7 @@ beforeEach(async () => {
     for await (const piece of request) body += String(piece);
     if (request.url === "/api/approvals") return response.end(JSON.stringify(inbox));
     acks.push(JSON.parse(body) as (typeof acks)[number]);
-    const { status, body: answer } = answers.shift() ?? { status: 200, body: { ok: true } };
+    const { status, body: answer } = responses.shift() ?? { status: 200, body: { ok: true } };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -165,7 +168,7 @@ describe("an approved call", () => {
   });
 
   it("is acknowledged in the ai-sdk profile, again until its approval is there", async () => {
-    answers = Array.from({ length: 2 }, () => ({ status: 409, body: { ok: false, reason: "approval-required" } }));
+    responses = Array.from({ length: 2 }, () => ({ status: 409, body: { ok: false, reason: "approval-required" } }));
     const { see, addToolOutput, last } = make({ profile: "ai-sdk" });
     see(part("get_location", "approval-responded", approval));
     await until("the end", () => last() === "done");
@@ -187,9 +190,85 @@ describe("an approved call", () => {
   });
 });
 
+describe("a question of a running tool", () => {
+  const question = () =>
+    part("ask_user", "input-available", { input: { message: "Which?", schema: {}, from: "book" } });
+  /** A form that is never filled in, but for what `answer` says. */
+  const form = () => {
+    const asked: UserQuestion[] = [];
+    const answers: ((answer: UserAnswer) => void)[] = [];
+    const ask = (question: UserQuestion) =>
+      new Promise<UserAnswer>((resolve, reject) => {
+        asked.push(question);
+        answers.push(resolve);
+        question.signal.addEventListener("abort", () => reject(new Error("taken back")));
+      });
+    return { asked, answers, handlers: { ask_user: askUser({ ask }) } };
+  };
+
+  it.each(["adk", "ai-sdk"] as const)("is asked although no tool is listed, and acknowledged: %s", async (profile) => {
+    const { asked, answers, handlers } = form();
+    const reports: ToolReport[] = [];
+    const executor = new FrontendToolExecutor({
+      baseUrl,
+      profile,
+      handlers,
+      onReport: (report) => reports.push(report),
+    });
+    const addToolOutput = vi.fn<AddToolOutput>();
+    const call = question();
+    const see = () => executor.observe([{ role: "assistant", parts: [call] }], addToolOutput);
+    see();
+    executor.setTools([]);
+    see();
+    expect(asked).toEqual([expect.objectContaining({ message: "Which?", from: "book", toolCallId: call.toolCallId })]);
+    answers[0]?.({ action: "accept", content: { seat: "12A" } });
+    await until("the end", () => reports.at(-1)?.state === "done");
+    see();
+    expect(asked).toHaveLength(1);
+    const output = { action: "accept", content: { seat: "12A" } };
+    expect(acks).toEqual([expect.objectContaining({ toolCallId: call.toolCallId, status: "success", output })]);
+    expect(addToolOutput).not.toHaveBeenCalled();
+  });
+
+  it("is asked in every hook, and taken back where another one or time was faster", async () => {
+    const [here, there] = [form(), form()];
+    const [one, two] = [make({ handlers: here.handlers }), make({ handlers: there.handlers })];
+    const call = question();
+    one.see(call);
+    two.see(call);
+    here.answers[0]?.({ action: "decline" });
+    await until("the end", () => one.last() === "done");
+    expect(there.asked[0]?.signal.aborted).toBe(false);
+    two.see({ ...call, state: "output-error", errorText: "timeout" } as typeof call);
+    expect(there.asked[0]?.signal.aborted).toBe(true);
+    await until("the other end", () => two.last() === "done");
+    expect(acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
+  });
+
+  it("is taken back with its page, and asked again by the next and by hand", async () => {
+    const { asked, answers, handlers } = form();
+    const { executor, see, reports, last } = make({ handlers });
+    const call = question();
+    see(call);
+    executor.leave();
+    expect(asked[0]?.signal.aborted).toBe(true);
+    see(call);
+    expect(asked).toHaveLength(2);
+    responses = [{ status: 422, body: { ok: false, reason: "content: wrong" } }];
+    answers[1]?.({ action: "accept" });
+    await until("the report", () => last() === "failed");
+    expect(reports.at(-1)?.error?.message).toContain("content: wrong");
+    const again = executor.retry(call.toolCallId);
+    answers[2]?.({ action: "cancel" });
+    await again;
+    expect(acks.at(-1)).toMatchObject({ output: { action: "cancel" } });
+  });
+});
+
 describe("failures", () => {
   it("of the server are tried again", async () => {
-    answers = [
+    responses = [
       { status: 503, body: {} },
       { status: 429, body: {} },
     ];
@@ -205,7 +284,7 @@ describe("failures", () => {
     [410, "expired", "too late"],
     [422, "requestedAt: missing", "requestedAt"],
   ])("%i is reported, in words", async (status, reason, words) => {
-    answers = [{ status, body: { ok: false, reason } }];
+    responses = [{ status, body: { ok: false, reason } }];
     const { see, reports, last } = make();
     see(part("open-url", "input-available"));
     await until("the report", () => last() === "failed");

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { changeBgm, getLocation, openUrl } from "../src/index.js";
+import { askUser, changeBgm, getLocation, openUrl, type UserAnswer } from "../src/index.js";
 
 const call = { toolCallId: "c1", toolName: "t", input: {} };
 
@@ -71,5 +71,31 @@ describe("changeBgm", () => {
     expect(await changeBgm({ play })({ track: 2 }, call)).toEqual({ success: true, track: 2 });
     expect(play).toHaveBeenCalledWith(2);
     await expect(changeBgm({ play })({ track: "2" }, call)).rejects.toThrow("no track");
+  });
+});
+
+describe("askUser", () => {
+  const input = { message: "Which seat?", schema: { type: "object", properties: {} }, from: "book" };
+
+  it.each<[UserAnswer, object]>([
+    [
+      { action: "accept", content: { seat: "12A" } },
+      { action: "accept", content: { seat: "12A" } },
+    ],
+    [{ action: "accept" }, { action: "accept", content: {} }],
+    [{ action: "decline" }, { action: "decline" }],
+    [{ action: "cancel" }, { action: "cancel" }],
+  ])("%j is answered", async (answer, output) => {
+    const ask = vi.fn(() => answer);
+    expect(await askUser({ ask })(input, call)).toEqual(output);
+    expect(ask.mock.calls).toEqual([[{ ...input, toolCallId: "c1", signal: expect.any(AbortSignal) }]]);
+  });
+
+  it("asks nothing where there is no question, and anything without a form", async () => {
+    const ask = vi.fn((): UserAnswer => ({ action: "accept" }));
+    await expect(askUser({ ask })({ schema: {} }, call)).rejects.toThrow("no question");
+    expect(ask).not.toHaveBeenCalled();
+    await askUser({ ask })({ message: "Go on?", schema: "none" }, call);
+    expect(ask).toHaveBeenCalledWith(expect.objectContaining({ schema: {}, from: undefined }));
   });
 });

@@ -1,4 +1,4 @@
-import type { UIMessage } from "ai";
+import { type UIMessage, WebSocketChatTransport } from "ai";
 import { useHoldpoint } from "holdpoint/react";
 import { useCallback, useMemo } from "react";
 import { eventsSource } from "../api/events";
@@ -37,6 +37,7 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
     fetch,
     events: eventsSource,
     webSocket,
+    webSocketTransport: WebSocketChatTransport,
     handlers,
     initialMessages,
   });

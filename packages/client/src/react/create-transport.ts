@@ -1,8 +1,6 @@
-import * as ai from "ai";
 import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOptions, type UIMessage } from "ai";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
-import type { SocketClass } from "../transport/socket-like.js";
 import type { HoldpointMode } from "./use-holdpoint.js";
 
 /** `/stream` has no resume of its own: a turn that runs is picked up where the SDK's own transport would. */
@@ -19,10 +17,21 @@ class StreamTransport<UI_MESSAGE extends UIMessage> extends DefaultChatTransport
   }
 }
 
+/** What is used of the SDK's `WebSocketChatTransport`, which only version 7 has: an import of it would not load beside version 6. */
+export type WebSocketTransportClass = new <UI_MESSAGE extends UIMessage>(options: {
+  url: string;
+  params: () => Promise<Record<string, string>>;
+  /** Of a type of the SDK's own, which can't be named beside version 6. */
+  webSocket?: never;
+}) => ChatTransport<UI_MESSAGE>;
+
+/** What the transports of all modes need. */
+export type TransportOptions = LiveChatTransportOptions & { webSocketTransport?: WebSocketTransportClass | undefined };
+
 /** The transport of a mode. */
 export function createTransport<UI_MESSAGE extends UIMessage>(
   mode: HoldpointMode,
-  options: LiveChatTransportOptions,
+  options: TransportOptions,
 ): ChatTransport<UI_MESSAGE> | LiveChatTransport<UI_MESSAGE> {
   const server = new Server(options);
   const http = (api: string, headers: Record<string, string> = {}) => ({
@@ -53,29 +62,19 @@ function orNothing(request: typeof fetch): typeof fetch {
 
 function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
   server: Server,
-  { webSocket }: LiveChatTransportOptions,
+  { webSocket, webSocketTransport: Transport }: TransportOptions,
 ): ChatTransport<UI_MESSAGE> {
-  const Transport = webSocketTransport();
+  if (Transport === undefined)
+    throw new Error(
+      'The mode "ai-sdk-ws" needs version 7 of the "ai" package: give its WebSocketChatTransport as webSocketTransport.',
+    );
   return new Transport<UI_MESSAGE>({
     url: server.socketUrl("/api/chat/ws").href,
     params: async (): Promise<Record<string, string>> => {
       const ticket = await server.ticket();
       return ticket === undefined ? {} : { ticket };
     },
-    ...(webSocket !== undefined && { webSocket }),
+    // The SDK calls it with a string too, and uses no more of it than we do.
+    ...(webSocket !== undefined && { webSocket: webSocket as never }),
   });
-}
-
-/** What is used of the SDK's class, which only version 7 has. */
-type WebSocketTransport = new <UI_MESSAGE extends UIMessage>(options: {
-  url: string;
-  params: () => Promise<Record<string, string>>;
-  webSocket?: SocketClass;
-}) => ChatTransport<UI_MESSAGE>;
-
-function webSocketTransport(): WebSocketTransport {
-  // Looked up by name: with an import of this name the module could not be loaded beside version 6.
-  const { WebSocketChatTransport } = ai as { WebSocketChatTransport?: unknown };
-  if (WebSocketChatTransport !== undefined) return WebSocketChatTransport as WebSocketTransport;
-  throw new Error('The mode "ai-sdk-ws" needs version 7 of the "ai" package: version 6 has no WebSocketChatTransport.');
 }

@@ -10,11 +10,12 @@ import { Backoff } from "../server/backoff.js";
 import { fetchTools } from "../server/fetch-tools.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { FrontendToolExecutor, type ToolReport } from "../tools/frontend-tool-executor.js";
+import { ASK_USER } from "../tools/open-questions.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
-import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import { LiveChatTransport } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { watchTransport } from "../transport/watch-transport.js";
-import { createTransport } from "./create-transport.js";
+import { createTransport, type TransportOptions } from "./create-transport.js";
 import type { HoldpointMode } from "./use-holdpoint.js";
 
 /** What changes besides the messages. */
@@ -40,12 +41,12 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   readonly executor: FrontendToolExecutor;
   /** Only in the adk profile. */
   readonly autoSend: AutoSend | undefined;
-  readonly #options: LiveChatTransportOptions;
+  readonly #options: TransportOptions;
   readonly #inner: ChatTransport<UI_MESSAGE>;
   readonly #listeners = new Set<() => void>();
   #state: SessionState;
 
-  constructor(mode: HoldpointMode, options: LiveChatTransportOptions, callbacks: SessionCallbacks) {
+  constructor(mode: HoldpointMode, options: TransportOptions, callbacks: SessionCallbacks) {
     this.#options = options;
     const isAdk = mode === "sse" || mode === "live";
     const transport = createTransport<UI_MESSAGE>(mode, {
@@ -63,8 +64,10 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       handlers: callbacks.handlers,
       onReport: (report) => this.#set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
     });
-    // Until the server has said which tools are the browser's, those with a handler are.
-    this.autoSend = isAdk ? sendAutomaticallyWhen({ frontendTools: Object.keys(callbacks.handlers()) }) : undefined;
+    // Until the server has said which tools are the browser's, those with a handler are. An answer to a running tool is never one
+    // that the client sends: it is acknowledged while the response is open.
+    const frontendTools = Object.keys(callbacks.handlers()).filter((name) => name !== ASK_USER);
+    this.autoSend = isAdk ? sendAutomaticallyWhen({ frontendTools }) : undefined;
     this.transport = watchTransport<UI_MESSAGE>(transport, {
       onChunk: (chunk) => {
         if (this.live === undefined) callbacks.onChunk(chunk as Chunk);
@@ -94,6 +97,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     void this.#learnTools(abort.signal);
     return () => {
       abort.abort();
+      this.executor.leave();
       (this.#inner as { close?: () => void }).close?.();
     };
   }

@@ -1,3 +1,4 @@
+export type { WebSocketTransportClass } from "./create-transport.js";
 export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
 export {
   type HoldpointMode,

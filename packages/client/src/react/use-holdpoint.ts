@@ -8,6 +8,7 @@ import type { AddToolOutput, ToolReport } from "../tools/frontend-tool-executor.
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
+import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
 import { isAsking } from "./merge-stored.js";
 import { useDecisionsElsewhere } from "./use-decisions-elsewhere.js";
@@ -40,6 +41,8 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
     onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
     /** Another WebSocket class, for `live` and `ai-sdk-ws`. */
     webSocket?: LiveChatTransportOptions["webSocket"];
+    /** For `ai-sdk-ws`: `WebSocketChatTransport` of `ai` 7. Given by whoever uses it, so that nobody else has it in the bundle. */
+    webSocketTransport?: WebSocketTransportClass | undefined;
     /** More settings of the live transport. */
     live?: LiveSettings | undefined;
   };
@@ -69,7 +72,7 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket } = options;
+  const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket, webSocketTransport } = options;
   const latest = useRef(options);
   latest.current = options;
   // Written in place these are new objects at every rendering: only their content makes another session.
@@ -80,11 +83,12 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   }, [contents, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket]);
   const session = useMemo(() => {
     const handlers = () => latest.current.handlers ?? {};
-    return new HoldpointSession<UI_MESSAGE>(mode, server, {
-      handlers,
-      onChunk: (chunk) => latest.current.onChunk?.(chunk),
-    });
-  }, [mode, server]);
+    return new HoldpointSession<UI_MESSAGE>(
+      mode,
+      { ...server, webSocketTransport },
+      { handlers, onChunk: (chunk) => latest.current.onChunk?.(chunk) },
+    );
+  }, [mode, server, webSocketTransport]);
   const { connection, tools, toolRuns, unread } = useSyncExternalStore(
     session.subscribe,
     session.getState,

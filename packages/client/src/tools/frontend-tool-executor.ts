@@ -6,8 +6,9 @@ import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
 import { isReleased } from "./is-released.js";
+import { ASK_USER, OpenQuestions } from "./open-questions.js";
 import { runAgain, runOnce } from "./ran-calls.js";
-import type { FrontendCall, ToolHandlers } from "./tool-handler.js";
+import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
 import { nameOfTool, toolPartOf } from "./tool-part.js";
 
 /** How one call goes. */
@@ -53,6 +54,7 @@ export class FrontendToolExecutor {
   readonly #life = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; deliver: Deliver }>();
   readonly #checking = new Set<ToolCallId>();
+  readonly #questions = new OpenQuestions();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
   #latest: { messages: readonly DecidableMessage[]; addToolOutput: AddToolOutput } | undefined;
@@ -63,7 +65,7 @@ export class FrontendToolExecutor {
     this.#inbox = new ApprovalsClient(options);
   }
 
-  /** The server's tools. Before they are known nothing runs by itself. */
+  /** The server's tools. Before they are known nothing runs by itself, but for the questions of a running tool. */
   setTools(tools: readonly ToolSpec[]): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     for (const call of this.#early.splice(0)) this.#delegate(call);
@@ -72,6 +74,9 @@ export class FrontendToolExecutor {
   /** Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. */
   observe(messages: readonly DecidableMessage[], addToolOutput: AddToolOutput): void {
     this.#latest = { messages, addToolOutput };
+    for (const toolCallId of this.#questions.calls) {
+      if (this.#partOf(toolCallId)?.state.startsWith("output-")) this.#questions.takeBack(toolCallId);
+    }
     const last = messages.at(-1);
     if (last?.role !== "assistant") return;
     for (const part of last.parts) {
@@ -84,7 +89,7 @@ export class FrontendToolExecutor {
         this.#start(call, this.#answering(addToolOutput));
       } else if (tool.state === "input-available") {
         const { approval } = this.#tools?.get(call.toolName) ?? {};
-        if (approval === "never") this.#start(call, this.#acknowledging);
+        if (call.toolName === ASK_USER || approval === "never") this.#start(call, this.#acknowledging);
         else void this.#startIfReleased(call);
       }
     }
@@ -108,20 +113,29 @@ export class FrontendToolExecutor {
   async retry(toolCallId: ToolCallId): Promise<void> {
     const seen = this.#seen.get(toolCallId) ?? this.#find(toolCallId);
     if (seen === undefined) throw new Error("This call is not one of this browser's, so it can't be run here.");
-    await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
+    if (seen.call.toolName === ASK_USER) {
+      this.#questions.takeBack(toolCallId);
+      await this.#start(seen.call, seen.deliver);
+    } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
   }
 
   /** Whether a call is for this browser to run: its tool is a frontend's, and there is a handler for it. */
   isOwn(tool: ToolPart): boolean {
     const name = nameOfTool(tool);
-    const isFrontend = this.#tools?.get(name)?.execution === "frontend";
+    const isFrontend = name === ASK_USER || this.#tools?.get(name)?.execution === "frontend";
     return (
       isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
     );
   }
 
+  /** Nobody looks at this chat any more: takes open questions back. Whoever comes again is asked again. */
+  leave(): void {
+    for (const toolCallId of this.#questions.calls) this.#questions.takeBack(toolCallId);
+  }
+
   /** Gives up what is not acknowledged yet. */
   close(): void {
+    this.leave();
     this.#life.abort();
   }
 
@@ -194,15 +208,19 @@ export class FrontendToolExecutor {
     this.#seen.set(call.toolCallId, { call, deliver });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
+    if (call.toolName === ASK_USER)
+      return this.#questions.ask(call.toolCallId, (signal) => this.#run(call, deliver, signal));
     return runOnce(this.#key(call.toolCallId), () => this.#run(call, deliver));
   }
 
-  async #run(call: FrontendCall, deliver: Deliver): Promise<void> {
+  async #run(call: FrontendCall, deliver: Deliver, signal?: AbortSignal): Promise<void> {
     const report = (state: ToolReport["state"], error?: Error) =>
       this.#options.onReport?.({ ...call, state, ...(error !== undefined && { error }) });
     report("running");
     const requestedAt = new Date().toISOString();
-    const result = await this.#handle(call);
+    const result = await this.#handle({ ...call, signal });
+    // Somebody else has answered meanwhile, or time has.
+    if (signal?.aborted) return report("done");
     try {
       await deliver(call, result, requestedAt);
       if ("error" in result) report("failed", result.error);
@@ -212,7 +230,7 @@ export class FrontendToolExecutor {
     }
   }
 
-  async #handle(call: FrontendCall): Promise<Result> {
+  async #handle(call: HandledCall): Promise<Result> {
     try {
       const handler = this.#handlers[call.toolName];
       if (handler === undefined) throw new Error(`There is no handler for ${call.toolName} here.`);
