@@ -99,6 +99,16 @@ fn it_serves_and_goes_when_told() {
         server.request(&text).read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 403"), "{headers}: {answer}");
     }
+    // A front end of this machine has a port of its own: its browser asks first.
+    for (origin, allowed) in [("http://localhost:3000", true), ("https://evil.example", false)] {
+        let mut answer = String::new();
+        let text = format!(
+            "OPTIONS /api/chat HTTP/1.1\r\nhost: localhost\r\norigin: {origin}\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type\r\nconnection: close\r\n\r\n"
+        );
+        server.request(&text).read_to_string(&mut answer).expect("an answer");
+        let is_allowed = answer.contains(&format!("access-control-allow-origin: {origin}"));
+        assert_eq!(is_allowed, allowed, "{origin}: {answer}");
+    }
     // A response that waits for a browser is open when the signal comes: it must not hold the server up.
     let mut stream = server.post("/stream", r#"{"messages":[{"role":"user","content":"open https://example.com"}]}"#);
     let mut seen = String::new();

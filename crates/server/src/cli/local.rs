@@ -19,8 +19,12 @@ pub(super) async fn only(request: Request, next: Next) -> Response {
 
 fn is_ours(headers: &HeaderMap) -> bool {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let of_origin = |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| is_local(authority));
-    text(header::HOST).is_none_or(is_local) && text(header::ORIGIN).is_none_or(of_origin)
+    text(header::HOST).is_none_or(is_local) && text(header::ORIGIN).is_none_or(is_local_origin)
+}
+
+/// Whether a page of this origin comes from this machine.
+pub(super) fn is_local_origin(origin: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, authority)| is_local(authority))
 }
 
 /// Whether an authority (`host`, `host:port`, `[address]:port`) names this machine.

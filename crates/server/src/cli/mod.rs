@@ -3,6 +3,7 @@
 mod check;
 mod local;
 mod model;
+mod origins;
 mod serve;
 
 use std::process::ExitCode;

@@ -147,6 +147,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
         }
     };
     let mut router = server.router().merge(crate::console::router());
+    router = router.layer(super::origins::cors(is_open, &config.origins));
     if is_open {
         router = router.layer(axum::middleware::from_fn(super::local::only));
     }

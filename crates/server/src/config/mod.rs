@@ -25,6 +25,8 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
     /// Where chats are kept.
     pub data: Option<PathBuf>,
+    /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, pages of this machine may anyway.
+    pub origins: Vec<String>,
     /// The model.
     pub model: ModelConfig,
     /// Who may use the server.

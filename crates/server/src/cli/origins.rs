@@ -1,0 +1,23 @@
+//! Pages of other origins: a front end has an address of its own, and a browser asks whether it may use ours.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use super::local;
+
+/// Lets the pages of these origins use the server; without keys, those of this machine as well.
+pub(super) fn cors(is_open: bool, origins: &[String]) -> CorsLayer {
+    let origins = origins.to_vec();
+    let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| {
+        let origin = origin.to_str().unwrap_or_default();
+        origins.iter().any(|known| known == origin) || is_open && local::is_local_origin(origin)
+    });
+    CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([HeaderName::from_static("x-vercel-ai-ui-message-stream"), header::RETRY_AFTER])
+        .max_age(Duration::from_secs(600))
+}
