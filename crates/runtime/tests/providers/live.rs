@@ -1,5 +1,7 @@
 //! The real providers, where there is a key (for Ollama: where `OLLAMA_HOST` is set). What is skipped says so.
 
+use std::io::Write;
+
 use futures::StreamExt;
 use holdpoint_runtime::model::{
     Model, ModelCall, ModelEvent, ModelMessage, ModelResult,
@@ -13,8 +15,7 @@ use crate::{check, request, said, text};
 async fn weather(provider: Provider, switch: &str, default: &str) {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     if set(switch).is_none() {
-        println!("skipped: {} is not asked, since {switch} is not set", provider.name());
-        return;
+        return tell(&format!("skipped: {} is not asked, since {switch} is not set", provider.name()));
     }
     let variable = format!("HOLDPOINT_LIVE_{}", provider.prefix().to_uppercase());
     let model = set(&variable).unwrap_or_else(|| default.to_owned());
@@ -41,7 +42,12 @@ async fn weather(provider: Provider, switch: &str, default: &str) {
     let events: Vec<_> = model.stream(request(messages)).collect().await;
     check(&events);
     assert!(text(&events).contains("17"), "{events:?}");
-    println!("{} has answered", provider.name());
+    tell(&format!("{} has answered", provider.name()));
+}
+
+/// Past the test runner, which shows what a test prints only when it fails.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 #[tokio::test]

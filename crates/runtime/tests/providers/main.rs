@@ -5,10 +5,11 @@ mod conversations;
 mod failures;
 mod history;
 mod live;
+mod peculiar;
 mod server;
 mod wires;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::StreamExt;
 use holdpoint_runtime::{
@@ -53,7 +54,9 @@ fn spec(wire: &dyn Wire) -> ProviderSpec {
 
 /// A client without time limits and without a memory of connections: with the clock stopped, a time limit would be over at once.
 fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client")
+    static CLIENT: LazyLock<reqwest::Client> =
+        LazyLock::new(|| reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client"));
+    CLIENT.clone()
 }
 
 fn model(wire: &dyn Wire, url: &str, settings: ProviderSettings) -> ProviderModel {

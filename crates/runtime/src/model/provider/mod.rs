@@ -18,7 +18,12 @@ use redact::Secrets;
 use rig_core::{
     DynModel,
     operation::Completion,
-    providers::{anthropic::AnthropicConfig, gemini::GeminiConfig, ollama::OllamaConfig, openai::OpenAIConfig},
+    providers::{
+        anthropic::AnthropicConfig,
+        gemini::GeminiConfig,
+        ollama::OllamaConfig,
+        openai::{OpenAIConfig, wire::Auth},
+    },
 };
 use rig_reqwest::ReqwestClient;
 use spec::{Access, access};
@@ -91,7 +96,8 @@ fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> DynMod
     let key = key.unwrap_or_default();
     match spec.provider {
         Provider::OpenAi => {
-            let config = OpenAIConfig::new(key);
+            // Without a key nothing is sent in its place: some servers refuse an empty one.
+            let config = OpenAIConfig::new(key).with_auth(Auth::OptionalBearer);
             let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
             // Chat Completions: what everything compatible speaks.
             config.connect(client).chat(&spec.model).erase()

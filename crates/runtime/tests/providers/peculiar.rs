@@ -1,0 +1,106 @@
+//! What only one of the providers does.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdpoint_protocol::chunk::FinishReason;
+use holdpoint_runtime::model::{
+    Model, ModelCall, ModelEvent, ModelMessage, ModelResult,
+    provider::{ProviderModel, ProviderSettings},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    ask, check, client, failure, request, said,
+    server::{Fake, Reply},
+    spec, text,
+    wires::{Answer, Anthropic, Gemini, Ollama, OpenAi, Wire, event_stream},
+};
+
+fn fine(wire: &dyn Wire) -> Reply {
+    wire.answer(&Answer { text: vec!["Here I am."], ..Answer::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn openai_compatible_servers_need_no_key() {
+    let fake = Fake::start([fine(&OpenAi)]).await;
+    let settings = ProviderSettings { base_url: Some(OpenAi.base(&fake.url)), ..ProviderSettings::default() };
+    let model = ProviderModel::with_client(spec(&OpenAi), settings, |_| None, client()).expect("no key is needed");
+    let events: Vec<_> = model.stream(request(vec![said("Hi")])).collect().await;
+    assert_eq!(text(&events), "Here I am.");
+    let head = fake.asked()[0].head.to_lowercase();
+    assert!(!head.contains("authorization"), "{head}");
+}
+
+/// An end that nobody has heard of is an end all the same.
+#[tokio::test(start_paused = true)]
+async fn openai_compatible_servers_have_ends_of_their_own() {
+    let chunk = |choice: Value| format!("data: {}\n\n", json!({"id": "1", "model": "test", "choices": [choice]}));
+    let pieces = vec![
+        chunk(json!({"index": 0, "delta": {"content": "Done"}})),
+        chunk(json!({"index": 0, "delta": {}, "finish_reason": "out_of_time"})),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let fake = Fake::start([event_stream(pieces, false)]).await;
+    let events = ask(&OpenAi, &fake, vec![said("Hi")]).await;
+    check(&events);
+    assert_eq!(text(&events), "Done");
+    assert!(matches!(events.last(), Some(Ok(ModelEvent::Finish { reason: FinishReason::Other, .. }))), "{events:?}");
+}
+
+/// The trouble comes as an event, before anything else: it is tried again like any other.
+#[tokio::test(start_paused = true)]
+async fn anthropic_is_overloaded_with_a_status_of_success() {
+    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let overloaded = event_stream(vec![format!("event: error\ndata: {error}\n\n")], false);
+    let fake = Fake::start([overloaded, fine(&Anthropic)]).await;
+    let events = ask(&Anthropic, &fake, vec![said("Hi")]).await;
+    check(&events);
+    assert_eq!((text(&events).as_str(), fake.asked().len()), ("Here I am.", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn gemini_says_in_the_body_how_long_to_wait() {
+    let details = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}]);
+    let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota", "details": details}});
+    let fake = Fake::start([Reply::error(429, error.to_string()), fine(&Gemini)]).await;
+    let begun = Instant::now();
+    let events = ask(&Gemini, &fake, vec![said("Hi")]).await;
+    assert_eq!(text(&events), "Here I am.");
+    assert!(begun.elapsed() >= Duration::from_secs(36), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn gemini_gives_up_on_a_call() {
+    let body = json!({"candidates": [{"content": {"role": "model"}, "finishReason": "MALFORMED_FUNCTION_CALL"}]});
+    let fake = Fake::start([event_stream(vec![format!("data: {body}\n\n")], false)]).await;
+    let events = ask(&Gemini, &fake, vec![said("Hi")]).await;
+    let error = failure(&events);
+    assert!(error.message.contains("try again") && error.detail.contains("MALFORMED"), "{error:?}");
+}
+
+/// Newer models want a signature with every call, and what is rebuilt from the log has none: this stands for it.
+#[tokio::test(start_paused = true)]
+async fn gemini_takes_calls_without_their_signatures() {
+    let fake = Fake::start([fine(&Gemini)]).await;
+    let (id, name) = ("a".into(), "get_weather".to_owned());
+    let result = ModelResult { id, name: name.clone(), outcome: Ok(json!(21)) };
+    let call = ModelCall { id: result.id.clone(), name, input: json!({"location": "Oslo"}) };
+    let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
+    ask(&Gemini, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;
+    let body = &fake.asked()[0].body;
+    assert_eq!(body["contents"][1]["parts"][0]["thoughtSignature"], "skip_thought_signature_validator", "{body}");
+}
+
+/// Thinking that is part of the text is not shown as text.
+#[tokio::test(start_paused = true)]
+async fn ollama_models_that_think_aloud() {
+    let fake =
+        Fake::start([Ollama.answer(&Answer { text: vec!["<thi", "nk>Hm.</think>", "\n\n42"], ..Answer::default() })])
+            .await;
+    let events = ask(&Ollama, &fake, vec![said("Why?")]).await;
+    check(&events);
+    assert_eq!(text(&events), "42");
+    assert!(events.contains(&Ok(ModelEvent::ReasoningDelta("Hm.".into()))), "{events:?}");
+}
