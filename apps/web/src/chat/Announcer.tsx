@@ -1,6 +1,8 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import { useEffect, useRef, useState } from "react";
 import type { ToolInfo } from "../api/types";
+import { questionOf } from "../ask/question";
+import { isQuestion } from "./holds";
 import { textOf } from "./messageText";
 import { nextSpeech } from "./speech";
 
@@ -25,15 +27,23 @@ export function Announcer({ message, isStreaming, toolNamed }: Props) {
     setSpeech(next);
   }, [message, isStreaming]);
 
-  const asked = message?.parts.filter(isToolUIPart).filter(({ state }) => state === "approval-requested") ?? [];
-  const question = asked.map((part) => toolNamed(getToolName(part))?.title ?? getToolName(part)).join(", ");
+  const calls = message?.parts.filter(isToolUIPart) ?? [];
+  const titleOf = (name: string) => toolNamed(name)?.title ?? name;
+  const approvals = calls
+    .filter(({ state }) => state === "approval-requested")
+    .map((part) => titleOf(getToolName(part)));
+  const questions = calls.filter(isQuestion).flatMap(({ input }) => {
+    const question = questionOf(input);
+    return question ? [`${titleOf(question.from ?? "A tool")} asks: ${question.message}`] : [];
+  });
+  const needed = approvals.length > 0 ? [`Approval needed: ${approvals.join(", ")}`] : [];
   return (
     <>
       <p className="visually-hidden" aria-live="polite" data-testid="speech">
         {speech}
       </p>
       <p className="visually-hidden" aria-live="assertive" data-testid="question">
-        {question && `Approval needed: ${question}`}
+        {[...needed, ...questions].join(". ")}
       </p>
     </>
   );

@@ -1,6 +1,8 @@
 import { isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
 import type { PendingApproval } from "holdpoint";
 import type { ToolInfo } from "../api/types";
+import { AskCard } from "../ask/AskCard";
+import { ASK_USER } from "../ask/question";
 import { type ToolActions, ToolCard } from "../tools/ToolCard";
 import { Value } from "../tools/Value";
 import { Markdown } from "./Markdown";
@@ -22,13 +24,24 @@ interface Props {
 export function MessagePart({ part, context }: Props) {
   if (isToolUIPart(part)) {
     const name = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
+    const { actions, toolNamed } = context;
+    if (name === ASK_USER) {
+      return (
+        <AskCard
+          part={part}
+          titleOf={(tool) => toolNamed(tool)?.title ?? tool}
+          browserError={context.browserErrors[part.toolCallId]}
+          onRetry={actions && (() => actions.retry(part.toolCallId))}
+        />
+      );
+    }
     return (
       <ToolCard
         part={part}
-        tool={context.toolNamed(name)}
+        tool={toolNamed(name)}
         pending={part.approval ? context.pendingOf(part.approval.id) : undefined}
         browserError={context.browserErrors[part.toolCallId]}
-        actions={context.actions}
+        actions={actions}
       />
     );
   }

@@ -1,3 +1,4 @@
+import { ASK_USER } from "../ask/question";
 import type { Entry, Recording } from "./entry";
 
 export const LANES = ["model", "server", "human", "browser"] as const;
@@ -100,7 +101,8 @@ function settle(call: Call | undefined, at: number): void {
 function spansOfCall(call: Call, inBrowser: boolean, isOver: boolean, end: number): Span[] {
   const to = call.endedAt ?? end;
   const isOpen = call.endedAt === undefined && !isOver;
-  const runner: Lane = inBrowser ? "browser" : "server";
+  // A running tool's question is shown by the browser, but it is the person who is waited for.
+  const runner: Lane = call.name === ASK_USER ? "human" : inBrowser ? "browser" : "server";
   if (call.askedAt === undefined) return [{ lane: runner, from: call.from, to, label: call.name, isOpen }];
   // Decided in another tab: nobody here saw when, so the question lasted until its outcome.
   const decidedAt = call.decidedAt ?? to;

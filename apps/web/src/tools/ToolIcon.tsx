@@ -1,4 +1,14 @@
-import { CloudSun, CreditCard, Database, DatabaseZap, Globe, MapPin, Music, Wrench } from "lucide-react";
+import {
+  CloudSun,
+  CreditCard,
+  Database,
+  DatabaseZap,
+  Globe,
+  MapPin,
+  MessageCircleQuestionMark,
+  Music,
+  Wrench,
+} from "lucide-react";
 
 const ICONS: Record<string, typeof Wrench> = {
   process_payment: CreditCard,
@@ -8,6 +18,7 @@ const ICONS: Record<string, typeof Wrench> = {
   "open-url": Globe,
   search_database: Database,
   update_database: DatabaseZap,
+  ask_user: MessageCircleQuestionMark,
 };
 
 export function ToolIcon({ name }: { name: string }) {

@@ -1,4 +1,5 @@
-import { changeBgm, getLocation, openUrl, type ToolHandlers } from "holdpoint";
+import { askUser, changeBgm, getLocation, openUrl, type ToolHandlers } from "holdpoint";
+import { askInCard } from "../ask/openQuestions";
 import type { Recorder } from "../inspector/recorder";
 import { playTrack } from "../panel/music";
 import { openPage } from "../panel/pages";
@@ -9,6 +10,7 @@ export function browserTools(recorder: Recorder): ToolHandlers {
     get_location: getLocation({ position: { timeout: 30_000, maximumAge: 60_000 } }),
     "open-url": openUrl({ open: openPage }),
     change_bgm: changeBgm({ play: playTrack }),
+    ask_user: askUser({ ask: askInCard }),
   };
   return Object.fromEntries(
     Object.entries(tools).map(([name, run]) => [

@@ -1,5 +1,6 @@
-import type { DynamicToolUIPart, ToolUIPart } from "ai";
+import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import type { ToolInfo } from "../api/types";
+import { ASK_USER } from "../ask/question";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
 
@@ -16,6 +17,7 @@ export function toolStatus(part: AnyToolPart, tool: ToolInfo | undefined): ToolS
     case "input-streaming":
       return { label: "Preparing", tone: "busy" };
     case "input-available":
+      if (getToolName(part) === ASK_USER) return { label: "Waits for you", tone: "hold" };
       // A call that has to be approved is not running: its question is on its way.
       if (tool !== undefined && tool.approval !== "never") return { label: "Preparing", tone: "busy" };
       return running(tool);
@@ -28,7 +30,7 @@ export function toolStatus(part: AnyToolPart, tool: ToolInfo | undefined): ToolS
     case "output-error":
       return { label: failure(part.errorText), tone: "bad" };
     case "output-available":
-      return outcome(part.output);
+      return getToolName(part) === ASK_USER ? answered(part.output) : outcome(part.output);
   }
 }
 
@@ -39,9 +41,15 @@ function running(tool: ToolInfo | undefined): ToolStatus {
 function failure(text: string): string {
   if (text.startsWith("User denied")) return "Denied";
   if (/timed? ?out/i.test(text)) return "Expired";
-  if (/superseded/i.test(text)) return "Withdrawn";
+  if (/superseded|no longer asked/i.test(text)) return "Withdrawn";
   if (/stopped|aborted|cancel/i.test(text)) return "Stopped";
   return "Failed";
+}
+
+function answered(output: unknown): ToolStatus {
+  const action = typeof output === "object" && output !== null && "action" in output ? output.action : undefined;
+  if (action === "accept") return { label: "Answered", tone: "ok" };
+  return { label: action === "decline" ? "Declined" : "Put away", tone: "quiet" };
 }
 
 /** Some outputs are a failure told as a value. */

@@ -1,0 +1,63 @@
+import { AskControl } from "./AskControl";
+import type { Field } from "./fields";
+
+interface Props {
+  /** Also the control's name. */
+  id: string;
+  field: Field;
+  problem: string | undefined;
+}
+
+/** A field's label, control, description and problem. */
+export function AskField({ id, field, problem }: Props) {
+  const { label, description, isRequired, kind } = field;
+  const described = [description && `${id}-about`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
+  const control = <AskControl id={id} field={field} isWrong={problem !== undefined} describedBy={described} />;
+  // A tick answers a required yes or no as well when it is not there.
+  const optional = !isRequired && kind !== "boolean" && <span className="approval__optional"> Optional</span>;
+  const notes = (
+    <>
+      {description && (
+        <p className="ask__about" id={`${id}-about`}>
+          {description}
+        </p>
+      )}
+      {problem && (
+        <p className="ask__problem" id={`${id}-problem`}>
+          {problem}
+        </p>
+      )}
+    </>
+  );
+  if (kind === "choices") {
+    return (
+      <fieldset className="ask__field ask__group" aria-describedby={described}>
+        <legend className="ask__label">
+          {label}
+          {optional}
+        </legend>
+        {control}
+        {notes}
+      </fieldset>
+    );
+  }
+  return (
+    <div className="ask__field">
+      {kind === "boolean" ? (
+        <label className="ask__tick" htmlFor={id}>
+          {control}
+          {label}
+        </label>
+      ) : (
+        <>
+          <label className="ask__label" htmlFor={id}>
+            {label}
+            {optional}
+          </label>
+          {control}
+        </>
+      )}
+      {notes}
+    </div>
+  );
+}

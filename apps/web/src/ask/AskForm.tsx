@@ -1,0 +1,66 @@
+import type { UserAnswer } from "holdpoint";
+import { Check, X } from "lucide-react";
+import { useId, useRef, useState } from "react";
+import { AskField } from "./AskField";
+import { contentOf } from "./content";
+import type { Field } from "./fields";
+import { readForm } from "./readForm";
+
+interface Props {
+  fields: readonly Field[];
+  /** What is asked, for those who cannot see the card around the form. */
+  subject: string;
+  /** Not before somebody waits for the answer, and not after it was given. */
+  isOpen: boolean;
+  onAnswer: (answer: UserAnswer) => void;
+}
+
+/** A form for what is asked. Its controls keep what was typed, so that an answer that failed to arrive can be given again. */
+export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
+  const form = useRef<HTMLFormElement>(null);
+  const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
+  const id = useId();
+
+  const submit = () => {
+    if (form.current === null) return;
+    const result = contentOf(fields, readForm(form.current, fields, id));
+    if (result.ok) {
+      setProblems(new Map());
+      onAnswer({ action: "accept", content: result.content });
+      return;
+    }
+    setProblems(result.problems);
+    // Its problem is read out with it.
+    const first = fields.findIndex(({ name }) => result.problems.has(name));
+    form.current.querySelector<HTMLElement>(`[name="${id}-${first}"]`)?.focus();
+  };
+  return (
+    <form
+      ref={form}
+      className="ask"
+      aria-label={subject}
+      // The browser's own messages would say one thing at a time, and not in the page.
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <fieldset className="ask__fields" disabled={!isOpen}>
+        {fields.map((field, at) => (
+          <AskField key={field.name} id={`${id}-${at}`} field={field} problem={problems.get(field.name)} />
+        ))}
+        <div className="approval__row">
+          <button type="submit" className="button button--ok">
+            <Check size={15} aria-hidden="true" />
+            Answer
+          </button>
+          <button type="button" className="button button--bad" onClick={() => onAnswer({ action: "decline" })}>
+            <X size={15} aria-hidden="true" />
+            Decline
+          </button>
+        </div>
+      </fieldset>
+    </form>
+  );
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it } from "vitest";
+import { answerOf } from "../src/ask/answer";
+import { contentOf, type Given } from "../src/ask/content";
+import { type Field, fieldsOf } from "../src/ask/fields";
+import { askInCard, questionsStore } from "../src/ask/openQuestions";
+import { questionOf } from "../src/ask/question";
+
+function fields(properties: object, required: string[] = []): Field[] {
+  const question = questionOf({ message: "?", from: "book", schema: { type: "object", properties, required } });
+  return question ? fieldsOf(question) : [];
+}
+
+/** What the only field makes of what was given. */
+function read(property: object, given: Given, isRequired = false) {
+  const result = contentOf(fields({ it: property }, isRequired ? ["it"] : []), new Map([["it", given]]));
+  return result.ok ? result.content : result.problems.get("it");
+}
+
+describe("questionOf", () => {
+  it("reads a call's input, and nothing else", () => {
+    expect(questionOf({ message: "Which?", schema: { type: "object" }, from: "book" })).toEqual({
+      message: "Which?",
+      schema: { type: "object" },
+      from: "book",
+    });
+    expect(questionOf({ message: "Go on?", schema: [] })).toEqual({ message: "Go on?", schema: {}, from: undefined });
+    expect(questionOf({ schema: {} })).toBeUndefined();
+    expect(questionOf(null)).toBeUndefined();
+  });
+});
+
+describe("fieldsOf", () => {
+  it("keeps the order, the words and the defaults", () => {
+    const found = fields(
+      {
+        name: {
+          type: "string",
+          title: "Your name",
+          description: "As on the passport",
+          default: "Hanako",
+          maxLength: 40,
+        },
+        seats: { type: "integer", minimum: 1, maximum: 9, default: 2 },
+        price: { type: "number" },
+        window: { type: "boolean", default: true },
+        meal: { type: "string", enum: ["a", "b"], enumNames: ["Fish", "Rice"], default: "b" },
+        bags: { oneOf: [{ const: 1, title: "One" }, { const: 2 }] },
+        extras: { type: "array", items: { enum: ["wifi", "lounge"] }, default: ["lounge"], minItems: 1 },
+        odd: { type: "object" },
+      },
+      ["name"],
+    );
+    expect(found).toMatchObject([
+      {
+        kind: "text",
+        name: "name",
+        label: "Your name",
+        description: "As on the passport",
+        isRequired: true,
+        maxLength: 40,
+      },
+      { kind: "number", label: "seats", isWhole: true, minimum: 1, maximum: 9, initial: "2", isRequired: false },
+      { kind: "number", isWhole: false, initial: "" },
+      { kind: "boolean", initial: true },
+      {
+        kind: "choice",
+        initial: "1",
+        options: [
+          { value: "a", label: "Fish" },
+          { value: "b", label: "Rice" },
+        ],
+      },
+      {
+        kind: "choice",
+        initial: "",
+        options: [
+          { value: 1, label: "One" },
+          { value: 2, label: "2" },
+        ],
+      },
+      { kind: "choices", initial: ["1"], minItems: 1 },
+      { kind: "text", format: "text" },
+    ]);
+  });
+
+  it.each(["email", "uri", "date", "date-time"])("knows the format %s", (format) => {
+    expect(fields({ it: { type: "string", format } })).toMatchObject([{ kind: "text", format }]);
+  });
+
+  it("takes anything for a schema", () => {
+    const schemas = [{}, { properties: [] }, { properties: { a: null }, required: "a" }];
+    const found = schemas.map((schema) => fieldsOf({ message: "", from: undefined, schema }).length);
+    expect(found).toEqual([0, 0, 1]);
+  });
+});
+
+describe("contentOf", () => {
+  it.each<[object, Given, unknown]>([
+    [{ type: "string" }, " a ", { it: " a " }],
+    [{ type: "string" }, "", {}],
+    [{ type: "string", minLength: 2 }, "𠮷", "At least 2 characters."],
+    [{ type: "string", maxLength: 1 }, "ab", "At most 1 characters."],
+    [{ type: "string", format: "email" }, "a@b.example", { it: "a@b.example" }],
+    [{ type: "string", format: "email" }, "a@b", expect.stringContaining("e-mail")],
+    [{ type: "string", format: "uri" }, "https://a.example/x", { it: "https://a.example/x" }],
+    [{ type: "string", format: "uri" }, "a.example", expect.stringContaining("address")],
+    [{ type: "string", format: "date" }, "2026-02-28", { it: "2026-02-28" }],
+    [{ type: "string", format: "date" }, "2026-02-30", expect.stringContaining("date")],
+    [{ type: "string", format: "date" }, { invalid: true }, expect.stringContaining("date")],
+    [{ type: "string", format: "date-time" }, "2026-02-28T10:00", { it: expect.stringMatching(/^2026-02-2\dT.*Z$/) }],
+    [{ type: "number" }, "1.5", { it: 1.5 }],
+    [{ type: "number" }, "0", { it: 0 }],
+    [{ type: "number" }, "", {}],
+    [{ type: "number" }, { invalid: true }, "Write a number."],
+    [{ type: "integer" }, "1.5", "Write a whole number."],
+    [{ type: "integer", minimum: 1 }, "0", "At least 1."],
+    [{ type: "integer", maximum: 9 }, "10", "At most 9."],
+    [{ type: "boolean" }, false, { it: false }],
+    [{ type: "boolean" }, true, { it: true }],
+    [{ enum: ["a", "b"] }, "1", { it: "b" }],
+    [{ enum: [1, 2] }, "0", { it: 1 }],
+    [{ enum: ["a", "b"] }, "", {}],
+    [{ type: "array", items: { enum: ["a", "b", "c"] } }, ["0", "2"], { it: ["a", "c"] }],
+    [{ type: "array", items: { enum: ["a", "b"] }, minItems: 2 }, ["0"], "Choose at least 2."],
+    [{ type: "array", items: { enum: ["a", "b"] }, maxItems: 1 }, ["0", "1"], "Choose at most 1."],
+  ])("%j with %j", (property, given, content) => {
+    expect(read(property, given)).toEqual(content);
+  });
+
+  it.each<[object, Given, string]>([
+    [{ type: "string" }, "  ", "Fill this in."],
+    [{ type: "number" }, "", "Write a number."],
+    [{ enum: ["a"] }, "", "Choose one."],
+    [{ type: "array", items: { enum: ["a"] }, minItems: 1 }, [], "Choose one."],
+  ])("%j is required", (property, given, problem) => {
+    expect(read(property, given, true)).toBe(problem);
+  });
+
+  it("says everything that is wrong at once", () => {
+    const result = contentOf(fields({ a: { type: "string" }, b: { type: "number" } }, ["a", "b"]), new Map());
+    expect(result).toEqual({
+      ok: false,
+      problems: new Map([
+        ["a", "Fill this in."],
+        ["b", "Write a number."],
+      ]),
+    });
+  });
+});
+
+describe("answerOf", () => {
+  it("says in the form's words what was answered", () => {
+    const form = fields({ meal: { enum: ["f"], enumNames: ["Fish"], title: "Meal" }, ok: { type: "boolean" } });
+    expect(answerOf({ action: "accept", content: { meal: "f", ok: false, more: 1 } }, form)).toEqual({
+      action: "accept",
+      rows: [
+        { label: "Meal", value: "Fish" },
+        { label: "ok", value: "no" },
+        { label: "more", value: 1 },
+      ],
+    });
+    expect(answerOf({ action: "decline" }, form)).toEqual({ action: "decline", rows: [] });
+    expect(answerOf("no", form)).toBeUndefined();
+  });
+});
+
+describe("askInCard", () => {
+  const ask = (signal: AbortSignal) =>
+    askInCard({ toolCallId: "c", message: "?", schema: {}, from: undefined, signal });
+
+  it("waits for the card's answer", async () => {
+    const answer = ask(new AbortController().signal);
+    questionsStore.read().get("c")?.({ action: "decline" });
+    expect(await answer).toEqual({ action: "decline" });
+    expect(questionsStore.read().size).toBe(0);
+  });
+
+  it("is taken back, but not for the one that came after it", async () => {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const before = ask(first.signal);
+    const after = ask(second.signal);
+    first.abort();
+    await expect(before).rejects.toThrow("taken back");
+    expect(questionsStore.read().size).toBe(1);
+    second.abort();
+    await expect(after).rejects.toThrow();
+    expect(questionsStore.read().size).toBe(0);
+  });
+});
