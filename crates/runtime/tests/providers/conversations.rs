@@ -2,7 +2,10 @@
 
 use futures::StreamExt;
 use holdpoint_protocol::chunk::FinishReason;
-use holdpoint_runtime::model::{Model, ModelEvent, ModelMessage, Usage, UserPart, provider::ProviderSettings};
+use holdpoint_runtime::model::{
+    Model, ModelEvent, ModelMessage, Usage, UserPart,
+    provider::{Provider, ProviderSettings},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +15,7 @@ use crate::{
     wires::{Answer, Called, End, Sent, USAGE, Wire},
 };
 
-crate::for_all!(conversations:
+crate::for_all!(
     text_is_streamed,
     reasoning_is_streamed,
     one_call,
@@ -22,6 +25,7 @@ crate::for_all!(conversations:
     a_filter_is_told,
     settings_are_sent,
     images_and_files_are_sent,
+    a_pdf_is_sent_where_it_can_be,
     an_empty_message_is_still_a_message,
     going_away_cancels,
 );
@@ -197,7 +201,7 @@ async fn settings_are_sent(wire: &dyn Wire) {
     // Nothing that was not asked for; Anthropic wants a limit with every request.
     let bare = wire.settings(&asked[1]);
     assert_eq!(bare.temperature, None);
-    let needs_limit = wire.provider() == holdpoint_runtime::model::provider::Provider::Anthropic;
+    let needs_limit = wire.provider() == Provider::Anthropic;
     assert_eq!(bare.max_tokens.is_some(), needs_limit, "{:?}", spec(wire));
     assert!(!wire.sent(&asked[1]).iter().any(|sent| matches!(sent, Sent::System(_))));
 }
@@ -226,6 +230,18 @@ async fn images_and_files_are_sent(wire: &dyn Wire) {
     for expected in ["What is this?", "table.csv", "a,b", "all.zip"] {
         assert!(texts.contains(expected), "{texts}");
     }
+}
+
+async fn a_pdf_is_sent_where_it_can_be(wire: &dyn Wire) {
+    let fake = Fake::start([wire.answer(&Answer { text: vec!["A bill"], ..Answer::default() })]).await;
+    let url = "data:application/pdf;base64,JVBERi0xLjc=".to_owned();
+    let pdf = UserPart::File { media_type: "application/pdf".into(), url, filename: Some("bill.pdf".into()) };
+    let events = ask(wire, &fake, vec![ModelMessage::User(vec![UserPart::Text("What is it?".into()), pdf])]).await;
+    assert_eq!(text(&events), "A bill");
+    let body = fake.asked()[0].body.to_string();
+    let can_read = wire.provider() != Provider::Ollama;
+    assert_eq!(body.contains("JVBERi0xLjc="), can_read, "{body}");
+    assert_eq!(body.contains("omitted"), !can_read, "the model is told: {body}");
 }
 
 async fn an_empty_message_is_still_a_message(wire: &dyn Wire) {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
 use holdpoint_runtime::model::{
-    ModelEvent,
+    Model, ModelEvent,
     provider::{Provider, ProviderModel, ProviderSettings},
 };
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ use crate::{
     wires::{Answer, Called, End, Wire},
 };
 
-crate::for_all!(failures:
+crate::for_all!(
     too_many_requests_are_tried_again_when_the_provider_wants,
     a_fault_is_tried_again_and_then_told,
     a_long_pause_is_not_waited_for,
@@ -35,6 +36,7 @@ crate::for_all!(failures:
     a_request_that_is_not_accepted,
     something_else_answers_there,
     nobody_is_there,
+    nothing_comes,
     a_missing_key_is_named,
 );
 
@@ -237,12 +239,24 @@ async fn nobody_is_there(wire: &dyn Wire) {
     drop(listener);
     let model = model(wire, &url, ProviderSettings::default());
     let begun = Instant::now();
-    let stream = holdpoint_runtime::model::Model::stream(&model, crate::request(vec![said("Hi")]));
-    let events: Vec<_> = futures::StreamExt::collect(stream).await;
+    let events: Vec<_> = model.stream(crate::request(vec![said("Hi")])).collect().await;
     let error = failure(&events);
     assert!(error.message.contains("address") || error.message.contains("OLLAMA_HOST"), "{}", error.message);
     assert!(error.detail.to_lowercase().contains("refused"), "{}", error.detail);
     assert_eq!(begun.elapsed(), Duration::ZERO, "at once: it would not help to wait");
+}
+
+async fn nothing_comes(wire: &dyn Wire) {
+    let fake = Fake::start([Reply::Endless { content_type: "text/event-stream", pieces: vec![] }]).await;
+    let settings = ProviderSettings { base_url: Some(wire.base(&fake.url)), ..ProviderSettings::default() };
+    let patience = Duration::from_secs(600);
+    let client = reqwest::Client::builder().no_proxy().read_timeout(patience).build().expect("a client");
+    let model = ProviderModel::with_client(spec(wire), settings, |_| Some(KEY.to_owned()), client).expect("a model");
+    let begun = Instant::now();
+    let stream = model.stream(crate::request(vec![said("Hi")]));
+    let events: Vec<_> = stream.collect().await;
+    assert!(failure(&events).message.contains("in time"), "{events:?}");
+    assert!(begun.elapsed() < patience * 2, "not four times as long: {:?}", begun.elapsed());
 }
 
 async fn a_missing_key_is_named(wire: &dyn Wire) {

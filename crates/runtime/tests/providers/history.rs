@@ -27,7 +27,7 @@ use crate::{
     wires::{Answer, Called, Sent, SentCall, SentResult, Wire},
 };
 
-crate::for_all!(history: every_call_has_its_result, a_result_is_fed_back);
+crate::for_all!(every_call_has_its_result, a_result_is_fed_back);
 
 const AT: Timestamp = Timestamp(1);
 

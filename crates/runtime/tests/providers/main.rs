@@ -27,13 +27,13 @@ const KEY: &str = "sk-Very-Secret-0123456789";
 
 /// Makes a test of each function for each provider.
 macro_rules! for_all {
-    ($suite:ident: $($test:ident),* $(,)?) => {
-        crate::for_all!(@ $suite openai OpenAi $($test)*);
-        crate::for_all!(@ $suite anthropic Anthropic $($test)*);
-        crate::for_all!(@ $suite gemini Gemini $($test)*);
-        crate::for_all!(@ $suite ollama Ollama $($test)*);
+    ($($test:ident),* $(,)?) => {
+        crate::for_all!(@ openai OpenAi $($test)*);
+        crate::for_all!(@ anthropic Anthropic $($test)*);
+        crate::for_all!(@ gemini Gemini $($test)*);
+        crate::for_all!(@ ollama Ollama $($test)*);
     };
-    (@ $suite:ident $name:ident $wire:ident $($test:ident)*) => {
+    (@ $name:ident $wire:ident $($test:ident)*) => {
         mod $name {
             $(
                 #[tokio::test(start_paused = true)]

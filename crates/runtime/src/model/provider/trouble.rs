@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Unreachable,
     /// Nobody listens there at all: trying again at once is of no use.
     Refused,
+    /// The time for an answer is over: trying again would take as long once more.
+    Silent,
     /// The conversation does not fit into the model.
     TooLong,
     /// The provider's filter stepped in.
@@ -60,6 +62,7 @@ impl Trouble {
                 http_client::Error::InvalidContentType(_) => Kind::Strange,
                 _ if has_begun => Kind::Cut,
                 error if is_refused(error) => Kind::Refused,
+                error if is_silent(error) => Kind::Silent,
                 _ => Kind::Unreachable,
             },
             ProviderError::Truncated => Kind::Cut,
@@ -123,6 +126,7 @@ impl Kind {
             Self::Refused => {
                 format!("Nobody answers at the address of {name}. Whoever runs the server has to check the address.")
             }
+            Self::Silent => format!("{name} did not answer in time. Please try again."),
             Self::TooLong => {
                 "The conversation has become too long for the model. Please start a new chat, or send less at once."
                     .to_owned()
@@ -202,6 +206,14 @@ fn is_refused(error: &http_client::Error) -> bool {
     causes(error).any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>();
         io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
+    })
+}
+
+/// Whether there was a connection, and nothing came.
+fn is_silent(error: &http_client::Error) -> bool {
+    causes(error).any(|cause| {
+        let client = cause.downcast_ref::<reqwest::Error>();
+        client.is_some_and(|error| error.is_timeout() && !error.is_connect())
     })
 }
 
