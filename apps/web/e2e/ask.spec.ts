@@ -1,0 +1,101 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import { type AskingChat, startAskingChat } from "./asking";
+import { test as base, expect } from "./test";
+
+const SCHEMA = {
+  type: "object",
+  properties: {
+    seat: { type: "string", title: "Seat", description: "Row and letter", minLength: 2 },
+    mail: { type: "string", title: "Ticket to", format: "email" },
+    bags: { type: "integer", title: "Bags", minimum: 0, maximum: 3, default: 1 },
+    meal: { type: "string", title: "Meal", enum: ["f", "r"], enumNames: ["Fish", "Rice"] },
+    window: { type: "boolean", title: "At a window", default: true },
+  },
+  required: ["seat", "meal"],
+};
+
+const test = base.extend<{ asking: AskingChat }>({
+  asking: async ({ context }, use) => {
+    const asking = await startAskingChat(context, SCHEMA);
+    await use(asking);
+    asking.stop();
+  },
+});
+
+test("a running tool's question is answered by form and keyboard, also after a reload", async ({
+  asking,
+  console,
+  page,
+}) => {
+  await console.open("ai-sdk");
+  await console.send("book a flight");
+  const card = console.card("ask_user");
+  await console.expectState(card, "input-available");
+  await expect(card.getByRole("heading")).toContainText("book_flight asks you");
+  await expect(card).toContainText("Which seat do you want?");
+  await expect(page.getByTestId("question")).toHaveText("book_flight asks: Which seat do you want?");
+
+  await page.reload();
+  const form = card.getByRole("form", { name: "Which seat do you want?" });
+  await expect(form.getByRole("button", { name: "Answer" })).toBeEnabled();
+  const { violations } = await new AxeBuilder({ page }).include(".tool-card").analyze();
+  expect(violations.map(({ id }) => id)).toEqual([]);
+
+  await form.getByLabel("Ticket to").fill("hanako");
+  await form.getByRole("button", { name: "Answer" }).click();
+  const seat = form.getByLabel("Seat");
+  await expect(seat).toBeFocused();
+  await expect(seat).toHaveAccessibleDescription("Row and letter Fill this in.");
+  await expect(form.getByLabel("Ticket to")).toHaveAccessibleDescription(/e-mail address/);
+  await expect(form.getByLabel("Meal")).toHaveAttribute("aria-invalid", "true");
+  expect(asking.acks).toEqual([]);
+
+  await form.getByLabel("Ticket to").fill("hanako@example.com");
+  await form.getByLabel("Meal").selectOption("Rice");
+  await form.getByLabel("At a window").press("Space");
+  await seat.fill("12A");
+  await seat.press("Enter");
+  await console.expectState(card, "output-available");
+  const content = { seat: "12A", mail: "hanako@example.com", bags: 1, meal: "r", window: false };
+  expect(asking.acks).toEqual([
+    expect.objectContaining({ toolCallId: "question", status: "success", output: { action: "accept", content } }),
+  ]);
+  await expect(card).toContainText("Answered");
+  await expect(card.getByRole("row", { name: "Meal" })).toContainText("Rice");
+  await expect(card.getByRole("row", { name: "At a window" })).toContainText("no");
+  await expect(form).toHaveCount(0);
+  await expect(console.text).toContainText("That was your answer.");
+  await console.expectIdle();
+});
+
+test("a question can be declined", async ({ asking, console }) => {
+  await console.open("ai-sdk");
+  await console.send("book a flight");
+  const card = console.card("ask_user");
+  await card.getByRole("button", { name: "Decline" }).click();
+  await expect(card).toContainText("You declined to answer.");
+  expect(asking.acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
+  await console.expectIdle();
+});
+
+test("two tabs are asked; the form goes away in the other one, and when time is up", async ({
+  asking,
+  console,
+  newTab,
+}) => {
+  await console.open("ai-sdk");
+  await console.send("book a flight");
+  await expect(console.card("ask_user").getByRole("button", { name: "Answer" })).toBeEnabled();
+  const other = await newTab();
+  await other.open("ai-sdk", console.chatId);
+  await expect(other.card("ask_user").getByRole("button", { name: "Answer" })).toBeEnabled();
+  asking.expire();
+  for (const tab of [console, other]) {
+    await console.expectState(tab.card("ask_user"), "output-error");
+    await expect(tab.card("ask_user")).toContainText("Expired");
+    await expect(tab.card("ask_user")).toContainText("timed out after 60s");
+    await expect(tab.card("ask_user").getByRole("button")).toHaveCount(0);
+    await tab.expectIdle();
+  }
+  expect(asking.acks).toEqual([]);
+});

@@ -1,0 +1,90 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { BrowserContext } from "@playwright/test";
+
+/** What was answered: the body of `POST /api/tools/ack`. */
+export interface Ack {
+  toolCallId: string;
+  status: string;
+  output: unknown;
+}
+
+export interface AskingChat {
+  acks: Ack[];
+  /** Nobody answered in time. */
+  expire: () => void;
+  stop: () => void;
+}
+
+/**
+ * Stands in for the server where a chat of the mode `ai-sdk` is concerned: a turn whose tool asks the user something, told as
+ * the server tells it. It can be resumed from its beginning, and it goes on when the question is settled.
+ */
+export async function startAskingChat(context: BrowserContext, schema: object): Promise<AskingChat> {
+  const acks: Ack[] = [];
+  const told: object[] = [];
+  const readers = new Set<ServerResponse>();
+  let said: unknown[] = [];
+  const tell = (...chunks: object[]) => {
+    told.push(...chunks);
+    for (const reader of readers) for (const chunk of chunks) reader.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  };
+  const settle = (outcome: object, text: string) => {
+    tell(
+      { toolCallId: "question", ...outcome },
+      { type: "tool-output-available", toolCallId: "booking", output: { booked: true } },
+      { type: "finish-step" },
+      { type: "start-step" },
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: text },
+      { type: "text-end", id: "t" },
+      { type: "finish-step" },
+      { type: "finish", finishReason: "stop" },
+    );
+    for (const reader of readers) reader.end("data: [DONE]\n\n");
+    readers.clear();
+  };
+  const stream = (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "text/event-stream", "x-vercel-ai-ui-message-stream": "v1" });
+    for (const chunk of told) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    readers.add(response);
+  };
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += String(piece);
+    const path = request.url ?? "";
+    const json = (value: unknown) =>
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+    if (path.endsWith("/messages")) return json(said);
+    if (path.endsWith("/stream")) return stream(response);
+    if (path === "/api/tools/ack") {
+      const ack = JSON.parse(body) as Ack;
+      acks.push(ack);
+      json({ ok: true });
+      return settle({ type: "tool-output-available", output: ack.output }, "That was your answer.");
+    }
+    said = (JSON.parse(body) as { messages: unknown[] }).messages;
+    stream(response);
+    const input = { message: "Which seat do you want?", from: "book_flight", schema };
+    tell(
+      { type: "start", messageId: "answer" },
+      { type: "start-step" },
+      { type: "tool-input-available", toolCallId: "booking", toolName: "book_flight", input: { to: "Tokyo" } },
+      { type: "tool-input-available", toolCallId: "question", toolName: "ask_user", input },
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await context.route(/\/api\/(chat|tools\/ack)(\/|$)/, (route) => {
+    const { pathname } = new URL(route.request().url());
+    return route.continue({ url: `http://127.0.0.1:${port}${pathname}` });
+  });
+  return {
+    acks,
+    expire: () => settle({ type: "tool-output-error", errorText: "ask_user timed out after 60s" }, "Nobody answered."),
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
