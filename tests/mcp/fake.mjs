@@ -8,9 +8,18 @@ const note = (text) => log && appendFileSync(log, `${text}\n`);
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 
-const tool = (name, annotations, inputSchema = { type: "object" }) => ({ name, description: name, inputSchema, annotations });
+const tool = (name, annotations, inputSchema = { type: "object" }) => ({
+  name,
+  description: name,
+  inputSchema,
+  annotations,
+});
 const tools = [
-  tool("echo", { readOnlyHint: true }, { type: "object", properties: { text: { type: "string" } }, required: ["text"] }),
+  tool(
+    "echo",
+    { readOnlyHint: true },
+    { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  ),
   tool("die"),
   tool("slow"),
   tool("more"),
@@ -22,7 +31,12 @@ const tools = [
 ];
 
 // A server that is not well for a while: it refuses to start until it was tried this often.
-const starts = log && existsSync(log) ? readFileSync(log, "utf8").split("\n").filter((line) => line === "start").length : 0;
+const starts =
+  log && existsSync(log)
+    ? readFileSync(log, "utf8")
+        .split("\n")
+        .filter((line) => line === "start").length
+    : 0;
 note("start");
 if (starts < Number(process.env.FAKE_FAILS ?? 0)) {
   process.exit(1);
@@ -65,7 +79,9 @@ const call = (id, { name, arguments: input }) => {
   }
 };
 
-createInterface({ input: process.stdin }).on("line", (line) => {
+const lines = createInterface({ input: process.stdin });
+lines.on("close", () => note("end"));
+lines.on("line", (line) => {
   const { id, method, params, result } = JSON.parse(line);
   if (method === undefined) {
     const { call: of, left, given } = asked.get(id);

@@ -1,0 +1,213 @@
+//! MCP servers from the settings to the chat: approvals, questions, stop; and the binary, from its start to its end.
+
+mod support;
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use holdpoint_runtime::tool::{
+    Approval, Secret, ToolSet,
+    mcp::{McpServers, McpSettings, McpTransport},
+};
+use serde_json::{Value, json};
+use support::{Chat, PATIENCE, Setup, Sse, TestServer};
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.mjs")
+}
+
+/// A server whose model calls a tool of the misbehaving MCP server.
+struct Fixture {
+    server: TestServer,
+    _mcp: McpServers,
+    log: tempfile::NamedTempFile,
+}
+
+async fn fixture(tool: &str) -> Fixture {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let command = vec!["node".to_owned(), script().display().to_string()];
+    let env = vec![("FAKE_LOG".to_owned(), Secret::new(log.path().display().to_string()))];
+    let settings = McpSettings::new("fake", McpTransport::Command { command, env });
+    let mcp = McpServers::start([McpSettings { approval: Approval::Never, ..settings }]).await.expect("starts");
+    let call = json!({"toolCall": {"name": tool, "input": {}}});
+    let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
+    setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
+    Fixture { server: setup.start().await, _mcp: mcp, log }
+}
+
+impl Fixture {
+    async fn told(&self, line: &str) {
+        told(self.log.path(), line).await;
+    }
+}
+
+async fn told(log: &Path, line: &str) {
+    let told = async {
+        while !std::fs::read_to_string(log).unwrap_or_default().lines().any(|told| told == line) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, told).await.is_ok(), "{line:?} was never told");
+}
+
+/// Reads until the user is asked; gives what was read, and the call that asks.
+async fn asked(sse: &mut Sse) -> (Vec<String>, Value) {
+    let mut read = Vec::new();
+    loop {
+        let payload = sse.next().await.expect("the question comes");
+        let chunk: Value = serde_json::from_str(&payload).unwrap_or_default();
+        read.push(payload);
+        if chunk["type"] == "tool-input-available" && chunk["toolName"] == "ask_user" {
+            return (read, chunk);
+        }
+    }
+}
+
+/// The output of the MCP tool's call.
+fn output(chat: &Chat<'_>, tool: &str) -> Value {
+    let message = serde_json::to_value(chat.messages.last().expect("a message")).expect("JSON");
+    let parts = message["parts"].as_array().expect("parts");
+    let part = parts.iter().find(|part| part["type"] == format!("tool-{tool}")).expect("the call");
+    if part["output"].is_null() { part["errorText"].clone() } else { part["output"].clone() }
+}
+
+#[tokio::test]
+async fn a_question_of_an_mcp_server_is_a_hold() {
+    let fixture = fixture("fake_ask").await;
+    let mut chat = fixture.server.chat();
+    let mut sse = chat.say("go").await;
+    let (mut read, question) = asked(&mut sse).await;
+    assert_eq!(question["input"]["message"], "Who are you?");
+    assert_eq!(question["input"]["schema"]["required"], json!(["name"]));
+    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+    let acked = fixture.server.ack(question["toolCallId"].as_str().expect("an id"), "success", answer).await;
+    assert_eq!(acked.0, 200, "{acked:?}");
+    read.extend(sse.rest().await);
+    chat.take(read);
+    assert!(output(&chat, "fake_ask").to_string().contains("Ada"), "{}", output(&chat, "fake_ask"));
+    assert_eq!(chat.text(), "done");
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_is_declined() {
+    let fixture = fixture("fake_ask").await;
+    let mut chat = fixture.server.chat();
+    let mut sse = chat.say("go").await;
+    let (mut read, _) = asked(&mut sse).await;
+    fixture.server.clock.advance(Duration::from_secs(301));
+    read.extend(sse.rest().await);
+    chat.take(read);
+    assert!(output(&chat, "fake_ask").to_string().contains("decline"), "{}", output(&chat, "fake_ask"));
+}
+
+#[tokio::test]
+async fn a_stopped_turn_stops_the_call_at_its_server() {
+    let fixture = fixture("fake_slow").await;
+    let mut chat = fixture.server.chat();
+    let mut sse = chat.say("go").await;
+    fixture.told("call slow").await;
+    let stopped = fixture.server.post(&format!("/api/chat/{}/stop", chat.id), &json!({})).await;
+    assert_eq!(stopped.0, 200, "{stopped:?}");
+    sse.rest().await;
+    fixture.told("cancelled the call was stopped").await;
+}
+
+#[tokio::test]
+async fn the_inbox_says_what_the_server_says_of_its_tool() {
+    let fixture = fixture("fake_wipe").await;
+    fixture.server.chat().ask("go").await;
+    let waiting = fixture.server.approvals().await;
+    let reason = waiting[0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("can change or delete"), "{reason}");
+}
+
+/// A call that was approved after its tool went away has an end, and the turn goes on.
+#[tokio::test]
+async fn a_call_outlives_its_tool() {
+    let fixture = fixture("fake_wipe").await;
+    let mut chat = fixture.server.chat();
+    chat.ask("go").await;
+    fixture.server.server.runtime().set_tools(ToolSet::default());
+    let approval = chat.approval(0);
+    let mut sse = chat.answer(&[support::Answer::Approve(&approval)]).await;
+    chat.read(&mut sse).await;
+    assert!(output(&chat, "fake_wipe").to_string().contains("there is no tool"), "{}", output(&chat, "fake_wipe"));
+    assert_eq!(chat.text(), "done");
+}
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_binary_keeps_its_servers_and_their_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let step = |tool: &str| json!([[{"toolCall": {"name": tool, "input": {}}}], [{"text": ["done"]}]]);
+    let turns = json!({"turns": [
+        {"when": "leak", "steps": step("fake_leak")},
+        {"when": "more", "steps": step("fake_more")},
+    ]});
+    std::fs::write(folder.path().join("script.json"), turns.to_string()).expect("written");
+    let config = format!(
+        "[[mcp]]\nname = 'fake'\ncommand = ['node', '{}']\napproval = 'never'\nenv = {{ TOKEN = '${{FAKE_TOKEN}}', FAKE_LOG = '{}' }}",
+        script().display(),
+        log.display()
+    );
+    std::fs::write(folder.path().join("config.toml"), config).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args([
+        "--listen",
+        "127.0.0.1:0",
+        "--ephemeral",
+        "--model",
+        "script:script.json",
+        "--config",
+        "config.toml",
+    ]);
+    command.current_dir(folder.path()).env("FAKE_TOKEN", "hunter22").env("HOLDPOINT_LOG", "trace");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = Running(command.spawn().expect("starts"));
+    let mut errors = running.0.stderr.take().expect("stderr");
+    let errors = std::thread::spawn(move || {
+        let mut text = String::new();
+        errors.read_to_string(&mut text).map(|_| text)
+    });
+    let mut line = String::new();
+    BufReader::new(running.0.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+    let base = format!("http://{}", line.trim().rsplit_once("http://").expect("an address").1);
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let tools = || async {
+        http.get(format!("{base}/api/tools")).send().await.expect("an answer").text().await.expect("a body")
+    };
+    let say = |text: &'static str| {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        let sent = http.post(format!("{base}/stream")).json(&body).send();
+        async move { sent.await.expect("an answer").text().await.expect("a body") }
+    };
+    let listed = tools().await;
+    assert!(listed.contains("fake_echo") && !listed.contains("fake_extra") && !listed.contains("hunter22"), "{listed}");
+    let leaked = say("leak").await;
+    assert!(leaked.contains("the token ••• is wrong"), "{leaked}");
+    say("more").await;
+    let changed = async { while !tools().await.contains("fake_extra") {} };
+    tokio::time::timeout(PATIENCE, changed).await.expect("the new tool is offered");
+
+    let kill = Command::new("kill").arg(running.0.id().to_string()).status().expect("kill runs");
+    assert!(kill.success());
+    assert_eq!(running.0.wait().expect("ends").code(), Some(0));
+    let told = std::fs::read_to_string(&log).expect("a log");
+    assert!(told.lines().any(|line| line == "end"), "the program is ended too: {told}");
+    let errors = errors.join().expect("no panic").expect("text");
+    assert!(errors.contains("the token is •••"), "a program's own log goes into ours");
+    assert!(!errors.contains("hunter22"), "no secret is logged");
+}
