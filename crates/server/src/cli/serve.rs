@@ -88,6 +88,11 @@ enum Failure {
 
 pub(super) fn run(args: &Args) -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG").unwrap_or_else(|_| "warn".into());
+    // At its lower levels it writes out whole messages, and whatever secrets an MCP server puts into its own.
+    let filter = match "rmcp=warn".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let served = tokio::runtime::Runtime::new().map_err(Failure::Io).and_then(|runtime| runtime.block_on(serve(args)));
     match served {
