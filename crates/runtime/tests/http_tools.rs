@@ -47,23 +47,31 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
     }
 }
 
-/// Serves what each path of these tests stands for; gives the address, and a note of when a slow call was given up.
-async fn serve() -> (String, Arc<Notify>) {
+/// What became of a call of the slow path.
+#[derive(Default)]
+struct Slow {
+    begun: Notify,
+    given_up: Notify,
+}
+
+/// Serves what each path of these tests stands for.
+async fn serve() -> (String, Arc<Slow>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let given_up = Arc::new(Notify::new());
-    let notes = Arc::clone(&given_up);
+    let slow = Arc::new(Slow::default());
+    let notes = Arc::clone(&slow);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let given_up = Arc::clone(&notes);
+            let slow = Arc::clone(&notes);
             tokio::spawn(async move {
                 while let Some(request) = read(&mut stream).await {
                     let target = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
                     let (status, headers, body) = answer(&request, target.split('?').next().unwrap_or_default(), port);
                     if status == "slow" {
+                        slow.begun.notify_one();
                         // Until the other side goes away.
                         let _ = stream.read(&mut [0; 1]).await;
-                        given_up.notify_one();
+                        slow.given_up.notify_one();
                         return;
                     }
                     let length = if headers.contains("chunked") {
@@ -79,7 +87,7 @@ async fn serve() -> (String, Arc<Notify>) {
             });
         }
     });
-    (format!("http://127.0.0.1:{port}"), given_up)
+    (format!("http://127.0.0.1:{port}"), slow)
 }
 
 fn answer(request: &Request, path: &str, port: u16) -> (&'static str, String, String) {
@@ -195,22 +203,23 @@ async fn too_much_is_refused() {
 
 #[tokio::test]
 async fn a_slow_endpoint_is_given_up() {
-    let (base, given_up) = serve().await;
+    let (base, slow) = serve().await;
     let impatient = HttpEndpoint { timeout: Duration::from_millis(100), ..endpoint(&format!("{base}/slow")) };
     let error = call(impatient, json!({})).await.unwrap_err();
     assert_eq!(error.0, "The endpoint did not answer within 0.1 s");
-    given_up.notified().await;
+    slow.given_up.notified().await;
 }
 
 #[tokio::test]
 async fn a_stopped_call_is_given_up() {
-    let (base, given_up) = serve().await;
+    let (base, slow) = serve().await;
     let tool = endpoint(&format!("{base}/slow")).tool("call", "Calls", None).expect("good").build().expect("good");
     let cancellation = CancellationToken::new();
     let running = tokio::spawn((tool.handler.expect("a handler"))(json!({}), context(cancellation.clone())));
+    slow.begun.notified().await;
     cancellation.cancel();
     assert_eq!(running.await.expect("no panic"), Err("The call was stopped".into()));
-    drop(given_up);
+    slow.given_up.notified().await;
 }
 
 #[tokio::test]

@@ -342,15 +342,9 @@ async fn tools_that_change_are_listed_again() {
 #[tokio::test]
 async fn hints_are_stricter_than_the_settings() {
     let fake = Fake::new();
-    let mut settings = fake.settings(&[]);
-    let never = McpToolSettings { approval: Some(Approval::Never), ignore_hints: true };
-    settings.tools.insert("wipe".to_owned(), McpToolSettings::default());
-    let server = McpServer::start(settings.clone()).await.expect("starts");
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
     assert!(tool(&server, "fake_wipe").spec.approval.asks(&json!({})).is_some());
     assert!(tool(&server, "fake_echo").spec.approval.asks(&json!({})).is_none());
-    settings.tools.insert("wipe".to_owned(), never);
-    let server = McpServer::start(settings).await.expect("starts");
-    assert!(tool(&server, "fake_wipe").spec.approval.asks(&json!({})).is_none());
 }
 
 #[tokio::test]

@@ -17,7 +17,8 @@ use super::{calls::Whose, server::Shared};
 use crate::tool::{Answer, InputSchema, Question, text::plain};
 
 /// How long a question can be.
-const MESSAGE: usize = 2000;
+const LINES: usize = 40;
+const LINE: usize = 500;
 /// How long a question waits when nothing ever expires: the call that asks it does not outlive this process anyway.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -43,7 +44,8 @@ impl Handler {
         };
         let _pause = asker.pause();
         let timeout = self.shared.settings.approval_timeout.unwrap_or(LONGEST).min(LONGEST);
-        let message = plain(message, MESSAGE);
+        let message: Vec<String> = message.lines().take(LINES).map(|line| plain(line, LINE)).collect();
+        let message = message.join("\n");
         match asker.context.ask(Question { message, schema, timeout }).await {
             Answer::Accepted(content) if fits.check(&content).is_ok() => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)

@@ -69,6 +69,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     let entry = shared.calls.enter(context);
     let params = CallToolRequestParams::new(tool).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    // Not by the library's own function for calls: a question that comes back names this request, so its id must be known.
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     // Nothing was sent: the server went away just now.
     let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Died(name()))?;
