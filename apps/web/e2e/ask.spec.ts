@@ -78,6 +78,28 @@ test("a question can be declined", async ({ asking, console }) => {
   await console.expectIdle();
 });
 
+test.describe("an answer that is not taken", () => {
+  test.use({ setup: { allowed: [/status of 422.*ack/] } });
+
+  test("can be given again, and what was typed is still there", async ({ asking, console }) => {
+    await console.open("ai-sdk");
+    await console.send("book a flight");
+    const card = console.card("ask_user");
+    await card.getByRole("textbox", { name: "Seat" }).fill("12A");
+    await card.getByLabel("Meal").selectOption("Fish");
+    asking.refuseNext();
+    await card.getByRole("button", { name: "Answer" }).click();
+    await expect(card.getByRole("alert")).toContainText("content: not now");
+    await expect(card.getByRole("button", { name: "Answer" })).toBeDisabled();
+    await card.getByRole("button", { name: "Try again" }).click();
+    await expect(card.getByRole("alert")).toHaveCount(0);
+    await card.getByRole("button", { name: "Answer" }).click();
+    await console.expectState(card, "output-available");
+    expect(asking.acks).toMatchObject([{ output: { content: { seat: "12A", meal: "f" } } }]);
+    await console.expectIdle();
+  });
+});
+
 test("two tabs are asked; the form goes away in the other one, and when time is up", async ({
   asking,
   console,

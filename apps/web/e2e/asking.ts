@@ -10,7 +10,10 @@ export interface Ack {
 }
 
 export interface AskingChat {
+  /** Those that were taken. */
   acks: Ack[];
+  /** The next answer is not taken. */
+  refuseNext: () => void;
   /** Nobody answered in time. */
   expire: () => void;
   stop: () => void;
@@ -25,6 +28,7 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
   const told: object[] = [];
   const readers = new Set<ServerResponse>();
   let said: unknown[] = [];
+  let isRefusing = false;
   const tell = (...chunks: object[]) => {
     told.push(...chunks);
     for (const reader of readers) for (const chunk of chunks) reader.write(`data: ${JSON.stringify(chunk)}\n\n`);
@@ -53,10 +57,14 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
     let body = "";
     for await (const piece of request) body += String(piece);
     const path = request.url ?? "";
-    const json = (value: unknown) =>
-      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+    const json = (value: unknown, status = 200) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
     if (path.endsWith("/messages")) return json(said);
     if (path.endsWith("/stream")) return stream(response);
+    if (path === "/api/tools/ack" && isRefusing) {
+      isRefusing = false;
+      return json({ ok: false, reason: "content: not now" }, 422);
+    }
     if (path === "/api/tools/ack") {
       const ack = JSON.parse(body) as Ack;
       acks.push(ack);
@@ -81,6 +89,9 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
   });
   return {
     acks,
+    refuseNext: () => {
+      isRefusing = true;
+    },
     expire: () => settle({ type: "tool-output-error", errorText: "ask_user timed out after 60s" }, "Nobody answered."),
     stop: () => {
       server.closeAllConnections();

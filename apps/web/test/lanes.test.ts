@@ -53,6 +53,22 @@ describe("spansOf", () => {
       ["server", 100, 700, "open"],
     ]);
   });
+
+  it("shows the person beside the tool that asks something while it runs", () => {
+    const input = { message: "?", schema: {}, from: "pay" };
+    const steps = [
+      { at: 0, begin: "sse" as const },
+      { at: 40, chunk: { type: "start" as const, messageId: "m1" } },
+      { at: 100, chunk: { type: "tool-input-available" as const, toolCallId: "c1", toolName: "pay", input: {} } },
+      { at: 150, chunk: { type: "tool-input-available" as const, toolCallId: "c2", toolName: "ask_user", input } },
+      { at: 900, chunk: { type: "tool-output-available" as const, toolCallId: "c2", output: { action: "decline" } } },
+    ];
+    expect(brief(record(steps), onServer, 950)).toEqual([
+      ["model", 0, 100],
+      ["server", 100, 950, "open"],
+      ["human", 150, 900],
+    ]);
+  });
 });
 
 describe("totals", () => {
