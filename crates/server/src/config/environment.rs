@@ -7,7 +7,8 @@ use super::{Config, ConfigError};
 const PREFIX: &str = "HOLDPOINT_";
 
 /// What the project's own build and tests are told by: no settings of the server.
-const OURS: [&str; 6] = ["BACKEND", "BIN", "CONSOLE", "E2E", "MACHINE_CASES", "RECORD"];
+const OURS: [&str; 10] =
+    ["BACKEND", "BIN", "CONSOLE", "E2E", "E2E_SERVE", "E2E_WORKERS", "LIVE", "LOG", "MACHINE_CASES", "RECORD"];
 
 /// Puts the variables over the table. Each is tried by itself first, so that what is wrong is told with the variable's name.
 pub(super) fn overlay(
@@ -17,7 +18,9 @@ pub(super) fn overlay(
 ) -> Result<(), ConfigError> {
     let mut variables: Vec<(String, String)> = environment
         .into_iter()
-        .filter(|(name, _)| name.strip_prefix(PREFIX).is_some_and(|rest| !OURS.contains(&rest)))
+        .filter(|(name, _)| {
+            name.strip_prefix(PREFIX).is_some_and(|rest| !OURS.contains(&rest) && !rest.starts_with("LIVE_"))
+        })
         .collect();
     variables.sort();
     for (name, text) in variables {
