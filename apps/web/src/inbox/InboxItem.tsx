@@ -56,6 +56,7 @@ export function InboxItem({ approval, tool, chatTitle, isCurrentChat }: Props) {
         <MessageSquare size={13} aria-hidden="true" />
         <span>{chatTitle ?? chatId}</span>
       </button>
+      {approval.reason && <p className="tool-card__note">{approval.reason}.</p>}
       <ValueTable caption={`Input of ${title}`} value={approval.input} tool={tool} />
       {tool?.execution === "frontend" && (
         <p className="tool-card__note">It will run in a browser that has the chat open.</p>

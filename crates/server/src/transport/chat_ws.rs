@@ -1,20 +1,11 @@
 //! `GET /api/chat/ws`: the protocol of the SDK's own `WebSocketChatTransport` (`ai` 7). Many requests on one connection, each answered
 //! by `start`, numbered chunks and `end`.
 
-use std::time::Duration;
-
 use axum::{
-    extract::{
-        Query, State,
-        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade},
-    },
+    extract::{Query, State, WebSocketUpgrade, ws::Message},
     response::Response,
 };
-use futures::{
-    SinkExt, StreamExt,
-    future::BoxFuture,
-    stream::{FuturesUnordered, SplitSink},
-};
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, Error, Finish},
     ids::{ChatId, RequestId},
@@ -29,17 +20,15 @@ use holdpoint_runtime::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::stream::view;
+use super::{
+    socket::{self, Came, Frames, Over, Read, Socket},
+    stream::view,
+};
 use crate::{
     app::{Server, StreamPlace},
     auth::Caller,
-    request::{Failure, parse},
+    request::Failure,
 };
-
-/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
-const SILENCE: Duration = Duration::from_secs(30);
-/// How many bad frames in a row end a connection.
-const ABUSE: u32 = 20;
 
 /// A browser can't send headers with the handshake: what `x-holdpoint-wait` says can stand in the query too.
 #[derive(Deserialize)]
@@ -53,34 +42,22 @@ pub(crate) async fn get(
     Query(parameters): Query<Parameters>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
-    let limits = server.inner.limits;
-    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
-    // Frames a little over the limit still get an answer; far over, the connection is closed.
-    let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
     let is_resubmit = parameters.wait.as_deref() == Some("resubmit");
-    let sockets = server.inner.sockets.clone();
-    Ok(upgrade.on_upgrade(move |socket| {
-        sockets.track_future(async move {
-            let (out, frames) = socket.split();
-            let answers = FuturesUnordered::new();
-            Connection { server, subject, is_resubmit, out, answers, active: Vec::new(), bad_frames: 0 }
-                .serve(frames)
-                .await;
-            drop(place);
-        })
-    }))
+    socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
+        let (answers, active) = (FuturesUnordered::new(), Vec::new());
+        Connection { server, subject, is_resubmit, socket, answers, active }.serve(frames)
+    })
 }
 
 struct Connection {
     server: Server,
     subject: Subject,
     is_resubmit: bool,
-    out: SplitSink<WebSocket, Message>,
+    socket: Socket,
     /// The answers that are being given: what each says next.
     answers: FuturesUnordered<BoxFuture<'static, Said>>,
     /// Which chat each of them is about.
     active: Vec<(RequestId, ChatId)>,
-    bad_frames: u32,
 }
 
 /// One answer.
@@ -100,34 +77,19 @@ struct Said {
     next: Next,
 }
 
-/// The connection is over.
-struct Over;
-
 impl Connection {
-    async fn serve(mut self, mut frames: impl futures::Stream<Item = Result<Message, axum::Error>> + Unpin) {
+    async fn serve(mut self, mut frames: Frames) {
         let closing = self.server.inner.closing.clone();
-        let clock = self.server.inner.runtime.clock().clone();
-        let mut silence = clock.sleep_until(clock.now().after(SILENCE));
-        let mut is_silent = false;
         loop {
             let went = tokio::select! {
-                frame = frames.next() => match frame {
-                    Some(Ok(frame)) => {
-                        is_silent = false;
-                        self.frame(frame).await
-                    }
-                    Some(Err(_)) | None => Err(Over),
+                came = frames.next() => match came {
+                    Came::Frame(frame) => self.frame(frame).await,
+                    Came::Silence => self.socket.ping().await,
+                    Came::Broken(error) => Err(self.socket.broken(&error).await),
+                    Came::End => Err(Over),
                 },
                 Some(said) = self.answers.next(), if !self.answers.is_empty() => self.write(said).await,
-                () = &mut silence => {
-                    silence = clock.sleep_until(clock.now().after(SILENCE));
-                    match std::mem::replace(&mut is_silent, true) {
-                        false => self.out.send(Message::Ping(Default::default())).await.map_err(|_| Over),
-                        // Not even a pong since the last time: nobody is there.
-                        true => Err(Over),
-                    }
-                }
-                () = closing.cancelled() => self.last_words().await,
+                () = closing.cancelled() => Err(self.last_words().await),
             };
             if went.is_err() {
                 return;
@@ -136,12 +98,13 @@ impl Connection {
     }
 
     /// The server is going down: every chat has come to an end or to a hold, and what is left to say of it is said.
-    async fn last_words(&mut self) -> Result<(), Over> {
+    async fn last_words(&mut self) -> Over {
         while let Some(said) = self.answers.next().await {
-            self.write(said).await?;
+            if self.write(said).await.is_err() {
+                return Over;
+            }
         }
-        let _ = self.close(1001, "the server is shutting down").await;
-        Err(Over)
+        self.socket.close(1001, "the server is shutting down").await
     }
 
     /// Sends what is ready, and flushes once.
@@ -167,7 +130,7 @@ impl Connection {
             self.active.retain(|(request, _)| *request != answer.request);
             self.feed(&WsResponse::End { request_id: answer.request }).await?;
         }
-        self.out.flush().await.map_err(|_| Over)
+        self.socket.flush().await
     }
 
     fn follow(&mut self, mut answer: Answer) {
@@ -181,40 +144,24 @@ impl Connection {
     async fn feed(&mut self, frame: &WsResponse) -> Result<(), Over> {
         let mut text = Vec::new();
         encode_json(frame, &mut text);
-        let text = String::from_utf8(text).unwrap_or_default();
-        self.out.feed(Message::Text(text.into())).await.map_err(|_| Over)
+        self.socket.feed(text).await
     }
 
     async fn send(&mut self, frame: &WsResponse) -> Result<(), Over> {
         self.feed(frame).await?;
-        self.out.flush().await.map_err(|_| Over)
+        self.socket.flush().await
     }
 
     async fn fail(&mut self, request_id: RequestId, text: String) -> Result<(), Over> {
         self.send(&WsResponse::Error { request_id, error_text: Some(text) }).await
     }
 
-    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Over> {
-        let frame = CloseFrame { code, reason: reason.into() };
-        self.out.send(Message::Close(Some(frame))).await.map_err(|_| Over)
-    }
-
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
-        let text = match frame {
-            Message::Text(text) => text,
-            Message::Binary(_) => return self.bad("", "send text frames: this is a binary one").await,
-            Message::Close(_) => return Err(Over),
-            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        let request: WsRequest = match self.socket.read(frame)? {
+            Read::Is(request) => request,
+            Read::Bad(frame, why) => return self.bad(&frame, &why).await,
+            Read::Nothing => return Ok(()),
         };
-        let limits = self.server.inner.limits;
-        if text.len() > limits.body {
-            return self.bad(&text, &Failure::TooLarge { limit: limits.body }.to_string()).await;
-        }
-        let request: WsRequest = match parse(text.as_bytes(), limits.depth) {
-            Ok(request) => request,
-            Err(failure) => return self.bad(&text, &failure.to_string()).await,
-        };
-        self.bad_frames = 0;
         match request {
             WsRequest::Send(send) => self.submit(send).await,
             WsRequest::Resume(resume) => self.resume(resume).await,
@@ -230,21 +177,16 @@ impl Connection {
         }
     }
 
-    /// A frame that can't be used: told to the request that it names, if it names one; only repeated abuse ends the connection.
+    /// A frame that can't be used: told to the request that it names, if it names one.
     async fn bad(&mut self, frame: &str, text: &str) -> Result<(), Over> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {
             request_id: String,
         }
-        self.bad_frames += 1;
         let named = serde_json::from_str::<Named>(frame).map(|named| named.request_id).unwrap_or_default();
         self.fail(RequestId::from(&*named), text.to_owned()).await?;
-        if self.bad_frames >= ABUSE {
-            let _ = self.close(1008, "too many bad frames").await;
-            return Err(Over);
-        }
-        Ok(())
+        self.socket.was_bad().await
     }
 
     fn view(&self, headers: &serde_json::Map<String, Value>) -> View {
@@ -255,18 +197,19 @@ impl Connection {
         view
     }
 
-    fn place(&self) -> Result<StreamPlace, Failure> {
+    /// Room for one more answer.
+    fn place(&self, request: &RequestId) -> Result<StreamPlace, Failure> {
+        if self.active.iter().any(|(active, _)| active == request) {
+            return Err(Failure::Conflict("this request id is in use on this connection".to_owned()));
+        }
         let limit = self.server.inner.limits.streams_per_subject;
         self.server.inner.place(&self.subject).ok_or(Failure::TooManyStreams { limit })
     }
 
     async fn submit(&mut self, send: WsSend) -> Result<(), Over> {
         let WsSend { request_id, headers, request } = send;
-        if self.is_taken(&request_id) {
-            return self.fail(request_id, "this request id is in use on this connection".to_owned()).await;
-        }
         let view = self.view(&headers);
-        let place = match self.place() {
+        let place = match self.place(&request_id) {
             Ok(place) => place,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
@@ -278,11 +221,8 @@ impl Connection {
 
     async fn resume(&mut self, resume: WsResume) -> Result<(), Over> {
         let WsResume { request_id, id, headers, last_sequence } = resume;
-        if self.is_taken(&request_id) {
-            return self.fail(request_id, "this request id is in use on this connection".to_owned()).await;
-        }
         let view = self.view(&headers);
-        let place = match self.place() {
+        let place = match self.place(&request_id) {
             Ok(place) => place,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
@@ -295,10 +235,6 @@ impl Connection {
             Ok(None) => self.send(&WsResponse::NoActive { request_id }).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
         }
-    }
-
-    fn is_taken(&self, request: &RequestId) -> bool {
-        self.active.iter().any(|(active, _)| active == request)
     }
 
     async fn begin(

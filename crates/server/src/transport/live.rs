@@ -1,15 +1,10 @@
 //! `GET /live`: the adk profile over a WebSocket. One chat a connection.
 
-use std::time::Duration;
-
 use axum::{
-    extract::{
-        Query, State, WebSocketUpgrade,
-        ws::{CloseFrame, Message, WebSocket},
-    },
+    extract::{Query, State, WebSocketUpgrade, ws::Message},
     response::Response,
 };
-use futures::{FutureExt, SinkExt, StreamExt, stream::SplitSink};
+use futures::FutureExt;
 use holdpoint_protocol::{
     chunk::Error,
     ids::ChatId,
@@ -25,16 +20,8 @@ use holdpoint_runtime::{
 };
 use serde::Deserialize;
 
-use crate::{
-    app::{Server, StreamPlace},
-    auth::Caller,
-    request::{Failure, parse},
-};
-
-/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
-const SILENCE: Duration = Duration::from_secs(30);
-/// How many bad frames in a row end a connection.
-const ABUSE: u32 = 20;
+use super::socket::{self, Came, Frames, Over, Read, Socket};
+use crate::{app::Server, auth::Caller, request::Failure};
 
 #[derive(Deserialize)]
 pub(crate) struct Parameters {
@@ -48,16 +35,12 @@ pub(crate) async fn get(
     Query(parameters): Query<Parameters>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
-    let limits = server.inner.limits;
-    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
     let is_progressive = parameters.text.as_deref() == Some("progressive");
     let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
-    // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
-    let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
-    let id = parameters.id.as_deref().map(ChatId::from);
-    let sockets = server.inner.sockets.clone();
-    Ok(upgrade
-        .on_upgrade(move |socket| sockets.track_future(Connection::serve(server, subject, view, id, socket, place))))
+    let chat = parameters.id.as_deref().map(ChatId::from);
+    socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
+        Connection { server, subject, view, chat, live: None, socket }.serve(frames)
+    })
 }
 
 struct Connection {
@@ -66,58 +49,31 @@ struct Connection {
     view: View,
     chat: Option<ChatId>,
     live: Option<LiveSubscription>,
-    out: SplitSink<WebSocket, Message>,
-    bad_frames: u32,
+    socket: Socket,
 }
 
-/// The connection is over.
-struct Over;
-
 impl Connection {
-    async fn serve(
-        server: Server,
-        subject: Subject,
-        view: View,
-        id: Option<ChatId>,
-        socket: WebSocket,
-        place: StreamPlace,
-    ) {
-        let (out, mut frames) = socket.split();
-        let closing = server.inner.closing.clone();
-        let mut connection = Self { server, subject, view, chat: id, live: None, out, bad_frames: 0 };
-        if connection.chat.is_some() && connection.look().await.is_err() {
+    async fn serve(mut self, mut frames: Frames) {
+        let closing = self.server.inner.closing.clone();
+        if self.chat.is_some() && self.look().await.is_err() {
             return;
         }
         let mut written = Vec::new();
-        let clock = connection.server.inner.runtime.clock().clone();
-        let mut silence = clock.sleep_until(clock.now().after(SILENCE));
-        let mut is_silent = false;
         loop {
             let went = tokio::select! {
-                frame = frames.next() => match frame {
-                    Some(Ok(frame)) => {
-                        is_silent = false;
-                        connection.frame(frame).await
-                    }
-                    Some(Err(error)) => connection.broken(&error).await,
-                    None => Err(Over),
+                came = frames.next() => match came {
+                    Came::Frame(frame) => self.frame(frame).await,
+                    Came::Silence => self.socket.ping().await,
+                    Came::Broken(error) => Err(self.socket.broken(&error).await),
+                    Came::End => Err(Over),
                 },
-                next = next(&mut connection.live, &mut written) => connection.write(next, &mut written).await,
-                () = &mut silence => {
-                    silence = clock.sleep_until(clock.now().after(SILENCE));
-                    match std::mem::replace(&mut is_silent, true) {
-                        false => connection.out.send(Message::Ping(Default::default())).await.map_err(|_| Over),
-                        // Not even a pong since the last time: nobody is there.
-                        true => Err(Over),
-                    }
-                }
-                () = closing.cancelled() => connection.last_words().await,
+                next = next(&mut self.live, &mut written) => self.write(next, &mut written).await,
+                () = closing.cancelled() => Err(self.last_words().await),
             };
             if went.is_err() {
-                break;
+                return;
             }
         }
-        drop(place);
     }
 
     /// Looks at the chat.
@@ -127,21 +83,21 @@ impl Connection {
             Ok(live) => self.live = Some(live),
             Err(error) => {
                 self.error(&Failure::from(error).to_string()).await?;
-                let _ = self.close(1008, "this chat can't be opened").await;
-                return Err(Over);
+                return Err(self.socket.close(1008, "this chat can't be opened").await);
             }
         }
         Ok(())
     }
 
     /// The server is going down: the chat has come to an end or to a hold, and what is left to say of it is said.
-    async fn last_words(&mut self) -> Result<(), Over> {
+    async fn last_words(&mut self) -> Over {
         let mut written = Vec::new();
         while self.live.is_some() && next(&mut self.live, &mut written).await == Next::More {
-            self.write(Next::More, &mut written).await?;
+            if self.write(Next::More, &mut written).await.is_err() {
+                return Over;
+            }
         }
-        let _ = self.close(1001, "the server is shutting down").await;
-        Err(Over)
+        self.socket.close(1001, "the server is shutting down").await
     }
 
     /// Sends what is ready, and flushes once.
@@ -161,58 +117,29 @@ impl Connection {
                 }
             }
             for record in records {
-                self.feed(record).await?;
+                self.socket.feed(record).await?;
             }
         }
-        self.out.flush().await.map_err(|_| Over)?;
-        if next == Next::Gone {
-            let _ = self.close(1012, "this chat has moved: connect again").await;
-            return Err(Over);
+        self.socket.flush().await?;
+        match next {
+            Next::Gone => Err(self.socket.close(1012, "this chat has moved: connect again").await),
+            Next::More | Next::End => Ok(()),
         }
-        Ok(())
-    }
-
-    async fn feed(&mut self, record: Vec<u8>) -> Result<(), Over> {
-        let text = String::from_utf8(record).unwrap_or_default();
-        self.out.feed(Message::Text(text.into())).await.map_err(|_| Over)
     }
 
     async fn error(&mut self, text: &str) -> Result<(), Over> {
         let mut record = Vec::new();
         sse::encode(&Error { error_text: text.to_owned() }.into(), &mut record);
-        self.feed(record).await?;
-        self.out.flush().await.map_err(|_| Over)
-    }
-
-    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Over> {
-        let frame = CloseFrame { code, reason: reason.into() };
-        self.out.send(Message::Close(Some(frame))).await.map_err(|_| Over)
-    }
-
-    /// The socket failed: a message far too large, or the other side gone.
-    async fn broken(&mut self, error: &axum::Error) -> Result<(), Over> {
-        if error.to_string().contains("too") {
-            let _ = self.close(1009, "the message is too large").await;
-        }
-        Err(Over)
+        self.socket.feed(record).await?;
+        self.socket.flush().await
     }
 
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
-        let text = match frame {
-            Message::Text(text) => text,
-            Message::Binary(_) => return self.bad("send text frames: this is a binary one").await,
-            Message::Close(_) => return Err(Over),
-            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        let frame: LiveFrame = match self.socket.read(frame)? {
+            Read::Is(frame) => frame,
+            Read::Bad(_, why) => return self.bad(&why).await,
+            Read::Nothing => return Ok(()),
         };
-        let limits = self.server.inner.limits;
-        if text.len() > limits.body {
-            return self.bad(&Failure::TooLarge { limit: limits.body }.to_string()).await;
-        }
-        let frame: LiveFrame = match parse(text.as_bytes(), limits.depth) {
-            Ok(frame) => frame,
-            Err(failure) => return self.bad(&failure.to_string()).await,
-        };
-        self.bad_frames = 0;
         match frame {
             LiveFrame::Message(request) => self.message(request).await,
             LiveFrame::ToolResult(result) => self.result(result).await,
@@ -232,21 +159,16 @@ impl Connection {
                 }
                 let mut pong = Vec::new();
                 sse::encode_json(&Pong { timestamp }, &mut pong);
-                self.feed(pong).await?;
-                self.out.flush().await.map_err(|_| Over)
+                self.socket.feed(pong).await?;
+                self.socket.flush().await
             }
         }
     }
 
-    /// A frame that can't be used: told, and only repeated abuse ends the connection.
+    /// A frame that can't be used.
     async fn bad(&mut self, text: &str) -> Result<(), Over> {
-        self.bad_frames += 1;
         self.error(text).await?;
-        if self.bad_frames >= ABUSE {
-            let _ = self.close(1008, "too many bad frames").await;
-            return Err(Over);
-        }
-        Ok(())
+        self.socket.was_bad().await
     }
 
     async fn message(&mut self, mut request: ChatRequest) -> Result<(), Over> {

@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod live;
+mod socket;
 mod sse;
 pub(crate) mod stream;
 pub(crate) mod ticket;

@@ -1,0 +1,176 @@
+//! What our WebSockets have in common: a place among the subject's streams, limits on frames, a peer that may be gone, an orderly end.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade},
+    response::Response,
+};
+use futures::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use holdpoint_runtime::{clock::Clock, subject::Subject};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    app::{Limits, Server},
+    request::{Failure, parse},
+};
+
+/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How many bad frames in a row end a connection.
+const ABUSE: u32 = 20;
+
+/// The connection is over.
+pub(super) struct Over;
+
+/// Accepts a WebSocket and lets it run.
+pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
+    server: Server,
+    subject: &Subject,
+    upgrade: WebSocketUpgrade,
+    run: impl FnOnce(Server, Socket, Frames) -> R + Send + 'static,
+) -> Result<Response, Failure> {
+    let limits = server.inner.limits;
+    let place = server.inner.place(subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
+    // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
+    let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
+    let sockets = server.inner.sockets.clone();
+    Ok(upgrade.on_upgrade(move |socket| {
+        sockets.track_future(async move {
+            let (out, frames) = socket.split();
+            let frames = Frames::new(frames, server.inner.runtime.clock().clone());
+            run(server, Socket { out, limits, bad_frames: 0 }, frames).await;
+            drop(place);
+        })
+    }))
+}
+
+/// What comes in.
+pub(super) struct Frames {
+    frames: SplitStream<WebSocket>,
+    clock: Arc<dyn Clock>,
+    silence: futures::future::BoxFuture<'static, ()>,
+    is_silent: bool,
+}
+
+/// What came in, or did not.
+pub(super) enum Came {
+    Frame(Message),
+    /// Nothing for a while: the peer is to be asked whether it is there.
+    Silence,
+    /// The socket failed: a message far too large, or the other side gone.
+    Broken(axum::Error),
+    End,
+}
+
+impl Frames {
+    fn new(frames: SplitStream<WebSocket>, clock: Arc<dyn Clock>) -> Self {
+        let silence = clock.sleep_until(clock.now().after(SILENCE));
+        Self { frames, clock, silence, is_silent: false }
+    }
+
+    /// Waits for the next. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Came {
+        tokio::select! {
+            frame = self.frames.next() => match frame {
+                Some(Ok(frame)) => {
+                    self.is_silent = false;
+                    Came::Frame(frame)
+                }
+                Some(Err(error)) => Came::Broken(error),
+                None => Came::End,
+            },
+            () = &mut self.silence => {
+                self.silence = self.clock.sleep_until(self.clock.now().after(SILENCE));
+                match std::mem::replace(&mut self.is_silent, true) {
+                    false => Came::Silence,
+                    // Not even a pong since the last time: nobody is there.
+                    true => Came::End,
+                }
+            }
+        }
+    }
+}
+
+/// What goes out.
+pub(super) struct Socket {
+    out: SplitSink<WebSocket, Message>,
+    limits: Limits,
+    bad_frames: u32,
+}
+
+/// A frame, read.
+pub(super) enum Read<T> {
+    Is(T),
+    /// It can't be used; the frame and what is wrong with it.
+    Bad(String, String),
+    /// Nothing for us.
+    Nothing,
+}
+
+impl Socket {
+    /// Adds one text frame to what goes out with the next flush.
+    pub(super) async fn feed(&mut self, text: Vec<u8>) -> Result<(), Over> {
+        let text = String::from_utf8(text).unwrap_or_default();
+        self.out.feed(Message::Text(text.into())).await.map_err(|_| Over)
+    }
+
+    pub(super) async fn flush(&mut self) -> Result<(), Over> {
+        self.out.flush().await.map_err(|_| Over)
+    }
+
+    /// Asks the peer whether it is there.
+    pub(super) async fn ping(&mut self) -> Result<(), Over> {
+        self.out.send(Message::Ping(Default::default())).await.map_err(|_| Over)
+    }
+
+    /// Says goodbye. It is over, whether or not the peer hears it.
+    pub(super) async fn close(&mut self, code: u16, reason: &'static str) -> Over {
+        let _ = self.out.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+        Over
+    }
+
+    /// The socket failed.
+    pub(super) async fn broken(&mut self, error: &axum::Error) -> Over {
+        match error.to_string().contains("too") {
+            true => self.close(1009, "the message is too large").await,
+            false => Over,
+        }
+    }
+
+    /// Reads a frame of JSON, within the limits.
+    pub(super) fn read<T: DeserializeOwned>(&mut self, frame: Message) -> Result<Read<T>, Over> {
+        let text = match frame {
+            Message::Text(text) => text,
+            Message::Binary(_) => {
+                return Ok(Read::Bad(String::new(), "send text frames: this is a binary one".to_owned()));
+            }
+            Message::Close(_) => return Err(Over),
+            Message::Ping(_) | Message::Pong(_) => return Ok(Read::Nothing),
+        };
+        let limit = self.limits.body;
+        let read = match text.len() > limit {
+            true => Err(Failure::TooLarge { limit }),
+            false => parse(text.as_bytes(), self.limits.depth),
+        };
+        Ok(match read {
+            Ok(read) => {
+                self.bad_frames = 0;
+                Read::Is(read)
+            }
+            Err(failure) => Read::Bad(text.to_string(), failure.to_string()),
+        })
+    }
+
+    /// A bad frame was told: only repeated abuse ends the connection.
+    pub(super) async fn was_bad(&mut self) -> Result<(), Over> {
+        self.bad_frames += 1;
+        match self.bad_frames >= ABUSE {
+            true => Err(self.close(1008, "too many bad frames").await),
+            false => Ok(()),
+        }
+    }
+}
