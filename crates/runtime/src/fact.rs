@@ -82,6 +82,9 @@ pub enum Fact {
         execution: Execution,
         wait: Wait,
         returns: Returns,
+        /// Where the tool came from, for tools that come and go.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<String>,
         /// The call whose tool asks this of the user; the model did not make it and is not told of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<ToolCallId>,

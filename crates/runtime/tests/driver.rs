@@ -238,3 +238,26 @@ async fn a_running_tool_asks_the_user() {
         ended(&runtime, "c").await;
     }
 }
+
+/// An approval is for the tool that was shown, and not for another that has its name by the time somebody answers.
+#[tokio::test]
+async fn an_approval_does_not_run_another_tool_of_the_same_name() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let named = |origin: &str| -> ToolSet {
+        let ran = Arc::clone(&ran);
+        let tool = Tool::server("count", "Counts", move |_: Value, _: ToolContext| {
+            ran.fetch_add(1, Ordering::SeqCst);
+            async move { Ok(json!({})) }
+        });
+        [tool.approve_always().origin(origin).build().expect("a valid tool")].into_iter().collect()
+    };
+    let runtime = start(Arc::new(MemoryLog::default()), named("one server")).await;
+    let chunks = read(&mut submit(&runtime, said("c")).await).await;
+    runtime.set_tools(named("another server"));
+    assert_eq!(runtime.decide(&Subject::local(), approval(&chunks), true, None).await, Ok(Answered::Taken));
+    ended(&runtime, "c").await;
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("the chat is there");
+    let text = serde_json::to_string(&messages).expect("json");
+    assert!(text.contains("not there any more"), "{text}");
+}

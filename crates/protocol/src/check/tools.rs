@@ -6,7 +6,7 @@ use super::{
     stream::StreamChecker,
     transcript::Request,
 };
-use crate::{chunk::Chunk, ids::ToolCallId};
+use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
 
 /// How a chunk announces a call.
 #[derive(Clone, Copy, PartialEq)]
@@ -153,7 +153,10 @@ impl StreamChecker {
         if self.older_calls.contains(id.as_str()) && !self.message.before.contains_key(id) {
             self.tell(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
         }
-        self.new_content(kind);
+        // A running tool's question belongs to the step of the call that asks.
+        if name != ASK_USER {
+            self.new_content(kind);
+        }
         self.adk_announce(id, name);
         let call = Call {
             name: name.into(),

@@ -21,10 +21,8 @@ use crate::{
 impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
-        let (Some(tool), Some(subject)) = (self.inner.tools().get(&call.name).cloned(), self.state.subject.clone())
-        else {
-            return;
-        };
+        let Some(subject) = self.state.subject.clone() else { return };
+        let tool = self.inner.tools().get(&call.name).filter(|tool| tool.spec.origin == call.origin).cloned();
         let cancellation = CancellationToken::new();
         let context = ToolContext {
             chat: self.id.clone(),
@@ -34,10 +32,11 @@ impl ChatTask {
             last_output: self.last_outputs.get(&call.name).cloned(),
             ask: Some(self.asker(id)),
         };
-        let handler = tool.handler.clone();
         let input = call.input.clone();
         let handle = self.tools.spawn(async move {
-            match handler {
+            // It was there when the call was started, a moment ago: the call must come to an end all the same.
+            let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
+            match tool.handler {
                 Some(handler) => handler(input, context).await.map_err(|error| error.0),
                 // A delegate without a handler: its output says that it was handed over.
                 None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use holdpoint_protocol::{
+    ASK_USER,
     chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Pieces, Run, StartStep, ToolOutputDenied},
     ids::{ApprovalId, MessageId, ToolCallId},
 };
@@ -271,16 +272,17 @@ impl Turn {
         self.calls.insert(id.clone(), call);
     }
 
-    /// What is new in a continuation (a call of `/live` whose turn has come, a running tool's question) stands in a step of its own.
+    /// What is new in a continuation (a call of `/live` whose turn has come) stands in a step of its own. A running tool's question does
+    /// not: it belongs to the step of the call that asks, in which others may still wait for a person.
     fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         if self.calls.get(id).is_none_or(|call| call.shown != Shown::Nothing) {
             return;
         }
         self.open(out);
-        if !std::mem::replace(&mut self.is_in_step, true) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        if call.name != ASK_USER && !std::mem::replace(&mut self.is_in_step, true) {
             out.push(Out::one(StartStep {}.into()));
         }
-        let Some(call) = self.calls.get_mut(id) else { return };
         call.shown = Shown::Start;
         out.push(Out::one(chunks::input_start(id, &call.name)));
     }

@@ -52,6 +52,7 @@ pub struct ToolBuilder {
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
+    origin: Option<String>,
     handler: Option<Handler>,
 }
 
@@ -103,6 +104,7 @@ impl ToolBuilder {
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
+            origin: None,
             handler: None,
         }
     }
@@ -172,6 +174,12 @@ impl ToolBuilder {
         self
     }
 
+    /// Where it comes from, for a tool that comes and goes: a call that was made to it never runs another one of the same name.
+    pub fn origin(mut self, origin: impl Into<String>) -> Self {
+        self.origin = Some(origin.into());
+        self
+    }
+
     /// Makes the tool.
     pub fn build(self) -> Result<Tool, ToolDefinitionError> {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -199,6 +207,7 @@ impl ToolBuilder {
             wait: self.wait,
             returns: self.returns,
             is_idempotent: self.is_idempotent,
+            origin: self.origin,
         };
         Ok(Tool { spec: Arc::new(spec), handler: self.handler })
     }

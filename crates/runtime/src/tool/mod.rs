@@ -87,6 +87,8 @@ pub struct ToolSpec {
     pub returns: Returns,
     /// Whether a call that was cut off by a crash may simply be run again.
     pub is_idempotent: bool,
+    /// Where it comes from, for tools that come and go: an approval is for this one, and not for another that has its name later.
+    pub origin: Option<String>,
 }
 
 /// What a handler gets besides its input.

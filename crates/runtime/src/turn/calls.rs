@@ -68,8 +68,8 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 /// Starts a call that may run. From here on it counts as started: it is never started again.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
-    let Some(tool) = env.tools.get(&call.name) else {
-        let text = format!("not run: there is no tool {:?} any more", call.name);
+    let Some(tool) = env.tools.get(&call.name).filter(|tool| tool.spec.origin == call.origin) else {
+        let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
         return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
     };
     let deadline =
@@ -111,6 +111,10 @@ pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Caus
 pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, env: &mut Env<'_>) -> Reply {
     let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
     let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
+    // A client without the ack can't answer while its response is open: the tool is told at once rather than at the deadline.
+    if draft.state.turn.as_ref().is_some_and(|turn| turn.is_resubmit) {
+        return Reply::None;
+    }
     if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         return Reply::None;
     }
@@ -125,6 +129,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, en
         // The tool runs, so the response is open.
         wait: Wait::Stream,
         returns: Returns::Output,
+        origin: None,
         asked_by: Some(by.clone()),
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)) });

@@ -118,6 +118,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
                 _ => tool.spec.wait,
             },
             returns: tool.spec.returns,
+            origin: tool.spec.origin.clone(),
             asked_by: None,
         }),
     }

@@ -45,6 +45,8 @@ pub struct Call {
     pub wait: Wait,
     /// What its output is.
     pub returns: Returns,
+    /// Where the tool came from.
+    pub origin: Option<String>,
     /// The call whose tool asks this of the user.
     pub asked_by: Option<ToolCallId>,
     /// The question, if one was asked.
@@ -181,13 +183,14 @@ impl ChatState {
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns, asked_by } => {
+            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
                     execution: *execution,
                     wait: *wait,
                     returns: *returns,
+                    origin: origin.clone(),
                     asked_by: asked_by.clone(),
                     question: None,
                     stage: Stage::Made,
@@ -201,6 +204,7 @@ impl ChatState {
                     execution: Execution::Server,
                     wait: Wait::Stream,
                     returns: Returns::Output,
+                    origin: None,
                     asked_by: None,
                     question: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Ran, position },

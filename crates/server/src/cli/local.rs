@@ -1,6 +1,8 @@
 //! A server without keys is for this machine alone, and for nobody whom this machine's browser happens to visit: a web page may open a
 //! WebSocket to any address, and a name of its own may lead to ours.
 
+use std::sync::Arc;
+
 use axum::{
     extract::Request,
     http::{HeaderMap, StatusCode, header},
@@ -9,17 +11,19 @@ use axum::{
 };
 
 /// Refuses requests that were made for another host, or by a page of one.
-pub(super) async fn only(request: Request, next: Next) -> Response {
-    if is_ours(request.headers()) {
+pub(super) async fn only(origins: Arc<[String]>, request: Request, next: Next) -> Response {
+    if is_ours(request.headers(), &origins) {
         return next.run(request).await;
     }
     let why = "this server has no keys and serves this machine only: use http://localhost, or set [[auth.keys]]";
     (StatusCode::FORBIDDEN, why).into_response()
 }
 
-fn is_ours(headers: &HeaderMap) -> bool {
+fn is_ours(headers: &HeaderMap, origins: &[String]) -> bool {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    text(header::HOST).is_none_or(is_local) && text(header::ORIGIN).is_none_or(is_local_origin)
+    text(header::HOST).is_none_or(is_local)
+        && text(header::ORIGIN)
+            .is_none_or(|origin| is_local_origin(origin) || origins.iter().any(|known| known == origin))
 }
 
 /// Whether a page of this origin comes from this machine.

@@ -154,7 +154,10 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let mut router = server.router().merge(crate::console::router());
     router = router.layer(super::origins::cors(is_open, &config.origins));
     if is_open {
-        router = router.layer(axum::middleware::from_fn(super::local::only));
+        let origins: Arc<[String]> = config.origins.as_slice().into();
+        router = router.layer(axum::middleware::from_fn(move |request, next| {
+            super::local::only(Arc::clone(&origins), request, next)
+        }));
     }
     let stopped = CancellationToken::new();
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));

@@ -14,6 +14,11 @@ use crate::{
     request::{Failure, body},
 };
 
+/// How many violations are told.
+const MOST: usize = 1000;
+/// How much is looked at before they are counted.
+const PIECE: usize = 16 * 1024;
+
 #[derive(Deserialize)]
 pub(crate) struct Parameters {
     #[serde(default)]
@@ -43,11 +48,28 @@ pub(crate) async fn post(
         ProfileName::AdkLive => Profile::AdkLive,
     };
     let progressive_text = parameters.text.as_deref() == Some("progressive");
-    let mut checker = Checker::new(Options { profile, progressive_text });
-    checker.feed(&capture);
+    let options = Options { profile, progressive_text };
+    let checked = tokio::task::spawn_blocking(move || check(options, &capture)).await;
+    checked.unwrap_or_else(|_| Err(Failure::Unavailable("the check was cut off: try again".to_owned()))).map(Json)
+}
+
+/// The first violations: nobody reads more of them, and there could be one for every few bytes.
+fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
+    let mut checker = Checker::new(options);
+    let mut found = Vec::new();
+    for piece in capture.chunks(PIECE) {
+        checker.feed(piece);
+        found.append(&mut checker.take_violations());
+        if found.len() >= MOST {
+            found.truncate(MOST);
+            return Ok(found);
+        }
+    }
     checker.finish();
+    found.append(&mut checker.take_violations());
+    found.truncate(MOST);
     match checker.unreadable() {
         Some(unreadable) => Err(Failure::Invalid(unreadable.to_string())),
-        None => Ok(Json(checker.take_violations())),
+        None => Ok(found),
     }
 }

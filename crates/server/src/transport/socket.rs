@@ -95,6 +95,14 @@ impl Frames {
     }
 }
 
+/// A peer that does not read is given up. The machine's own time, not the injected one: it is about the network, and promised to nobody.
+async fn in_time(sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Over> {
+    match tokio::time::timeout(SILENCE, sent).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Over),
+    }
+}
+
 /// What goes out.
 pub(super) struct Socket {
     out: SplitSink<WebSocket, Message>,
@@ -115,21 +123,21 @@ impl Socket {
     /// Adds one text frame to what goes out with the next flush.
     pub(super) async fn feed(&mut self, text: Vec<u8>) -> Result<(), Over> {
         let text = String::from_utf8(text).unwrap_or_default();
-        self.out.feed(Message::Text(text.into())).await.map_err(|_| Over)
+        in_time(self.out.feed(Message::Text(text.into()))).await
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), Over> {
-        self.out.flush().await.map_err(|_| Over)
+        in_time(self.out.flush()).await
     }
 
     /// Asks the peer whether it is there.
     pub(super) async fn ping(&mut self) -> Result<(), Over> {
-        self.out.send(Message::Ping(Default::default())).await.map_err(|_| Over)
+        in_time(self.out.send(Message::Ping(Default::default()))).await
     }
 
     /// Says goodbye. It is over, whether or not the peer hears it.
     pub(super) async fn close(&mut self, code: u16, reason: &'static str) -> Over {
-        let _ = self.out.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+        let _ = in_time(self.out.send(Message::Close(Some(CloseFrame { code, reason: reason.into() })))).await;
         Over
     }
 

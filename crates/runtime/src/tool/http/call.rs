@@ -93,7 +93,8 @@ impl Call {
         let status = response.status();
         if !status.is_success() {
             let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
-            let text = plain(String::from_utf8_lossy(&body).trim(), ERROR_TEXT);
+            // Hidden before it is cut: half a secret would not be known for one.
+            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), ERROR_TEXT);
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
         }

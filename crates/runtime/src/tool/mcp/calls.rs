@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use rmcp::model::RequestId;
@@ -22,7 +23,12 @@ struct Running {
     /// Known once the request is on its way.
     request: Option<RequestId>,
     asker: Asker,
+    /// Until when the server may still be busy with a call that nobody waits for any more: what it asks meanwhile may be of that.
+    given_up: Option<Instant>,
 }
+
+/// How long a server may go on with a call after it was told that nobody waits for it.
+const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Asks on behalf of a call, whose clock stands still meanwhile.
 #[derive(Clone)]
@@ -53,7 +59,8 @@ impl Calls {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.0 += 1;
         let key = running.0;
-        running.1.insert(key, Running { request: None, asker });
+        running.1.retain(|_, call| call.given_up.is_none_or(|until| until > Instant::now()));
+        running.1.insert(key, Running { request: None, asker, given_up: None });
         Entry { calls: Arc::clone(self), key, open: watching }
     }
 
@@ -65,12 +72,16 @@ impl Calls {
             tokio::pin!(changed);
             changed.as_mut().enable();
             {
-                let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+                running.1.retain(|_, call| call.given_up.is_none_or(|until| until > Instant::now()));
                 let mut all = running.1.values();
                 match request {
                     Some(request) => {
                         if let Some(found) = all.clone().find(|running| running.request.as_ref() == Some(request)) {
-                            return Whose::Of(found.asker.clone());
+                            return match found.given_up {
+                                None => Whose::Of(found.asker.clone()),
+                                Some(_) => Whose::Unknown,
+                            };
                         }
                         // The answer may be quicker than the note of which request it is.
                         if all.all(|running| running.request.is_some()) {
@@ -78,7 +89,9 @@ impl Calls {
                         }
                     }
                     None => {
-                        let Some(first) = all.next() else { return Whose::Unknown };
+                        let Some(first) = all.clone().find(|running| running.given_up.is_none()) else {
+                            return Whose::Unknown;
+                        };
                         let is_one_chat = all.all(|other| other.asker.context.chat == first.asker.context.chat);
                         return if is_one_chat { Whose::Of(first.asker.clone()) } else { Whose::Unknown };
                     }
@@ -123,9 +136,22 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The server has answered: nothing more comes of this call.
+    pub(super) fn answered(&self) {
+        self.calls.running.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.key);
+        self.calls.changed.notify_waiters();
+    }
+}
+
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.calls.running.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.key);
+        let mut running = self.calls.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match running.1.get_mut(&self.key) {
+            Some(call) if call.request.is_some() => call.given_up = Some(Instant::now() + GIVEN_UP),
+            _ => drop(running.1.remove(&self.key)),
+        }
+        drop(running);
         self.calls.changed.notify_waiters();
     }
 }

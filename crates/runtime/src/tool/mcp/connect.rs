@@ -16,7 +16,7 @@ use rmcp::{
     },
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     process::Command,
 };
 
@@ -33,6 +33,8 @@ const PAGES: usize = 100;
 const TOOLS: usize = 1000;
 /// How much of a line of a program's own log is taken over.
 const LINE: usize = 1000;
+/// How much of a line is read at once.
+const LONGEST: u64 = 64 * 1024;
 
 /// A connection.
 pub(super) type Running = RunningService<RoleClient, Handler>;
@@ -94,14 +96,14 @@ fn program(shared: &Shared, command: &[String], env: &[(String, Secret)]) -> Res
 async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::tool::secret::Mask) {
     let mut log = BufReader::new(log);
     loop {
-        let Ok(read) = log.fill_buf().await else { return };
-        if read.is_empty() {
-            return;
+        // Whole lines, hidden before they are cut: half a secret would not be known for one.
+        let mut line = Vec::new();
+        match (&mut log).take(LONGEST).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
         }
-        let end = read.iter().position(|byte| *byte == b'\n').map_or(read.len(), |end| end + 1);
-        let line = plain(String::from_utf8_lossy(&read[..end]).trim_end(), LINE);
-        log.consume(end);
-        tracing::debug!(server, "{}", mask.hide(&line));
+        let line = mask.hide(String::from_utf8_lossy(&line).trim_end());
+        tracing::debug!(server, "{}", plain(&line, LINE));
     }
 }
 

@@ -52,6 +52,7 @@ fn make(
         .approval(tightened(approval, hints))
         .approval_timeout(settings.approval_timeout)
         .timeout(settings.timeout)
+        .origin(format!("mcp {} {}", settings.name, listed.name))
         .handler(move |input: Value, context| handler(input, context));
     if let Some(title) = title {
         builder = builder.title(title);

@@ -87,6 +87,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
         }
     };
     abandoned.request = None;
+    entry.answered();
     match answered {
         Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared),
         Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
