@@ -34,6 +34,7 @@ test.describe("the inbox moves a chat on in another tab", () => {
       await other.open("sse", undefined, { dock: "approvals" });
       const item = other.page.getByRole("region", { name: "Approval: Send a payment" });
       await expect(item.getByRole("row", { name: /recipient/ })).toContainText("Hanako");
+      await expect(item).toContainText("This tool always needs approval.");
       await expect(other.page.getByRole("button", { name: "Approvals, 1 waiting" })).toBeVisible();
       await item.getByRole("button", { name: /^Approve/ }).click();
       await expect(item).toHaveCount(0);

@@ -195,18 +195,21 @@ fn every_rule_can_be_written_and_says_why_it_asks() {
     assert!(error.contains("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL"), "{error}");
 }
 
+const SPENDING: &str = "docs/guides/spending-limit.md";
+
 fn guide(name: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let text = std::fs::read_to_string(&path).expect("the guide is there");
     let blocks =
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block.to_owned()));
     blocks.collect()
 }
 
-/// What the guides show can be loaded, and does what they say.
+/// What the guides and the README show can be loaded, and does what they say.
 #[test]
 fn the_guides_are_right() {
-    for (name, blocks) in [("spending-limit.md", 2), ("http-tools.md", 2), ("mcp.md", 2)] {
+    for (name, blocks) in [("README.md", 1), (SPENDING, 2), ("docs/guides/http-tools.md", 2), ("docs/guides/mcp.md", 2)]
+    {
         let found = guide(name);
         assert_eq!(found.len(), blocks, "{name}");
         for block in found {
@@ -219,7 +222,7 @@ fn the_guides_are_right() {
         }
     }
     let pays = |block: &str, input: Value| tool(block, "process_payment").spec.approval.asks(&input);
-    let blocks = guide("spending-limit.md");
+    let blocks = guide(SPENDING);
     assert_eq!(pays(&blocks[0], json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert_eq!(pays(&blocks[0], json!({"amount": 80})), None);
     assert!(pays(&blocks[0], json!({"amount": "80"})).is_some());
@@ -238,7 +241,7 @@ async fn the_inbox_says_which_rule_asked() {
         {"when": "much", "steps": [[call(250)], [{"text": ["paid"]}]]},
     ]});
     let mut setup = Setup::script(&script);
-    let tools = tools_with(&guide("spending-limit.md")[0], &[]).expect("good");
+    let tools = tools_with(&guide(SPENDING)[0], &[]).expect("good");
     setup.builder = setup.builder.tools(tools);
     let server = setup.start().await;
     let mut little = server.chat();
@@ -255,7 +258,7 @@ async fn the_inbox_says_which_rule_asked() {
 #[tokio::test]
 async fn the_list_of_tools_has_no_secrets() {
     let mut setup = Setup::demo();
-    setup.builder = setup.builder.tools(tools_with(&guide("http-tools.md")[0], &[]).expect("good"));
+    setup.builder = setup.builder.tools(tools_with(&guide("docs/guides/http-tools.md")[0], &[]).expect("good"));
     let server = setup.start().await;
     let (status, tools) = server.get("/api/tools").await;
     assert_eq!(status, 200);

@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    Approval, Execution, Handler, InputSchema, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSpec, Wait,
-    input,
+    ASK_USER, Approval, Execution, Handler, InputSchema, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSpec,
+    Wait, input,
 };
 
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -65,6 +65,8 @@ pub enum ToolDefinitionError {
          what models take"
     )]
     Name { name: String },
+    #[error("`{ASK_USER}` can't be the name of a tool: it is that of a running tool's question to the user")]
+    Reserved,
     #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
     Schema { tool: String, problem: SchemaError },
     #[error(
@@ -185,6 +187,10 @@ impl ToolBuilder {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
             return Err(ToolDefinitionError::Name { name: self.name });
+        }
+        // Clients and the checker know a question by its name.
+        if self.name == ASK_USER {
+            return Err(ToolDefinitionError::Reserved);
         }
         let input = match self.input {
             Ok(input) => input,
@@ -337,6 +343,8 @@ mod tests {
             let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
             assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
         }
+        let reserved = Tool::frontend::<Value>(ASK_USER, "Asks").build().expect_err("it is taken");
+        assert_eq!(reserved, ToolDefinitionError::Reserved);
         assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
         assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());
         let schema = Tool::frontend::<Nothing>("a", "").schema(json!({"type": "object", "required": 5}));

@@ -21,8 +21,7 @@ pub(crate) async fn post(
     headers: HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    let view = view(Profile::AiSdk, |name| headers.get(name)?.to_str().ok());
-    turn(&server, &subject, view, request).await
+    turn(&server, &subject, Profile::AiSdk, &headers, request).await
 }
 
 /// 204 when nothing is being written: also for a chat that does not exist yet, since a client that has just made up its id asks too.

@@ -20,12 +20,18 @@ pub(crate) async fn post(
     headers: HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    let view = view(Profile::Adk, |name| headers.get(name)?.to_str().ok());
-    turn(&server, &subject, view, request).await
+    turn(&server, &subject, Profile::Adk, &headers, request).await
 }
 
 /// Takes a chat request and streams what comes of it.
-pub(super) async fn turn(server: &Server, subject: &Subject, view: View, request: Body) -> Result<Response, Failure> {
+pub(super) async fn turn(
+    server: &Server,
+    subject: &Subject,
+    profile: Profile,
+    headers: &HeaderMap,
+    request: Body,
+) -> Result<Response, Failure> {
+    let view = view(profile, |name| headers.get(name)?.to_str().ok());
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
     let request: ChatRequest = parse(&bytes, limits.depth)?;
