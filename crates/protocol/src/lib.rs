@@ -4,11 +4,13 @@
 //! - [`sse`]: both ways between chunks and bytes.
 //! - [`reduce`]: chunks to messages, part for part what the SDK's own client builds.
 //! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
+//! - [`holds`]: the calls that wait for somebody, and what was decided about them.
 //! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
 pub mod check;
 pub mod chunk;
+pub mod holds;
 pub mod ids;
 pub mod json;
 pub mod live;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
+    holds::DecisionKind,
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
     message::{ClientMessage, Part, Role, ToolState},
 };
@@ -214,6 +215,9 @@ pub struct PendingApproval {
     /// ISO 8601; null where it never expires.
     #[serde(default)]
     pub expires_at: Option<String>,
+    /// What the caller may do about it.
+    #[serde(default)]
+    pub allowed: Vec<DecisionKind>,
 }
 
 fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {

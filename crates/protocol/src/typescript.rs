@@ -5,6 +5,7 @@ use ts_rs::{Config, TS};
 use crate::{
     check::Rule,
     chunk::{Chunk, Citation, FinishReason, InputEncoding},
+    holds::{Cause, ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, SettledMetadata},
     message::{
         Approval, CustomPart, FilePart, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
         ToolState,
@@ -50,6 +51,14 @@ pub fn generate() -> String {
     declare(AckResponse::decl(&config));
     declare(DecisionRequest::decl(&config));
     declare(PendingApproval::decl(&config));
+    declare(HoldKind::decl(&config));
+    declare(HoldState::decl(&config));
+    declare(DecisionKind::decl(&config));
+    declare(Cause::decl(&config));
+    declare(Decision::decl(&config));
+    declare(HoldOutcome::decl(&config));
+    declare(ChatHold::decl(&config));
+    declare(SettledMetadata::decl(&config));
 
     out.push_str("\n/** One chunk of the UI message stream. */\nexport type Chunk =\n");
     for (tag, _, body) in Chunk::declarations(&config) {

@@ -1,5 +1,6 @@
 //! Facts: what the log of a chat is made of. Everything else is a projection of them.
 
+pub use holdpoint_protocol::holds::Cause;
 use holdpoint_protocol::{
     chunk::{FinishReason, Pieces},
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
@@ -126,6 +127,8 @@ pub enum Fact {
     Started {
         call: ToolCallId,
         deadline: Option<Timestamp>,
+        #[serde(default)]
+        at: Option<Timestamp>,
     },
     /// The call has its outcome.
     Settled {
@@ -207,26 +210,6 @@ impl Outcome {
             None => "User denied the tool call".to_owned(),
         }
     }
-}
-
-/// What settled a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Cause {
-    /// It ran here.
-    Ran,
-    /// A browser's result.
-    Result,
-    /// A person's no.
-    Decision,
-    /// Its deadline.
-    Expired,
-    /// The turn was stopped.
-    Stopped,
-    /// A newer message.
-    Superseded,
-    /// The model or the server failed.
-    Interrupted,
 }
 
 /// How an answer ended.

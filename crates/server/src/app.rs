@@ -92,6 +92,7 @@ impl Server {
             .route("/api/chats", get(transport::chats::list))
             .route("/api/chat/{id}", axum::routing::delete(transport::chats::delete))
             .route("/api/chat/{id}/messages", get(transport::chats::messages))
+            .route("/api/chat/{id}/holds", get(transport::chats::holds))
             .route("/api/chat/{id}/stop", post(transport::chats::stop))
             .route("/api/tools", get(transport::tools::list))
             .route("/api/check", post(transport::check::post))

@@ -121,7 +121,119 @@ requestedAt: string,
 /**
  * ISO 8601; null where it never expires.
  */
-expiresAt: string | null, };
+expiresAt: string | null, 
+/**
+ * What the caller may do about it.
+ */
+allowed: Array<DecisionKind>, };
+export type HoldKind = "approval" | "frontend" | "prompt" | "none";
+export type HoldState = "waiting" | "running" | "settled";
+export type DecisionKind = "approve" | "deny";
+export type Cause = "ran" | "result" | "decision" | "expired" | "stopped" | "superseded" | "interrupted" | "refused";
+export type Decision = { 
+/**
+ * What was decided.
+ */
+kind: DecisionKind, 
+/**
+ * The subjects who decided.
+ */
+by: Array<string>, 
+/**
+ * ISO 8601.
+ */
+at: string, 
+/**
+ * The reason that was given.
+ */
+reason?: string, };
+export type HoldOutcome = { 
+/**
+ * Why it ended.
+ */
+cause: Cause, 
+/**
+ * ISO 8601.
+ */
+at: string, 
+/**
+ * The output, where there is one.
+ */
+output?: unknown, 
+/**
+ * What went wrong, where something did.
+ */
+errorText?: string, };
+export type ChatHold = { 
+/**
+ * The call.
+ */
+toolCallId: ToolCallId, 
+/**
+ * The tool.
+ */
+toolName: string, 
+/**
+ * The input that the call runs with.
+ */
+input: unknown, 
+/**
+ * What it waits for.
+ */
+kind: HoldKind, 
+/**
+ * Whether it waits, runs or is settled.
+ */
+state: HoldState, 
+/**
+ * The approval request, if there was one.
+ */
+approvalId?: ApprovalId, 
+/**
+ * When it began to wait. ISO 8601.
+ */
+requestedAt: string, 
+/**
+ * When its time is up, while it waits. ISO 8601.
+ */
+expiresAt?: string, 
+/**
+ * What the caller may do about it now.
+ */
+allowed: Array<DecisionKind>, 
+/**
+ * The decision, once one is in force.
+ */
+decision?: Decision, 
+/**
+ * How it ended.
+ */
+outcome?: HoldOutcome, 
+/**
+ * Whether its turn was regenerated or edited away.
+ */
+cut: boolean, 
+/**
+ * The assistant message that shows it; of a cut call, the message that took the place of its own.
+ */
+messageId?: MessageId, };
+export type SettledMetadata = { 
+/**
+ * Why it ended.
+ */
+cause: Cause, 
+/**
+ * The subjects who decided; empty where nobody did.
+ */
+decidedBy: Array<string>, 
+/**
+ * When. ISO 8601.
+ */
+decidedAt?: string, 
+/**
+ * Whether an approver changed the input.
+ */
+edited: boolean, };
 
 /** One chunk of the UI message stream. */
 export type Chunk =

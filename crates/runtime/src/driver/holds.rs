@@ -7,6 +7,7 @@ use std::{
 };
 
 use holdpoint_protocol::{
+    holds::DecisionKind,
     ids::{ApprovalId, ChatId, ToolCallId},
     request::PendingApproval,
 };
@@ -91,6 +92,7 @@ impl Holds {
             reason: hold.question.as_ref().map(|question| question.reason.to_string()),
             requested_at: asked_at.iso8601(),
             expires_at: hold.deadline.map(Timestamp::iso8601),
+            allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
         })
         .collect()
     }

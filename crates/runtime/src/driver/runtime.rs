@@ -7,6 +7,7 @@ use std::{
 };
 
 use holdpoint_protocol::{
+    holds::ChatHold,
     ids::{ApprovalId, ChatId, ToolCallId},
     message::UiMessage,
     request::{AckRequest, Answer, ChatRequest, PendingApproval},
@@ -30,7 +31,7 @@ use crate::{
     fact::CallOrder,
     log::{HeadQuery, Log, LogError},
     model::Model,
-    project::{AdkSse, AiSdk, Profile, Projection, Resume, View, history},
+    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, history, holds},
     subject::Subject,
     tool::ToolSet,
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
@@ -318,6 +319,16 @@ impl Runtime {
     /// The stored messages.
     pub async fn messages(&self, subject: &Subject, chat: &ChatId) -> Result<Vec<UiMessage>, RuntimeError> {
         Ok(history(&self.look(subject, chat, false).await?.after(0)))
+    }
+
+    /// The calls of a chat that wait or waited for somebody, and what was decided about them.
+    pub async fn holds_of(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        listed: Listed,
+    ) -> Result<Vec<ChatHold>, RuntimeError> {
+        Ok(holds(&self.look(subject, chat, false).await?.after(0), listed))
     }
 
     /// A subject's chats, the last changed first.

@@ -3,14 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use holdpoint_protocol::{
+    holds::SettledMetadata,
     ids::{MessageId, PartId, ToolCallId},
+    json::ProviderMetadata,
     message::{Approval, Part, ReasoningPart, Role, StreamState, TextPart, ToolFields, ToolPart, ToolState, UiMessage},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
-    fact::{BlockKind, CallOrder, Fact, Outcome},
+    clock::Timestamp,
+    fact::{BlockKind, CallOrder, Cause, Fact, Outcome},
     model::Usage,
+    subject::Subject,
     tool::{Execution, Wait},
 };
 
@@ -42,6 +46,8 @@ struct Turn {
     queue: Vec<(ToolCallId, String, Value)>,
     /// Calls whose result the client's next request brings.
     resubmitted: HashSet<ToolCallId>,
+    /// Who decided about a call, and when.
+    decisions: HashMap<ToolCallId, (Subject, Timestamp)>,
     usage: Usage,
     model: String,
 }
@@ -86,6 +92,7 @@ impl Book {
                     calls: HashMap::new(),
                     queue: Vec::new(),
                     resubmitted: HashSet::new(),
+                    decisions: HashMap::new(),
                     usage: Usage::default(),
                     model: model.clone(),
                 });
@@ -164,7 +171,11 @@ impl Turn {
             }
             Fact::Invalid { call, name, input, error } => {
                 self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
-                self.change(call, Waits::Nothing, |part| part.fields.error_text = Some(error.clone()));
+                let metadata = self.metadata(call, Cause::Refused);
+                self.change(call, Waits::Nothing, |part| {
+                    part.fields.error_text = Some(error.clone());
+                    part.fields.call_provider_metadata = Some(metadata);
+                });
             }
             Fact::Asked { call, approval, .. } => self.change(call, Waits::Client, |part| {
                 part.state = ToolState::ApprovalRequested;
@@ -176,19 +187,42 @@ impl Turn {
                     extra: Map::new(),
                 });
             }),
-            Fact::Decided { call, approved, reason, .. } => self.change(call, Waits::Server, |part| {
-                part.state = ToolState::ApprovalResponded;
-                if let Some(approval) = &mut part.fields.approval {
-                    approval.approved = Some(*approved);
-                    approval.reason.clone_from(reason);
-                }
-            }),
+            Fact::Decided { call, approved, reason, by, at } => {
+                self.decisions.insert(call.clone(), (by.clone(), *at));
+                self.change(call, Waits::Server, |part| {
+                    part.state = ToolState::ApprovalResponded;
+                    if let Some(approval) = &mut part.fields.approval {
+                        approval.approved = Some(*approved);
+                        approval.reason.clone_from(reason);
+                    }
+                });
+            }
             Fact::Started { call, .. } if self.resubmitted.contains(call) => self.change(call, Waits::Client, |_| {}),
             Fact::Started { call, .. } => self.change(call, Waits::Server, |_| {}),
-            Fact::Settled { call, outcome, .. } => self.change(call, Waits::Nothing, |part| settle(part, outcome)),
+            Fact::Settled { call, outcome, cause, .. } => {
+                let metadata = self.metadata(call, *cause);
+                self.change(call, Waits::Nothing, |part| {
+                    settle(part, outcome);
+                    part.fields.call_provider_metadata = Some(metadata);
+                });
+            }
             Fact::TurnEnded { .. } => self.is_over = true,
             _ => {}
         }
+    }
+
+    /// Why a call ended, as data.
+    fn metadata(&self, call: &ToolCallId, cause: Cause) -> ProviderMetadata {
+        let decision = self.decisions.get(call);
+        let settled = SettledMetadata {
+            cause,
+            decided_by: decision.iter().map(|(by, _)| by.as_str().to_owned()).collect(),
+            decided_at: decision.map(|(_, at)| at.iso8601()),
+            edited: false,
+        };
+        let mut metadata = ProviderMetadata::default();
+        metadata.insert("holdpoint", settled.into_fields());
+        metadata
     }
 
     fn add(&mut self, id: &ToolCallId, name: &str, state: ToolState, input: &Value, waits: Waits) {
@@ -229,8 +263,19 @@ impl Turn {
     }
 }
 
+/// Writes the outcome into the part. `validateUIMessages` accepts an approval beside an output or an error only if it was granted, and
+/// beside a denial only if it was not (RULES T11).
 fn settle(part: &mut ToolPart, outcome: &Outcome) {
+    let approved = part.fields.approval.as_ref().and_then(|approval| approval.approved);
     match outcome {
+        Outcome::Denied { reason } if part.fields.approval.is_some() && approved != Some(true) => {
+            part.state = ToolState::OutputDenied;
+            if let Some(approval) = &mut part.fields.approval {
+                approval.approved = Some(false);
+                approval.reason.clone_from(reason);
+            }
+            return;
+        }
         Outcome::Output(output) => {
             part.state = ToolState::OutputAvailable;
             part.fields.output = Some(output.clone());
@@ -239,17 +284,11 @@ fn settle(part: &mut ToolPart, outcome: &Outcome) {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(text.clone());
         }
-        Outcome::Denied { reason } if part.fields.approval.is_some() => {
-            part.state = ToolState::OutputDenied;
-            if let Some(approval) = &mut part.fields.approval {
-                approval.approved = Some(false);
-                approval.reason.clone_from(reason);
-            }
-        }
-        // A client can't hold a denial of something that was never asked.
+        // A client can't hold a denial of something that was never asked, or that was approved.
         Outcome::Denied { reason } => {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(Outcome::denial_text(reason.as_deref()));
         }
     }
+    part.fields.approval.take_if(|_| approved != Some(true));
 }

@@ -10,6 +10,7 @@ mod chunks;
 mod conversation;
 mod follow;
 mod history;
+mod holds;
 mod text;
 
 pub use adk_live::AdkLive;
@@ -18,6 +19,7 @@ pub use ai_sdk::AiSdk;
 pub use conversation::conversation;
 pub use follow::{Flow, Follower, Resume};
 pub use history::history;
+pub use holds::{Listed, holds};
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 
 use crate::fact::Fact;

@@ -71,7 +71,7 @@ pub(super) fn result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendRe
                 Answered::Contradicts
             }
         }
-        Stage::Settled { cause: Cause::Decision | Cause::Ran, .. } => Answered::Contradicts,
+        Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
         Stage::Settled { .. } => Answered::TooLate,
     }
 }

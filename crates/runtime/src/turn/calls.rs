@@ -57,7 +57,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let is_hold = question.is_some() || call.execution == Execution::Frontend;
     if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
-        return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
+        return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
     }
     let Some((tool, reason)) = tool.zip(question) else { return start(draft, id, env) };
     let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
@@ -70,11 +70,11 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let Some(tool) = env.tools.get(&call.name).filter(|tool| tool.spec.origin == call.origin) else {
         let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
-        return settle(draft, id, Outcome::Error(text), Cause::Interrupted, env);
+        return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
     };
     let deadline =
         (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)));
-    draft.push(Fact::Started { call: id.clone(), deadline });
+    draft.push(Fact::Started { call: id.clone(), deadline, at: Some(env.now) });
 }
 
 /// The call's own `timeoutSec` where its tool has that field, else the tool's.
@@ -132,7 +132,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, en
         origin: None,
         asked_by: Some(by.clone()),
     });
-    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)) });
+    draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
     Reply::Asked(call)
 }
 

@@ -133,7 +133,7 @@ pub(super) fn failed(draft: &mut Draft<'_>, message: String, env: &mut Env<'_>) 
     let open: Vec<ToolCallId> = draft.state.open_calls().map(|(id, _)| id.clone()).collect();
     for id in open {
         let text = "not run: the model failed in the middle of its answer".to_owned();
-        calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
+        calls::settle(draft, &id, Outcome::Error(text), Cause::Refused, env);
     }
     draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
 }
@@ -157,7 +157,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
             // It will ask again what it has to ask.
             calls::drop_questions(draft, &id, Cause::Interrupted, env);
-            draft.push(Fact::Started { call: id, deadline: None });
+            draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
         } else {
             let text = "interrupted: outcome unknown".to_owned();
             calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);

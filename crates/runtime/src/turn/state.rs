@@ -207,7 +207,7 @@ impl ChatState {
                     origin: None,
                     asked_by: None,
                     question: None,
-                    stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Ran, position },
+                    stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
                 self.add_call(call, made);
             }
@@ -229,7 +229,7 @@ impl ChatState {
                     question.answer = Some((*approved, position));
                 }
             }),
-            Fact::Started { call, deadline } => {
+            Fact::Started { call, deadline, .. } => {
                 self.change(call, |call| call.stage = Stage::Running { deadline: *deadline });
             }
             Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {

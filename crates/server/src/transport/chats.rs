@@ -2,11 +2,12 @@
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, Query, State},
     http::StatusCode,
 };
-use holdpoint_protocol::{ids::ChatId, message::UiMessage};
-use serde::Serialize;
+use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage};
+use holdpoint_runtime::project::Listed;
+use serde::{Deserialize, Serialize};
 
 use crate::{app::Server, auth::Caller, request::Failure};
 
@@ -38,6 +39,26 @@ pub(crate) async fn messages(
     Path(chat): Path<String>,
 ) -> Result<Json<Vec<UiMessage>>, Failure> {
     Ok(Json(server.inner.runtime.messages(&subject, &ChatId::from(chat.as_str())).await?))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct HoldsQuery {
+    calls: Option<String>,
+}
+
+/// `?calls=all` lists calls that needed nobody as well.
+pub(crate) async fn holds(
+    State(server): State<Server>,
+    Caller(subject): Caller,
+    Path(chat): Path<String>,
+    Query(query): Query<HoldsQuery>,
+) -> Result<Json<Vec<ChatHold>>, Failure> {
+    let listed = match query.calls.as_deref() {
+        None => Listed::Holds,
+        Some("all") => Listed::Calls,
+        Some(other) => return Err(Failure::Invalid(format!("calls: {other:?} is not known; `all` is"))),
+    };
+    Ok(Json(server.inner.runtime.holds_of(&subject, &ChatId::from(chat.as_str()), listed).await?))
 }
 
 pub(crate) async fn stop(

@@ -1,0 +1,175 @@
+//! The calls of a chat that wait, or waited, for somebody, and what was decided about them: `GET /api/chat/{id}/holds`.
+//!
+//! A client reads here who decided and why a call ended; it never has to infer that from the text of an outcome.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ids::{ApprovalId, MessageId, ToolCallId};
+
+/// What a hold waits for, or waited for last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum HoldKind {
+    /// A person's approval.
+    Approval,
+    /// A browser's result.
+    Frontend,
+    /// The user's answer to a question of a running tool.
+    Prompt,
+    /// Nobody: the call ran, or runs, without a hold. Listed only where all calls are asked for.
+    None,
+}
+
+/// The state of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum HoldState {
+    /// It waits for a person or a browser.
+    Waiting,
+    /// It runs on the server.
+    Running,
+    /// It has its outcome.
+    Settled,
+}
+
+/// What a person may do about a waiting hold, and what they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum DecisionKind {
+    Approve,
+    Deny,
+}
+
+/// Why a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// It ran on the server.
+    Ran,
+    /// A browser's result.
+    Result,
+    /// A person's denial.
+    Decision,
+    /// Its deadline passed.
+    Expired,
+    /// The turn was stopped.
+    Stopped,
+    /// A newer message took its place.
+    Superseded,
+    /// The server or the model failed while it ran: whether it was carried out is not known.
+    Interrupted,
+    /// The server did not run it: its input does not fit, its tool is gone, or a limit was reached.
+    Refused,
+}
+
+/// A decision that is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Decision {
+    /// What was decided.
+    pub kind: DecisionKind,
+    /// The subjects who decided.
+    pub by: Vec<String>,
+    /// ISO 8601.
+    pub at: String,
+    /// The reason that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub reason: Option<String>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct HoldOutcome {
+    /// Why it ended.
+    pub cause: Cause,
+    /// ISO 8601.
+    pub at: String,
+    /// The output, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub output: Option<Value>,
+    /// What went wrong, where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub error_text: Option<String>,
+}
+
+/// One entry of `GET /api/chat/{id}/holds`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ChatHold {
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// The tool.
+    pub tool_name: String,
+    /// The input that the call runs with.
+    #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
+    pub input: Value,
+    /// What it waits for.
+    pub kind: HoldKind,
+    /// Whether it waits, runs or is settled.
+    pub state: HoldState,
+    /// The approval request, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub approval_id: Option<ApprovalId>,
+    /// When it began to wait. ISO 8601.
+    pub requested_at: String,
+    /// When its time is up, while it waits. ISO 8601.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub expires_at: Option<String>,
+    /// What the caller may do about it now.
+    pub allowed: Vec<DecisionKind>,
+    /// The decision, once one is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub decision: Option<Decision>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub outcome: Option<HoldOutcome>,
+    /// Whether its turn was regenerated or edited away.
+    pub cut: bool,
+    /// The assistant message that shows it; of a cut call, the message that took the place of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub message_id: Option<MessageId>,
+}
+
+/// Why a call ended, in the `callProviderMetadata.holdpoint` of a settled tool part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SettledMetadata {
+    /// Why it ended.
+    pub cause: Cause,
+    /// The subjects who decided; empty where nobody did.
+    pub decided_by: Vec<String>,
+    /// When. ISO 8601.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub decided_at: Option<String>,
+    /// Whether an approver changed the input.
+    pub edited: bool,
+}
+
+impl SettledMetadata {
+    /// The fields of the `holdpoint` object.
+    pub fn into_fields(self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+}
