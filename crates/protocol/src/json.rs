@@ -137,12 +137,13 @@ fn lone_surrogates(bytes: &[u8]) -> Vec<usize> {
 pub fn has_forbidden_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_forbidden_key),
-        Value::Object(map) => map.iter().any(|(key, value)| is_forbidden(key, value) || has_forbidden_key(value)),
+        Value::Object(map) => map.iter().any(|(key, value)| is_forbidden_key(key, value) || has_forbidden_key(value)),
         _ => false,
     }
 }
 
-fn is_forbidden(key: &str, value: &Value) -> bool {
+/// Whether the client's JSON parser throws at this key of an object with this value (rule F4).
+pub fn is_forbidden_key(key: &str, value: &Value) -> bool {
     key == "__proto__" || (key == "constructor" && value.get("prototype").is_some())
 }
 
@@ -150,7 +151,7 @@ fn remove_forbidden_keys(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(remove_forbidden_keys),
         Value::Object(map) => {
-            map.retain(|key, value| !is_forbidden(key, value));
+            map.retain(|key, value| !is_forbidden_key(key, value));
             map.values_mut().for_each(remove_forbidden_keys);
         }
         _ => {}

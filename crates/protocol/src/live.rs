@@ -27,6 +27,18 @@ pub enum LiveFrame {
     },
 }
 
+impl LiveFrame {
+    /// The types of frames that there are.
+    const KINDS: [&str; 4] = ["message", "tool_result", "interrupt", "ping"];
+
+    /// The type of a frame that is well-formed and of none of the known types.
+    pub fn unknown_kind(frame: &str) -> Option<String> {
+        let Ok(Value::Object(fields)) = crate::json::parse(frame.as_bytes()) else { return None };
+        let kind = fields.get("type")?.as_str()?;
+        (!Self::KINDS.contains(&kind) && kind.len() <= 64).then(|| kind.to_owned())
+    }
+}
+
 /// A frontend's result in a frame: `result`, or `errorText`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     holds::DecisionKind,
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
-    message::{ClientMessage, Part, Role, ToolState},
+    message::{ClientMessage, Part, ToolState},
 };
 
 /// What the client wants of the turn.
@@ -68,9 +68,9 @@ pub enum ClientResult {
 }
 
 impl ClientMessage {
-    /// All answers in this message, in both shapes, in order.
+    /// All answers in this message, in both shapes, in order. Clients send them in messages of any role.
     pub fn answers(&self) -> Vec<Answer> {
-        if self.role == Role::System { Vec::new() } else { self.parts.iter().flat_map(Part::answers).collect() }
+        self.parts.iter().flat_map(Part::answers).collect()
     }
 }
 

@@ -33,6 +33,9 @@ pub enum Fact {
     Said {
         message: UiMessage,
         cut: Option<MessageId>,
+        /// The turn that answers it, where another one has to come to its end first: calls that the same request approved run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<NextTurn>,
     },
     /// The user wants another answer: this assistant message, and all that came after it, is taken back.
     Regenerated {
@@ -86,6 +89,9 @@ pub enum Fact {
         /// Where the tool came from, for tools that come and go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
+        /// Whether a person is asked before it may run: a stock client must not be told that a browser's call is available before that.
+        #[serde(default)]
+        needs_approval: bool,
         /// The call whose tool asks this of the user; the model did not make it and is not told of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<ToolCallId>,
@@ -166,6 +172,18 @@ impl Fact {
             _ => 0,
         }
     }
+}
+
+/// How a turn is to be run, once it can begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NextTurn {
+    /// How its calls are taken up.
+    pub order: CallOrder,
+    /// Whether its text is held back while something may still be asked.
+    pub holds_text: bool,
+    /// Whether its responses end at a frontend call, whatever the tool says.
+    pub is_resubmit: bool,
 }
 
 /// How the calls of one step are taken up.

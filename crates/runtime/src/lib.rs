@@ -9,3 +9,4 @@ pub mod project;
 pub mod subject;
 pub mod tool;
 pub mod turn;
+pub mod value;

@@ -13,7 +13,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Timestamp,
-    fact::{CallOrder, Fact},
+    fact::{CallOrder, Fact, NextTurn},
     model::{ModelEvent, ModelMessage, Usage},
     project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, history},
     subject::Subject,
@@ -139,8 +139,8 @@ impl World {
 
     fn submit(&mut self, body: Value) -> Reply {
         let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
-        let (order, subject) = (self.order, Subject::local());
-        self.input(Input::Submit(Box::new(Submit { request, subject, order, holds_text: true, is_resubmit: false })))
+        let next = NextTurn { order: self.order, holds_text: true, is_resubmit: false };
+        self.input(Input::Submit(Box::new(Submit { request, subject: Subject::local(), next })))
     }
 
     fn say(&mut self) -> Reply {

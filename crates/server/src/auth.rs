@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequestParts, MatchedPath},
     http::{HeaderMap, header, request::Parts},
 };
 use holdpoint_runtime::{clock::Timestamp, subject::Subject};
@@ -130,16 +130,30 @@ impl FromRequestParts<Server> for Caller {
         if keys.is_open() {
             return Ok(Self(Subject::local()));
         }
-        let by_key = key_of(&parts.headers).and_then(|key| keys.subject(key.as_bytes()));
-        let by_ticket = || {
-            // For a WebSocket and nothing else: elsewhere a key can be sent.
-            parts.headers.get(header::UPGRADE).filter(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))?;
-            let ticket = parts.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))?;
-            keys.redeem(ticket, server.inner.runtime.clock().now())
-        };
-        by_key.or_else(by_ticket).map(Self).ok_or(Failure::Unauthorized)
+        if let Some(key) = key_of(&parts.headers) {
+            return keys.subject(key.as_bytes()).map(Self).ok_or(Failure::KeyUnknown);
+        }
+        if !is_socket(parts) {
+            return Err(Failure::KeyNeeded);
+        }
+        let query = parts.uri.query().unwrap_or_default();
+        let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).ok_or(Failure::TicketNeeded)?;
+        let subject = keys.redeem(ticket, server.inner.runtime.clock().now());
+        subject.map(Self).ok_or(Failure::TicketUnknown)
     }
 }
+
+/// Whether a WebSocket is asked for, where there is one: elsewhere a key can be sent, and a ticket is not taken.
+fn is_socket(parts: &Parts) -> bool {
+    let upgrade = parts.headers.get(header::UPGRADE);
+    let is_upgrade = upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
+    // The router may be nested below a path of an embedding program's own.
+    let path = parts.extensions.get::<MatchedPath>();
+    is_upgrade && path.is_some_and(|path| SOCKETS.iter().any(|socket| path.as_str().ends_with(socket)))
+}
+
+/// The routes of WebSockets.
+const SOCKETS: [&str; 2] = ["/live", "/api/chat/ws"];
 
 fn key_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

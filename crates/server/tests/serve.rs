@@ -80,7 +80,11 @@ impl Running {
 
 fn fails(args: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
-    let Output { status, stderr, .. } = command(args).current_dir(folder.path()).output().expect("runs");
+    // Never the default port: somebody may have a server there.
+    let is_told = args.contains(&"--listen");
+    let listen: &[&str] = if is_told { &[] } else { &["--listen", "127.0.0.1:0"] };
+    let args = [args, listen].concat();
+    let Output { status, stderr, .. } = command(&args).current_dir(folder.path()).output().expect("runs");
     assert_eq!(status.code(), Some(2));
     String::from_utf8_lossy(&stderr).into_owned()
 }

@@ -9,7 +9,7 @@ use std::{
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    log::{Append, Appended, Batch, HeadQuery, Listed, Log, LogError},
+    log::{Append, Appended, Batch, Head, HeadQuery, Listed, Log, LogError},
     subject::Subject,
 };
 use tokio::sync::broadcast;
@@ -184,6 +184,10 @@ impl Log for FaultyLog {
             suffer(fault).await?;
             self.inner.heads(query, limit).await
         })
+    }
+
+    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
+        self.inner.head(chat)
     }
 
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {

@@ -21,6 +21,7 @@ use super::{
     feed::{Feed, Look},
     head::HeadData,
     runtime::Inner,
+    unreadable,
     work::answer_of,
 };
 use crate::{
@@ -76,6 +77,9 @@ pub(super) enum ChatError {
     /// Somebody else has written to the log: ask again.
     #[error("somebody else was first")]
     Lost,
+    /// Its facts can't be decoded.
+    #[error("its facts can't be decoded")]
+    Unreadable,
     #[error(transparent)]
     Log(#[from] LogError),
 }
@@ -107,7 +111,11 @@ impl ChatTask {
     pub(super) async fn run(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
         let facts = match load(&inner, &id).await {
             Ok(facts) => facts,
-            Err(error) => {
+            Err(LoadError::Unreadable(error)) => {
+                tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
+                return unreadable::serve(inner, id, mailbox).await;
+            }
+            Err(LoadError::Log(error)) => {
                 tracing::error!(chat = %id, %error, "a chat can't be read");
                 inner.forget(&id, &mut mailbox);
                 while let Some(command) = mailbox.recv().await {
@@ -367,7 +375,7 @@ impl Drop for ChatTask {
 }
 
 impl Command {
-    fn fail(self, error: ChatError) {
+    pub(super) fn fail(self, error: ChatError) {
         match self {
             Command::Input { reply, .. } => drop(reply.send(Err(error))),
             Command::Look { reply, .. } => drop(reply.send(Err(error))),
@@ -377,7 +385,7 @@ impl Command {
     }
 }
 
-async fn append_once(inner: &Inner, append: Append) -> Result<(), ChatError> {
+pub(super) async fn append_once(inner: &Inner, append: Append) -> Result<(), ChatError> {
     for _ in 0..TRIES {
         match inner.log.append_many(vec![append.clone()]).await.first() {
             Some(Appended::Committed { .. }) => return Ok(()),
@@ -390,17 +398,25 @@ async fn append_once(inner: &Inner, append: Append) -> Result<(), ChatError> {
     Err(ChatError::Log(LogError("it is not known whether the last append was written".to_owned())))
 }
 
+/// Why a chat can't be served.
+enum LoadError {
+    /// The log failed: later it may work.
+    Log(LogError),
+    /// What the log has is not facts.
+    Unreadable(String),
+}
+
 /// All facts of a chat.
-async fn load(inner: &Inner, id: &ChatId) -> Result<Vec<Arc<Fact>>, LogError> {
+async fn load(inner: &Inner, id: &ChatId) -> Result<Vec<Arc<Fact>>, LoadError> {
     let mut facts: Vec<Arc<Fact>> = Vec::new();
     loop {
-        let batches = inner.log.read(id, facts.len() as u64, 256).await?;
+        let batches = inner.log.read(id, facts.len() as u64, 256).await.map_err(LoadError::Log)?;
         if batches.is_empty() {
             return Ok(facts);
         }
         for batch in batches {
             let read: Vec<Fact> = serde_json::from_slice(&batch.payload)
-                .map_err(|error| LogError(format!("chat {id}, fact {}: {error}", batch.first)))?;
+                .map_err(|error| LoadError::Unreadable(format!("fact {}: {error}", batch.first)))?;
             facts.extend(read.into_iter().map(Arc::new));
         }
     }

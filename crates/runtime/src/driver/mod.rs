@@ -10,10 +10,11 @@ mod head;
 mod holds;
 mod runtime;
 mod subscribe;
+mod unreadable;
 mod work;
 
 pub use builder::RuntimeBuilder;
 pub use head::Hold;
 pub use holds::Change;
 pub use runtime::{ChatSummary, Limits, Runtime, RuntimeError};
-pub use subscribe::{LiveSubscription, Next, Subscription};
+pub use subscribe::{LiveSubscription, LiveTaken, Next, Subscription};

@@ -20,7 +20,7 @@ use tokio_util::{
 };
 
 use super::{
-    Change, LiveSubscription, RuntimeBuilder, Subscription,
+    Change, LiveSubscription, LiveTaken, RuntimeBuilder, Subscription,
     chat::{ChatError, ChatTask, Command, Taken},
     feed::Look,
     head::HeadData,
@@ -28,10 +28,10 @@ use super::{
 };
 use crate::{
     clock::{Clock, Timestamp},
-    fact::CallOrder,
+    fact::{CallOrder, NextTurn},
     log::{HeadQuery, Log, LogError},
     model::Model,
-    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, history, holds},
+    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier, history, holds},
     subject::Subject,
     tool::ToolSet,
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
@@ -61,6 +61,9 @@ pub enum RuntimeError {
     /// The request can't be taken.
     #[error(transparent)]
     Rejected(#[from] Rejection),
+    /// What is stored of the chat can't be decoded.
+    #[error("what is stored of this chat can't be read: delete it, or restore a backup")]
+    Unreadable,
     /// The server is going down.
     #[error("the server is shutting down: try again in a moment")]
     ShuttingDown,
@@ -156,6 +159,7 @@ impl Inner {
             match answer.await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(ChatError::NotFound)) => return Err(RuntimeError::NotFound),
+                Ok(Err(ChatError::Unreadable)) => return Err(RuntimeError::Unreadable),
                 Ok(Err(ChatError::Log(error))) => return Err(RuntimeError::Log(error)),
                 Ok(Err(ChatError::Lost)) | Err(_) => tokio::task::yield_now().await,
             }
@@ -185,6 +189,10 @@ impl Runtime {
         let chat = self.chat_of(subject, &request).await?;
         let taken = self.input_request(subject, &chat, request, CallOrder::Together, view).await?;
         let Reply::Follow(follow) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
+        if let Some(about) = &follow.earlier {
+            let chunks = earlier(about, &follow, view.profile, self.inner.model.version());
+            return Ok((chat, Subscription::whole(chunks)));
+        }
         let projection: Box<dyn Projection> = match view.profile {
             Profile::Adk => Box::new(AdkSse::new(view)),
             Profile::AiSdk => Box::new(AiSdk::new(view)),
@@ -192,15 +200,19 @@ impl Runtime {
         Ok((chat, Subscription::new(taken.look, projection, follow)))
     }
 
-    /// The same for a connection that looks at the chat already. Tells whether the request brought anything new.
+    /// The same for a connection that looks at the chat already.
     pub async fn submit_live(
         &self,
         subject: &Subject,
         chat: &ChatId,
         request: ChatRequest,
         view: View,
-    ) -> Result<bool, RuntimeError> {
-        Ok(self.input_request(subject, chat, request, CallOrder::OneByOne, view).await?.is_new)
+    ) -> Result<LiveTaken, RuntimeError> {
+        let Taken { reply, is_new, .. } = self.input_request(subject, chat, request, CallOrder::OneByOne, view).await?;
+        let Reply::Follow(follow) = reply else { return Err(Rejection::NothingToDo.into()) };
+        let version = self.inner.model.version();
+        let earlier = follow.earlier.as_ref().map(|about| earlier(about, &follow, view.profile, version));
+        Ok(LiveTaken { follow, is_new, earlier })
     }
 
     async fn input_request(
@@ -212,8 +224,8 @@ impl Runtime {
         view: View,
     ) -> Result<Taken, RuntimeError> {
         let holds_text = self.inner.tools().can_ask() && !view.is_progressive && view.profile == Profile::Adk;
-        let is_resubmit = view.is_resubmit;
-        let submit = Submit { request, subject: subject.clone(), order, holds_text, is_resubmit };
+        let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
+        let submit = Submit { request, subject: subject.clone(), next };
         let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
         match taken.reply {
             Reply::Rejected(rejection) => Err(rejection.into()),
@@ -297,6 +309,16 @@ impl Runtime {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
             Err(error) => Err(error),
         }
+    }
+
+    /// The same, from now on: nothing that happened before is shown.
+    pub async fn live_from_now(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        view: View,
+    ) -> Result<LiveSubscription, RuntimeError> {
+        Ok(LiveSubscription::joining(self.look(subject, chat, true).await?, subject.clone(), view))
     }
 
     async fn look(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<Look, RuntimeError> {

@@ -7,9 +7,9 @@ use holdpoint_protocol::chunk::Chunks;
 use super::feed::Look;
 use crate::{
     fact::Fact,
-    project::{AdkLive, Flow, Follower, Out, Projection, Resume, View},
+    project::{AdkLive, Flow, Follower, Out, Projection, Resume, View, settled_in},
     subject::Subject,
-    turn::Follow,
+    turn::{Follow, FollowTurn},
 };
 
 /// What came next.
@@ -24,16 +24,28 @@ pub enum Next {
 }
 
 /// One response.
-pub struct Subscription {
-    look: Look,
-    follower: Follower,
-    is_first: bool,
+pub struct Subscription(Source);
+
+/// Where the chunks come from.
+#[allow(clippy::large_enum_variant, reason = "nearly all are followed")]
+enum Source {
+    Followed {
+        look: Look,
+        follower: Follower,
+        is_first: bool,
+    },
+    /// All there is to say.
+    Whole(Vec<Chunks>),
 }
 
 impl Subscription {
     pub(super) fn new(look: Look, projection: Box<dyn Projection>, follow: Follow) -> Self {
         let follower = Follower::new(projection, follow, look.known);
-        Self { look, follower, is_first: true }
+        Self(Source::Followed { look, follower, is_first: true })
+    }
+
+    pub(super) fn whole(chunks: Vec<Chunks>) -> Self {
+        Self(Source::Whole(chunks))
     }
 
     /// Takes up what is being written, if anything is.
@@ -42,21 +54,28 @@ impl Subscription {
         // What comes after this is followed, not replayed.
         facts.truncate(usize::try_from(look.known).unwrap_or(usize::MAX));
         let follower = Follower::resume(&facts, view, resume)?;
-        Some(Self { look, follower, is_first: true })
+        Some(Self(Source::Followed { look, follower, is_first: true }))
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Chunks>) -> Next {
+        let (look, follower, is_first) = match &mut self.0 {
+            Source::Followed { look, follower, is_first } => (look, follower, is_first),
+            Source::Whole(chunks) => {
+                out.append(chunks);
+                return Next::End;
+            }
+        };
         loop {
-            let facts = if std::mem::take(&mut self.is_first) {
-                self.look.after(0)
+            let facts = if std::mem::take(is_first) {
+                look.after(0)
             } else {
-                match self.look.next(self.follower.position()).await {
+                match look.next(follower.position()).await {
                     Some(facts) => facts,
                     None => return Next::Gone,
                 }
             };
-            if self.follower.take(facts.iter().map(|fact| &**fact), out) == Flow::End {
+            if follower.take(facts.iter().map(|fact| &**fact), out) == Flow::End {
                 return Next::End;
             }
             if !out.is_empty() {
@@ -64,6 +83,17 @@ impl Subscription {
             }
         }
     }
+}
+
+/// How a request was taken on a live connection.
+#[derive(Debug)]
+pub struct LiveTaken {
+    /// What its response shows.
+    pub follow: Follow,
+    /// Whether it brought anything new.
+    pub is_new: bool,
+    /// What is told of a turn that a newer message has ended; then that is all.
+    pub(super) earlier: Option<Vec<Chunks>>,
 }
 
 /// A connection to `/live`: turn after turn.
@@ -76,6 +106,8 @@ pub struct LiveSubscription {
     missed: Option<u64>,
     /// Who looks. A chat that did not exist when they began to may turn out to be somebody else's.
     subject: Subject,
+    /// Whether nothing was shown yet of the open turn; and the outcomes that it had when this connection came.
+    unseen: Option<Vec<Out>>,
 }
 
 impl LiveSubscription {
@@ -88,19 +120,57 @@ impl LiveSubscription {
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
         let missed = started.filter(|at| is_over(*at)).map(|at| at as u64);
-        Self { look, projection, view, position: position as u64, missed, subject }
+        Self { look, projection, view, position: position as u64, missed, subject, unseen: None }
+    }
+
+    /// Looks at a chat from now on: an open turn is not replayed, since nobody asked for it.
+    pub(super) fn joining(look: Look, subject: Subject, view: View) -> Self {
+        let mut live = Self::new(look, subject, view);
+        let mut facts = live.look.after(live.position);
+        facts.truncate(usize::try_from(live.look.known.saturating_sub(live.position)).unwrap_or(usize::MAX));
+        let mut unseen = Vec::new();
+        facts.iter().for_each(|fact| live.projection.apply(fact, &mut unseen));
+        live.position += facts.len() as u64;
+        live.unseen = Some(unseen);
+        live
+    }
+
+    /// What a request gets at once. What follows from it comes by itself.
+    pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) {
+        let unseen = self.unseen.take();
+        if let Some(chunks) = taken.earlier {
+            out.extend(chunks.into_iter().map(Out::Chunks));
+            return out.push(Out::End);
+        }
+        if taken.follow.turn != FollowTurn::Continued {
+            return;
+        }
+        match unseen {
+            // The connection is new to a turn that the client knows: it goes on with what the client has no outcome of.
+            Some(unseen) if !self.projection.is_closed() => {
+                out.extend(self.projection.start().map(Out::one));
+                let is_missed =
+                    |written: &Out| settled_in(written).is_some_and(|id| taken.follow.unsettled.contains(id));
+                out.extend(unseen.into_iter().filter(is_missed));
+            }
+            _ if !taken.is_new => self.nothing_new(&taken.follow, out),
+            _ => {}
+        }
     }
 
     /// The answer to a request that brought nothing new: the last turn, if it ended before this connection was there; else a segment in
     /// which nothing happens, unless one is being written anyway.
-    pub fn nothing_new(&mut self, out: &mut Vec<Out>) {
+    fn nothing_new(&mut self, follow: &Follow, out: &mut Vec<Out>) {
         if let Some(turn) = self.missed.take() {
             let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
             let mut facts = self.look.after(turn);
             facts.truncate(known);
             let mut projection = AdkLive::new(self.view);
             projection.replay(facts.iter().map(|fact| &**fact));
-            facts.iter().for_each(|fact| projection.apply(fact, out));
+            let mut written = Vec::new();
+            facts.iter().for_each(|fact| projection.apply(fact, &mut written));
+            // What the client has of it is not announced again.
+            out.extend(written.into_iter().filter(|written| !follow.client_has(written)));
             return;
         }
         if self.projection.is_closed()

@@ -101,6 +101,10 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().heads(&query, limit)) })
     }
 
+    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
+        Box::pin(async move { Ok(self.chats().by_id.get(chat).map(|chat| (chat.len(), chat.head.clone()))) })
+    }
+
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         Box::pin(async move {
             let forgotten = self.chats().forget(chat);

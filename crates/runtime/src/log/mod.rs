@@ -120,6 +120,9 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Heads of chats, in the order of their ids, at most `limit`.
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>>;
 
+    /// How many events a chat has, and its head; `None` for an unknown chat.
+    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>>;
+
     /// The chat of a subject in which a key was last given.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 

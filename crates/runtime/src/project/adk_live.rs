@@ -98,6 +98,11 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
+        if let Fact::Said { next: Some(_), .. } = fact {
+            // The same, and calls of the old one run on.
+            turn.is_over = true;
+            return;
+        }
         turn.apply(fact, &self.replayed, &self.decided, out);
     }
 

@@ -89,7 +89,6 @@ impl Projection for AdkSse {
         let Some(turn) = &mut self.turn else { return };
         // A newer message came while nobody had a response open: what is recorded now is not for any response.
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
-            self.turn = None;
             return;
         }
         turn.apply(fact, self.view, out);

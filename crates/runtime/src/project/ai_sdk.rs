@@ -55,6 +55,10 @@ struct Call {
     input: Value,
     waits: Waits,
     is_resubmit: bool,
+    /// A browser's call that waits for its approval: its input is shown by deltas, which do not make the client run it.
+    is_gated: bool,
+    /// It was, and the client has been told to run it.
+    is_released: bool,
     has_deltas: bool,
     shown: Shown,
     question: Question,
@@ -189,15 +193,16 @@ impl Turn {
                 }
                 out.push(deltas(call, delta.clone()));
             }
-            Fact::Called { call, input, execution, wait, asked_by, .. } => {
-                let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
-                self.called(call, input, is_resubmit && asked_by.is_none());
+            Fact::Called { call, input, execution, wait, asked_by, needs_approval, .. } => {
+                let is_frontend = *execution == Execution::Frontend;
+                let is_resubmit = is_frontend && (view.is_resubmit || *wait == Wait::Resubmit);
+                self.called(call, input, is_resubmit && asked_by.is_none(), is_frontend && *needs_approval);
                 if self.order == CallOrder::Together {
                     self.show(call, past, out);
                 }
             }
             Fact::Invalid { call, name, input, error } => {
-                self.called(call, input, false);
+                self.called(call, input, false, false);
                 self.wait(call, Waits::Nothing);
                 self.show_start(call, out);
                 if let Some(call) = self.calls.get_mut(call) {
@@ -224,6 +229,7 @@ impl Turn {
             }
             Fact::Started { call, .. } => {
                 self.show(call, past, out);
+                self.release(call, past, out);
                 self.started(call, out);
             }
             Fact::Settled { call, outcome, .. } => {
@@ -263,6 +269,8 @@ impl Turn {
             input: Value::Null,
             waits: if self.order == CallOrder::OneByOne { Waits::Queue } else { Waits::Here },
             is_resubmit: false,
+            is_gated: false,
+            is_released: false,
             has_deltas: false,
             shown: Shown::Nothing,
             question: Question::None,
@@ -295,17 +303,29 @@ impl Turn {
         self.show_start(id, out);
         let Some(call) = self.calls.get_mut(id) else { return };
         call.shown = Shown::Input;
-        match past.settled.contains(id) {
+        match past.settled.contains(id) || call.is_gated {
             false => out.push(Out::one(chunks::input_available(id, &call.name, &call.input))),
             true if !call.has_deltas => out.push(deltas(id, (&*call.input.to_string()).into())),
             true => {}
         }
     }
 
-    fn called(&mut self, id: &ToolCallId, input: &Value, is_resubmit: bool) {
+    /// The client runs a browser's call on being told that it is available: not before its approval.
+    fn release(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        if std::mem::take(&mut call.is_gated) {
+            call.is_released = true;
+            if !past.settled.contains(id) {
+                out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
+            }
+        }
+    }
+
+    fn called(&mut self, id: &ToolCallId, input: &Value, is_resubmit: bool, is_gated: bool) {
         if let Some(call) = self.calls.get_mut(id) {
             call.input = input.clone();
             call.is_resubmit = is_resubmit;
+            call.is_gated = is_gated;
         }
     }
 
@@ -323,7 +343,7 @@ impl Turn {
         }
         call.waits = Waits::Browser;
         // The client has answered the question, and runs the call on being told once more that it is available.
-        if call.question == (Question::Shown { in_this_segment: false }) {
+        if call.question == (Question::Shown { in_this_segment: false }) && !call.is_released {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);

@@ -28,6 +28,8 @@ struct Talk {
     /// Each with the chat's message that it belongs to.
     messages: Vec<(MessageId, ModelMessage)>,
     turn: Option<MessageId>,
+    /// What the user has said while calls of the turn before still run.
+    waiting: Option<(MessageId, ModelMessage)>,
     /// The step that is being read.
     text: String,
     texts: HashMap<PartId, ()>,
@@ -39,13 +41,24 @@ impl Talk {
     fn apply(&mut self, fact: &Fact) {
         match fact {
             Fact::Context { messages } => messages.iter().for_each(|message| self.context(message)),
-            Fact::Said { message, cut } => {
-                self.cut(cut.as_ref());
-                self.messages.push((message.id.clone(), ModelMessage::User(user_parts(message))));
+            Fact::Said { message, cut, next } => {
+                if cut.is_some() || next.is_none() {
+                    self.cut(cut.as_ref());
+                }
+                let said = (message.id.clone(), ModelMessage::User(user_parts(message)));
+                match next {
+                    None => self.messages.push(said),
+                    // The calls of the turn before it come first, with their outcomes.
+                    Some(_) => self.waiting = Some(said),
+                }
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, .. } => self.turn = Some(message.clone()),
-            Fact::StepStarted | Fact::TurnEnded { .. } => self.end_step(),
+            Fact::StepStarted => self.end_step(),
+            Fact::TurnEnded { .. } => {
+                self.end_step();
+                self.messages.extend(self.waiting.take());
+            }
             Fact::BlockStarted { kind: BlockKind::Text, id } => {
                 self.texts.insert(id.clone(), ());
             }

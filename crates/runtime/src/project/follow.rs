@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, DeltaOf, Run},
+    chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Run, StartStep, ToolOutputDenied},
     ids::ToolCallId,
 };
 
-use super::{AiSdk, Out, Projection, View};
+use super::{AiSdk, Out, Profile, Projection, View, chunks};
 use crate::{
-    fact::Fact,
-    turn::{ChatState, Follow},
+    fact::{Fact, Outcome},
+    turn::{ChatState, Earlier, Follow, FollowTurn},
 };
 
 /// Whether a response goes on.
@@ -76,6 +76,11 @@ impl Follower {
             state.apply(fact);
             now.apply(fact, &mut Vec::new());
         }
+        if state.next.is_some() {
+            // Calls of the turn before still run. What is taken up is the turn that waits for them.
+            let follow = Follow { turn: FollowTurn::Next, ..Follow::from(known) };
+            return Some(Self::new(Box::new(AiSdk::new(view)), follow, known));
+        }
         if now.is_closed() || state.stands_still() {
             return None;
         }
@@ -96,7 +101,8 @@ impl Follower {
         let mut written = Vec::new();
         for fact in facts {
             let is_first = self.position >= self.follow.from;
-            self.has_joined |= is_first && !self.follow.is_replay;
+            let is_wanted = self.follow.turn != FollowTurn::Next || matches!(fact, Fact::TurnStarted { .. });
+            self.has_joined |= is_first && is_wanted && !self.follow.is_replay;
             self.position += 1;
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
@@ -118,6 +124,9 @@ impl Follower {
             let flow = if end.is_some() { Flow::End } else { Flow::More };
             out.extend(end);
             return flow;
+        }
+        if self.follow.turn == FollowTurn::Next && !self.has_joined {
+            return Flow::More;
         }
         // There is nothing to show yet: the client learns at least which message it is about.
         self.begin(out);
@@ -142,11 +151,11 @@ impl Follower {
         for written in written.drain(..) {
             match written {
                 Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
-                Out::Chunks(chunks) if self.client_has(&chunks) => {}
+                Out::Chunks(chunks) if self.follow.is_replay && self.follow.has_chunks(&chunks) => {}
                 Out::Chunks(chunks) => {
                     self.begin(out);
                     self.last_finish = None;
-                    out.push(chunks);
+                    out.push(self.overruled(chunks));
                 }
                 Out::End if self.position >= self.known => return Flow::End,
                 // More has happened since: the response goes on with it.
@@ -156,29 +165,23 @@ impl Follower {
         Flow::More
     }
 
-    /// Whether it is the announcement or the outcome of a call that the client has already, in what is sent once more.
-    fn client_has(&self, chunks: &Chunks) -> bool {
-        if let Chunks::One(chunk) = chunks
-            && let Some(id) = settled_call(chunk)
-        {
-            return self.follow.is_replay && self.follow.has_outcome.contains(id);
-        }
-        let announced = match chunks {
-            Chunks::One(Chunk::ToolInputStart(c)) => &c.tool_call_id,
-            Chunks::One(Chunk::ToolInputAvailable(c)) => &c.tool_call_id,
-            Chunks::One(Chunk::ToolInputError(c)) => &c.tool_call_id,
-            Chunks::One(Chunk::ToolApprovalRequest(c)) => &c.tool_call_id,
-            Chunks::Run(Run { of: DeltaOf::ToolInput(id), .. }) => id,
-            _ => return false,
-        };
-        self.follow.is_replay && self.follow.has.contains(announced)
-    }
-
     /// `start`, once, and what the client has missed.
     fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
             out.extend(self.projection.start().map(Chunks::One));
-            out.extend(self.follow.unsettled.iter().filter_map(|id| self.sent.remove(id)).map(Chunks::One));
+            for id in &self.follow.unsettled {
+                let missed = self.sent.remove(id).map(|chunk| self.overruled(Chunks::One(chunk)));
+                out.extend(missed);
+            }
+        }
+    }
+
+    /// A client that has said yes itself is told of a denial as an error.
+    fn overruled(&self, chunks: Chunks) -> Chunks {
+        let Chunks::One(Chunk::ToolOutputDenied(denied)) = &chunks else { return chunks };
+        match self.follow.overruled.iter().find(|(id, _)| *id == denied.tool_call_id) {
+            Some((id, text)) => Chunks::One(chunks::outcome(id, &Outcome::Error(text.clone()))),
+            None => chunks,
         }
     }
 
@@ -198,7 +201,55 @@ impl Follower {
     }
 }
 
-fn settled_in(written: &Out) -> Option<&ToolCallId> {
+impl Follow {
+    /// Whether it is the announcement or the outcome of a call that the client has already.
+    fn has_chunks(&self, chunks: &Chunks) -> bool {
+        if let Chunks::One(chunk) = chunks
+            && let Some(id) = settled_call(chunk)
+        {
+            return self.has_outcome.contains(id);
+        }
+        announced_in(chunks).is_some_and(|id| self.has.contains(id))
+    }
+
+    /// The same on a live connection, where a call that was answered is not announced once more.
+    pub(crate) fn client_has(&self, written: &Out) -> bool {
+        let Out::Chunks(chunks) = written else { return false };
+        self.has_chunks(chunks) || announced_in(chunks).is_some_and(|id| self.unsettled.contains(id))
+    }
+}
+
+fn announced_in(chunks: &Chunks) -> Option<&ToolCallId> {
+    match chunks {
+        Chunks::One(Chunk::ToolInputStart(c)) => Some(&c.tool_call_id),
+        Chunks::One(Chunk::ToolInputAvailable(c)) => Some(&c.tool_call_id),
+        Chunks::One(Chunk::ToolInputError(c)) => Some(&c.tool_call_id),
+        Chunks::One(Chunk::ToolApprovalRequest(c)) => Some(&c.tool_call_id),
+        Chunks::Run(Run { of: DeltaOf::ToolInput(id), .. }) => Some(id),
+        Chunks::One(Chunk::ToolInputDelta(c)) => Some(&c.tool_call_id),
+        _ => None,
+    }
+}
+
+/// The whole response about a turn that a newer message has ended: what became of the calls that the client takes for open.
+pub fn earlier(earlier: &Earlier, follow: &Follow, profile: Profile, model: &str) -> Vec<Chunks> {
+    let mut chunks = vec![chunks::start(&earlier.message)];
+    for (id, outcome) in &earlier.outcomes {
+        let is_denied = matches!(outcome, Outcome::Denied { .. });
+        let is_overruled = follow.overruled.iter().any(|(overruled, _)| overruled == id);
+        chunks.push(match profile {
+            Profile::AiSdk if is_denied && !is_overruled => ToolOutputDenied { tool_call_id: id.clone() }.into(),
+            _ => chunks::outcome(id, outcome),
+        });
+    }
+    if profile == Profile::AiSdk {
+        chunks.extend([StartStep {}.into(), FinishStep {}.into()]);
+    }
+    chunks.push(chunks::Meter::new(model).finish(FinishReason::Stop));
+    chunks.into_iter().map(Chunks::One).collect()
+}
+
+pub(crate) fn settled_in(written: &Out) -> Option<&ToolCallId> {
     match written {
         Out::Chunks(Chunks::One(chunk)) => settled_call(chunk),
         _ => None,

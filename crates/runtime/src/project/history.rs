@@ -31,6 +31,8 @@ pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
 struct Book {
     messages: Vec<UiMessage>,
     turn: Option<Turn>,
+    /// What the user has said while calls of the turn still run.
+    waiting: Option<UiMessage>,
 }
 
 struct Turn {
@@ -66,7 +68,9 @@ impl Book {
     fn apply(&mut self, fact: &Fact) {
         match fact {
             Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
-            Fact::Said { message, cut } => {
+            // Calls of the open turn still run: the message is stored, and stands after it.
+            Fact::Said { message, cut: None, next: Some(_) } => self.waiting = Some(message.clone()),
+            Fact::Said { message, cut, .. } => {
                 self.put_down();
                 self.cut(cut.as_ref());
                 self.messages.push(message.clone());
@@ -107,6 +111,7 @@ impl Book {
 
     fn put_down(&mut self) {
         self.messages.extend(self.turn.take().map(Turn::into_message));
+        self.messages.extend(self.waiting.take());
     }
 
     fn cut(&mut self, from: Option<&MessageId>) {
@@ -116,7 +121,8 @@ impl Book {
     }
 
     fn finish(mut self) -> Vec<UiMessage> {
-        if self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
+        // A turn that a newer message waits for is written to by nobody's response: it stands as far as it is.
+        if self.waiting.is_none() && self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
             self.turn = None;
         }
         self.put_down();

@@ -17,10 +17,11 @@ pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
 pub use conversation::conversation;
-pub use follow::{Flow, Follower, Resume};
+pub(crate) use follow::settled_in;
+pub use follow::{Flow, Follower, Resume, earlier};
 pub use history::history;
-pub use holds::{Listed, holds};
 use holdpoint_protocol::chunk::{Chunk, Chunks};
+pub use holds::{Listed, holds};
 
 use crate::fact::Fact;
 

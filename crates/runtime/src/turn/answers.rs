@@ -2,7 +2,7 @@
 
 use holdpoint_protocol::{
     ids::{ApprovalId, ToolCallId},
-    request::AckStatus,
+    request::{AckStatus, Answer, ClientResult},
 };
 use serde_json::Value;
 
@@ -11,10 +11,41 @@ use crate::{
     fact::{Cause, Fact, Outcome},
     subject::Subject,
     tool::{Execution, Returns},
+    value::admit_sized,
 };
 
+/// Takes an answer, and lets the turn go on.
+pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
+    let answered = take(draft, answer, by, env);
+    if matches!(answered, Answered::Taken | Answered::TooLate(Cause::Expired)) {
+        calls::advance(draft, env);
+    }
+    answered
+}
+
+/// Takes an answer, and nothing more: the turn goes no further.
+pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
+    match answer {
+        Answer::Approval { approval_id, approved, reason } => {
+            decision(draft, &approval_id, approved, reason, by.clone(), env)
+        }
+        Answer::Result { tool_call_id, result } => take_result(draft, &tool_call_id, &frontend_result(result), env),
+    }
+}
+
+fn frontend_result(result: ClientResult) -> FrontendResult {
+    match result {
+        ClientResult::Output(output) => {
+            FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None }
+        }
+        ClientResult::Error(text) => {
+            FrontendResult { status: AckStatus::Failed, output: None, error_text: Some(text), ack: None }
+        }
+    }
+}
+
 /// A person's decision.
-pub(super) fn decision(
+fn decision(
     draft: &mut Draft<'_>,
     approval: &ApprovalId,
     approved: bool,
@@ -27,13 +58,16 @@ pub(super) fn decision(
     match call.question.as_ref().and_then(|question| question.answer) {
         Some((before, _)) if before == approved => return Answered::Again,
         Some(_) => return Answered::Contradicts,
-        None if call.stage != Stage::Asked => return Answered::TooLate,
         None => {}
     }
+    match call.stage {
+        Stage::Settled { cause, .. } => return Answered::TooLate(cause),
+        Stage::Asked => {}
+        Stage::Made | Stage::Running { .. } => return Answered::Unknown,
+    }
     // The deadline counts from the clock, not from when somebody got round to looking at it.
-    if call.deadline().is_some_and(|deadline| deadline <= env.now) {
-        calls::expired(draft, &id, true, env);
-        return Answered::TooLate;
+    if calls::expire(draft, &id, env) {
+        return Answered::TooLate(Cause::Expired);
     }
     draft.push(Fact::Decided { call: id.clone(), approved, reason: reason.clone(), by, at: env.now });
     if approved {
@@ -41,27 +75,40 @@ pub(super) fn decision(
     } else {
         calls::settle(draft, &id, Outcome::Denied { reason }, Cause::Decision, env);
     }
-    calls::advance(draft, env);
     Answered::Taken
 }
 
-/// A browser's result.
+/// A browser's result, by ack or frame.
 pub(super) fn result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, env: &mut Env<'_>) -> Answered {
-    let Some(call) = draft.call(id).filter(|call| call.execution == Execution::Frontend) else {
-        return Answered::Unknown;
-    };
+    let answered = take_result(draft, id, result, env);
+    if matches!(answered, Answered::Taken | Answered::TooLate(Cause::Expired)) {
+        calls::advance(draft, env);
+    }
+    answered
+}
+
+fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, env: &mut Env<'_>) -> Answered {
+    let Some(call) = draft.call(id) else { return Answered::Unknown };
+    match call.execution {
+        Execution::Frontend => {}
+        Execution::Delegate => return Answered::NotAwaited,
+        Execution::Server => return Answered::Unknown,
+    }
     match &call.stage {
         Stage::Made => Answered::Unknown,
         Stage::Asked => Answered::NeedsApproval,
-        Stage::Running { .. } if call.deadline().is_some_and(|deadline| deadline <= env.now) => {
-            calls::expired(draft, id, true, env);
-            Answered::TooLate
-        }
         Stage::Running { .. } => {
             let outcome = outcome(id, call, result);
+            if let Outcome::Output(output) = &outcome
+                && let Err(unfit) = admit_sized(output)
+            {
+                return Answered::Unfit(unfit);
+            }
+            if calls::expire(draft, id, env) {
+                return Answered::TooLate(Cause::Expired);
+            }
             let cause = if result.status == AckStatus::Timeout { Cause::Expired } else { Cause::Result };
             calls::settle(draft, id, outcome, cause, env);
-            calls::advance(draft, env);
             Answered::Taken
         }
         Stage::Settled { outcome: before, cause: Cause::Result, .. } => {
@@ -72,15 +119,7 @@ pub(super) fn result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendRe
             }
         }
         Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
-        Stage::Settled { .. } => Answered::TooLate,
-    }
-}
-
-/// Takes a result that came together with a new message: the call gets its outcome, and the turn goes no further.
-pub(super) fn keep_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, env: &Env<'_>) {
-    let runs = |call: &&Call| call.execution == Execution::Frontend && matches!(call.stage, Stage::Running { .. });
-    if let Some(outcome) = draft.call(id).filter(runs).map(|call| outcome(id, call, result)) {
-        calls::settle(draft, id, outcome, Cause::Result, env);
+        Stage::Settled { cause, .. } => Answered::TooLate(*cause),
     }
 }
 

@@ -5,10 +5,14 @@ use std::time::Duration;
 use holdpoint_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
-use super::{Call, Draft, Env, Phase, Reply, Stage};
+use super::{
+    Call, Draft, Env, Phase, Reply, Stage,
+    state::{OpenInput, Question},
+};
 use crate::{
-    fact::{CallOrder, Cause, Fact, Outcome, TurnEnd},
-    tool::{ASK_USER, Execution, Question, Returns, ToolSpec, Wait},
+    fact::{CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
+    tool::{self, ASK_USER, Execution, Returns, ToolSpec, Wait},
+    value::admit_sized,
 };
 
 /// Takes up the calls that can be taken up, and calls the model again when all are settled.
@@ -17,10 +21,14 @@ pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     go_on(draft, env);
 }
 
-/// Calls the model again if all calls are settled.
+/// Calls the model again if all calls are settled; or begins the turn that waits for them.
 pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if !draft.state.stands_still() {
         return;
+    }
+    if let Some(next) = draft.state.next {
+        draft.push(Fact::TurnEnded { end: TurnEnd::Superseded, at: env.now });
+        return begin(draft, next, env);
     }
     let steps = draft.state.turn.as_ref().map_or(0, |turn| turn.steps);
     if steps < env.max_steps {
@@ -29,6 +37,20 @@ pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
         draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
     }
+}
+
+/// Begins a turn, and calls the model.
+pub(super) fn begin(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
+    open_turn(draft, next, env);
+    draft.push(Fact::StepStarted);
+}
+
+fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
+    let NextTurn { order, holds_text, is_resubmit } = next;
+    let message = env.message_id();
+    let model = env.model.to_owned();
+    let can_ask = env.tools.can_ask();
+    draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
 }
 
 fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
@@ -108,8 +130,10 @@ pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Caus
 }
 
 /// A tool that runs asks the user something: a call of the browser's, in the same step, that the model knows nothing of.
-pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, env: &mut Env<'_>) -> Reply {
+pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: tool::Question, env: &mut Env<'_>) -> Reply {
     let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
+    // The user has gone on to a newer message, and looks at no response of this turn.
+    let asks = asks.filter(|_| draft.state.next.is_none());
     let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
     // A client without the ack can't answer while its response is open: the tool is told at once rather than at the deadline.
     if draft.state.turn.as_ref().is_some_and(|turn| turn.is_resubmit) {
@@ -118,18 +142,23 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, en
     if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         return Reply::None;
     }
+    let tool::Question { message, schema, timeout } = question;
+    let input = json!({"message": message, "schema": schema, "from": from});
+    if admit_sized(&input).is_err() {
+        return Reply::None;
+    }
     let call = env.call_id();
-    let Question { message, schema, timeout } = question;
     draft.push(Fact::InputStarted { call: call.clone(), name: ASK_USER.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
         name: ASK_USER.to_owned(),
-        input: json!({"message": message, "schema": schema, "from": from}),
+        input,
         execution: Execution::Frontend,
         // The tool runs, so the response is open.
         wait: Wait::Stream,
         returns: Returns::Output,
         origin: None,
+        needs_approval: false,
         asked_by: Some(by.clone()),
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
@@ -138,31 +167,41 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: Question, en
 
 /// A tool that ran here is done.
 pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value, String>, env: &mut Env<'_>) {
-    let runs_here = draft
-        .call(id)
-        .is_some_and(|call| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend);
-    if runs_here {
-        let outcome = outcome.map_or_else(Outcome::Error, Outcome::Output);
+    if draft.call(id).is_some_and(Call::runs_here) {
+        let outcome = match outcome {
+            Ok(output) => match admit_sized(&output) {
+                Ok(()) => Outcome::Output(output),
+                Err(unfit) => Outcome::Error(format!("The tool ran, but its output can't be used: {unfit}")),
+            },
+            Err(error) => Outcome::Error(error),
+        };
         settle(draft, id, outcome, Cause::Ran, env);
         advance(draft, env);
     }
 }
 
-/// A deadline has come. What was answered in time, or has another deadline by now, is left alone.
+/// A deadline has come.
 pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
-    let Some(call) = draft.call(id) else { return };
-    if call.deadline().is_none_or(|deadline| deadline > env.now) {
+    if !expire(draft, id, env) {
         return;
     }
+    take_up(draft, env);
+    if is_watched {
+        go_on(draft, env);
+    }
+}
+
+/// Settles a call whose time is up, and tells whether it is. What was answered in time, or has another deadline by now, is left alone.
+pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) -> bool {
+    let Some(call) = draft.call(id).filter(|call| call.deadline().is_some_and(|deadline| deadline <= env.now)) else {
+        return false;
+    };
     let outcome = match call.stage {
         Stage::Asked => Outcome::Error("Approval request timed out".to_owned()),
         _ => no_answer(call.returns),
     };
     settle(draft, id, outcome, Cause::Expired, env);
-    take_up(draft, env);
-    if is_watched {
-        go_on(draft, env);
-    }
+    true
 }
 
 /// What a frontend call comes to when the browser gives no answer in time.
@@ -186,7 +225,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<
     for id in open(draft) {
         settle(draft, &id, Outcome::Error(text.clone()), Cause::Stopped, env);
     }
-    draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason }, at: env.now });
+    end_stopped(draft, reason, env);
 }
 
 /// Makes room for a new turn. What waits is denied; what runs is stopped.
@@ -196,22 +235,38 @@ pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     }
     let was_running = draft.state.is_running();
     stop_writing(draft, "superseded");
-    for id in open(draft) {
-        let runs = draft
-            .call(&id)
-            .is_some_and(|call| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend);
-        if runs {
-            settle(draft, &id, Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped, env);
-        } else {
-            let reason = Some("superseded".to_owned());
-            settle(draft, &id, Outcome::Denied { reason }, Cause::Superseded, env);
-        }
+    supersede_calls(draft, &[], env);
+    if was_running {
+        end_stopped(draft, Some("superseded".to_owned()), env);
+    } else {
+        draft.push(Fact::TurnEnded { end: TurnEnd::Superseded, at: env.now });
     }
-    let end = match was_running {
-        true => TurnEnd::Stopped { reason: Some("superseded".to_owned()) },
-        false => TurnEnd::Superseded,
-    };
-    draft.push(Fact::TurnEnded { end, at: env.now });
+}
+
+/// Closes the open calls of the turn, but for those that are to run to their outcome.
+pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &mut Env<'_>) {
+    for id in open(draft).into_iter().filter(|id| !kept.contains(id)) {
+        let Some(call) = draft.call(&id) else { continue };
+        let (outcome, cause) = match (call.runs_here(), &call.question) {
+            (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
+            // Somebody has approved it: it was not denied, and it was not done.
+            (false, Some(Question { answer: Some((true, _)), .. })) => {
+                (Outcome::Error("superseded by a newer message: not done".to_owned()), Cause::Superseded)
+            }
+            (false, _) => (Outcome::Denied { reason: Some("superseded".to_owned()) }, Cause::Superseded),
+        };
+        settle(draft, &id, outcome, cause, env);
+    }
+}
+
+/// Ends a stopped turn. A turn that waited for it never begins in earnest: whoever follows it is told so.
+fn end_stopped(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
+    let next = draft.state.next;
+    draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason: reason.clone() }, at: env.now });
+    if let Some(next) = next {
+        open_turn(draft, next, env);
+        draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason }, at: env.now });
+    }
 }
 
 fn open(draft: &Draft<'_>) -> Vec<ToolCallId> {
@@ -225,7 +280,7 @@ pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str) {
     if let Some((_, id)) = turn.block.clone() {
         draft.push(Fact::BlockEnded { id });
     }
-    for (_, call, name) in inputs {
+    for OpenInput { call, name, .. } in inputs {
         draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned() });
     }
 }

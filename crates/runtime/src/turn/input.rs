@@ -1,12 +1,18 @@
 //! What can happen to a chat from outside, and what is answered.
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, ToolCallId},
+    ids::{ApprovalId, MessageId, ToolCallId},
     request::{AckStatus, ChatRequest},
 };
 use serde_json::Value;
 
-use crate::{fact::CallOrder, model::ModelEvent, subject::Subject, tool::Question};
+use crate::{
+    fact::{Cause, NextTurn, Outcome},
+    model::ModelEvent,
+    subject::Subject,
+    tool::Question,
+    value::Unfit,
+};
 
 /// An input of the turn machine.
 #[derive(Debug, Clone)]
@@ -74,12 +80,8 @@ pub struct Submit {
     pub request: ChatRequest,
     /// Who asks.
     pub subject: Subject,
-    /// How calls are taken up in a turn that this request begins.
-    pub order: CallOrder,
-    /// Whether text of such a turn is held back while something may still be asked.
-    pub holds_text: bool,
-    /// Whether responses of such a turn end at a frontend call, whatever the tool says.
-    pub is_resubmit: bool,
+    /// How a turn that this request begins is to be run.
+    pub next: NextTurn,
 }
 
 /// What a browser says came of a call.
@@ -96,7 +98,7 @@ pub struct FrontendResult {
 }
 
 /// What whoever brought the input is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Nothing.
     None,
@@ -111,7 +113,7 @@ pub enum Reply {
 }
 
 /// What a response shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Follow {
     /// Where in the log it begins.
     pub from: u64,
@@ -123,17 +125,52 @@ pub struct Follow {
     pub has: Vec<ToolCallId>,
     /// Those of them of which it has the outcome.
     pub has_outcome: Vec<ToolCallId>,
+    /// Calls that the client has approved and that were denied, with what to tell: the SDK refuses `output-denied` beside its own yes.
+    pub overruled: Vec<(ToolCallId, String)>,
+    /// Whether it shows a turn of its own, rather than more of one that the client has seen the beginning of.
+    pub turn: FollowTurn,
+    /// It is about a turn that is over, and not the last one: this is all that it shows.
+    pub earlier: Option<Earlier>,
+}
+
+/// What stands of a turn that a newer message has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// Its message.
+    pub message: MessageId,
+    /// What became of the calls that the client takes for open.
+    pub outcomes: Vec<(ToolCallId, Outcome)>,
+}
+
+/// Which turn a response shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowTurn {
+    /// One that the client has seen the beginning of.
+    Continued,
+    /// A new one, which begins at once.
+    New,
+    /// A new one, which begins when calls of the one before have ended.
+    Next,
 }
 
 impl Follow {
-    /// Shows what follows from a position on.
+    /// Shows what follows from a position on, in a turn that the client has seen the beginning of.
     pub fn from(from: u64) -> Self {
-        Self { from, is_replay: false, unsettled: Vec::new(), has: Vec::new(), has_outcome: Vec::new() }
+        Self {
+            from,
+            is_replay: false,
+            unsettled: Vec::new(),
+            has: Vec::new(),
+            has_outcome: Vec::new(),
+            overruled: Vec::new(),
+            turn: FollowTurn::Continued,
+            earlier: None,
+        }
     }
 }
 
 /// How an answer was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     /// It counts.
     Taken,
@@ -141,20 +178,37 @@ pub enum Answered {
     Again,
     /// Something else was decided before.
     Contradicts,
-    /// Too late: expired, superseded or stopped.
-    TooLate,
+    /// Too late: it has expired, was superseded or stopped.
+    TooLate(Cause),
     /// The call waits for its approval.
     NeedsApproval,
+    /// The call was handed to the browser, and nobody waits for its result.
+    NotAwaited,
     /// There is no such thing to answer.
     Unknown,
+    /// Its value can't enter the log.
+    Unfit(Unfit),
 }
 
 /// Why a request was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// It brings nothing but answers that contradict what was decided.
-    #[error("another answer was given before, and stands")]
-    Contradicts,
+    /// A value in it can't enter the log.
+    #[error("{what}: {unfit}")]
+    Unfit {
+        /// What it is.
+        what: &'static str,
+        /// Why not.
+        unfit: Unfit,
+    },
+    /// A part of the message is broken, or of a kind that a user message can't have.
+    #[error("messages: part {at} of the new message, of type {kind:?}, is not valid: send text, files or data")]
+    BadPart {
+        /// Which one, counted from 0.
+        at: usize,
+        /// Its type.
+        kind: String,
+    },
     /// Nothing in it can be acted on.
     #[error("nothing to do: send a user message with text or a file, or the answer to an open question")]
     NothingToDo,

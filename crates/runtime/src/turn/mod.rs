@@ -4,13 +4,17 @@
 mod answers;
 mod calls;
 mod input;
+mod message;
 mod model;
 mod state;
 mod submit;
 
-use holdpoint_protocol::ids::{ApprovalId, MessageId, ToolCallId};
-pub use input::{Answered, Follow, FrontendResult, Input, Rejection, Reply, Submit};
-pub use state::{Call, ChatState, Phase, Question, Stage, Turn};
+use holdpoint_protocol::{
+    ids::{ApprovalId, MessageId, ToolCallId},
+    request::Answer,
+};
+pub use input::{Answered, Earlier, Follow, FollowTurn, FrontendResult, Input, Rejection, Reply, Submit};
+pub use state::{Call, ChatState, OpenInput, Phase, Question, Stage, Turn};
 
 use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
 
@@ -60,7 +64,8 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Submit(submit) => reply = submit::submit(draft_ref, *submit, env),
         Input::Result { call, result } => reply = Reply::Answered(answers::result(draft_ref, &call, &result, env)),
         Input::Decide { approval, approved, reason, by } => {
-            reply = Reply::Answered(answers::decision(draft_ref, &approval, approved, reason, by, env));
+            let answer = Answer::Approval { approval_id: approval, approved, reason };
+            reply = Reply::Answered(answers::answer(draft_ref, answer, &by, env));
         }
         Input::Model(event) => model::event(draft_ref, event, env),
         Input::ModelFailed(message) => model::failed(draft_ref, message, env),

@@ -1,13 +1,17 @@
 //! What the model says becomes facts.
 
-use holdpoint_protocol::ids::{PartId, ToolCallId};
+use holdpoint_protocol::{
+    ids::{PartId, ToolCallId},
+    json,
+};
 use serde_json::Value;
 
 use super::{Draft, Env, Phase, Stage, calls};
 use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
     model::ModelEvent,
-    tool::{Execution, Wait},
+    tool::{ToolSpec, Wait},
+    value::{admit_integers, admit_sized, excerpt, excerpt_text},
 };
 
 /// One event of the model's stream.
@@ -23,10 +27,14 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
         ModelEvent::TextEnd | ModelEvent::ReasoningEnd => close_block(draft),
         ModelEvent::InputStart { id, name } => drop(begin_input(draft, id, name, env)),
         ModelEvent::InputDelta { id, delta } => {
-            let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|(theirs, ..)| *theirs == id);
-            if let Some(call) = begun.map(|(_, call, _)| call.clone()) {
-                match draft.facts.last_mut() {
-                    Some(Fact::InputDelta { call: last, delta: pieces }) if *last == call => pieces.push(&delta),
+            let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|input| input.theirs == id);
+            if let Some(call) = begun.map(|input| input.call.clone()) {
+                match (draft.facts.last_mut(), &mut draft.state.turn) {
+                    // Nobody has seen the fact yet: it may grow, and the state with it.
+                    (Some(Fact::InputDelta { call: last, delta: pieces }), Some(turn)) if *last == call => {
+                        pieces.push(&delta);
+                        turn.write_input(&call, &delta);
+                    }
                     _ => draft.push(Fact::InputDelta { call, delta: (&*delta).into() }),
                 }
             }
@@ -80,36 +88,42 @@ fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut En
     let call = env.call_id();
     draft.push(Fact::InputStarted { call: call.clone(), name });
     if let Some(input) = draft.state.turn.as_mut().and_then(|turn| turn.inputs.last_mut()) {
-        input.0 = theirs;
+        input.theirs = theirs;
     }
     call
 }
 
 fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, String>, env: &mut Env<'_>) {
     close_block(draft);
-    let begun =
-        draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|(id, _, begun)| id == theirs && *begun == name);
-    let call = match begun.map(|(_, call, _)| call.clone()) {
-        Some(call) => call,
-        None => begin_input(draft, theirs.to_owned(), name.clone(), env),
-    };
-    let Some(tool) = env.tools.get(&name) else {
-        let error = format!("there is no tool {name:?}");
-        return draft.push(Fact::Invalid { call, name, input: input.unwrap_or(Value::Null), error });
+    let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs);
+    let mut begun = begun.filter(|input| input.theirs == theirs && input.name == name);
+    let (call, streamed) = match begun.next().map(|input| (input.call.clone(), input.text.clone())) {
+        Some(begun) => begun,
+        None => (begin_input(draft, theirs.to_owned(), name.clone(), env), String::new()),
     };
     let input = match input {
         Ok(input) => input,
         Err(text) => {
-            let error = "the input is not valid JSON".to_owned();
-            return draft.push(Fact::Invalid { call, name, input: Value::String(text), error });
+            let (input, error) = (excerpt_text(&text), "the input is not valid JSON".to_owned());
+            return draft.push(Fact::Invalid { call, name, input, error });
         }
     };
-    match tool.spec.input.check(&input) {
+    if let Err(unfit) = admit_sized(&input) {
+        let error = format!("the input can't be used: {unfit}");
+        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error });
+    }
+    let Some(tool) = env.tools.get(&name) else {
+        let error = format!("there is no tool {name:?}");
+        return draft.push(Fact::Invalid { call, name, input, error });
+    };
+    let needs_approval = tool.spec.approval.asks(&input).is_some();
+    match fits(&tool.spec, &input, &streamed, needs_approval) {
         Err(error) => draft.push(Fact::Invalid { call, name, input, error }),
         Ok(()) => draft.push(Fact::Called {
             call,
             name,
             input,
+            needs_approval,
             execution: tool.spec.execution,
             wait: match &draft.state.turn {
                 // A frame can be sent at any time.
@@ -122,6 +136,20 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             asked_by: None,
         }),
     }
+}
+
+/// Whether a call may be made with this input: it fits the schema, and what people see of it is what runs.
+fn fits(spec: &ToolSpec, input: &Value, streamed: &str, needs_approval: bool) -> Result<(), String> {
+    spec.input.check(input)?;
+    // A client that is told of the call by its deltas shows those.
+    let is_other = |text: &str| json::parse(text.as_bytes()).ok().as_ref() != Some(input);
+    if !streamed.trim().is_empty() && is_other(streamed) {
+        return Err("the input that was streamed is not the input of the call".to_owned());
+    }
+    if needs_approval {
+        admit_integers(input).map_err(|unfit| format!("a person can't approve this input: {unfit}"))?;
+    }
+    Ok(())
 }
 
 /// The model failed: what it had begun is closed, and the chat stays usable.
@@ -150,7 +178,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let started: Vec<(ToolCallId, String)> = draft
         .state
         .open_calls()
-        .filter(|(_, call)| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend)
+        .filter(|(_, call)| call.runs_here())
         .map(|(id, call)| (id.clone(), call.name.clone()))
         .collect();
     for (id, name) in started {
@@ -163,7 +191,8 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
             calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
         }
     }
-    let expired_unseen = draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
+    let is_last = draft.state.next.is_none();
+    let expired_unseen = is_last && draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
     if !expired_unseen {
         calls::advance(draft, env);
     }

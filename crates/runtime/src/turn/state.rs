@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, Outcome},
+    fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome},
     subject::Subject,
     tool::{Execution, Returns, Wait},
+    value::MAX_BYTES,
 };
 
 /// What the machine knows of a chat.
@@ -30,6 +31,10 @@ pub struct ChatState {
     pub approvals: HashMap<ApprovalId, ToolCallId>,
     /// The answer that is being given.
     pub turn: Option<Turn>,
+    /// The turn that begins when the calls of this one have ended: a newer message waits for it.
+    pub next: Option<NextTurn>,
+    /// Where each turn began, and its message.
+    pub turns: Vec<(u64, MessageId)>,
 }
 
 /// A call, as the server itself knows it.
@@ -49,6 +54,8 @@ pub struct Call {
     pub origin: Option<String>,
     /// The call whose tool asks this of the user.
     pub asked_by: Option<ToolCallId>,
+    /// Where its turn began.
+    pub turn: u64,
     /// The question, if one was asked.
     pub question: Option<Question>,
     /// Where it stands.
@@ -114,8 +121,32 @@ pub struct Turn {
     pub block: Option<(BlockKind, PartId)>,
     /// How many blocks there were.
     pub blocks: u32,
-    /// Inputs that are being written: the model's id, ours, the tool.
-    pub inputs: Vec<(String, ToolCallId, String)>,
+    /// Inputs that are being written.
+    pub inputs: Vec<OpenInput>,
+}
+
+/// The input of a call while the model writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenInput {
+    /// The model's own id for the call. Not in the log: it is needed only while the model's stream lives.
+    pub theirs: String,
+    /// The call.
+    pub call: ToolCallId,
+    /// The tool.
+    pub name: String,
+    /// What was streamed of it, as far as it may be long.
+    pub text: String,
+}
+
+impl Turn {
+    /// Adds to an input that is being written. What is over the limit of an input is not kept: that call is refused anyway.
+    pub(super) fn write_input(&mut self, call: &ToolCallId, delta: &str) {
+        if let Some(input) = self.inputs.iter_mut().find(|input| input.call == *call)
+            && input.text.len() <= MAX_BYTES
+        {
+            input.text.push_str(delta);
+        }
+    }
 }
 
 /// What a turn is doing.
@@ -142,6 +173,11 @@ impl Call {
         }
     }
 
+    /// Whether it runs on the server.
+    pub fn runs_here(&self) -> bool {
+        matches!(self.stage, Stage::Running { .. }) && self.execution != Execution::Frontend
+    }
+
     /// When its time is up.
     pub fn deadline(&self) -> Option<Timestamp> {
         match (&self.stage, &self.question) {
@@ -162,13 +198,16 @@ impl ChatState {
             Fact::Context { messages } => {
                 self.messages.extend(messages.iter().map(|message| (message.id.clone(), message.role, position)));
             }
-            Fact::Said { message, cut } => {
+            Fact::Said { message, cut, next } => {
                 self.cut(cut.as_ref());
                 self.messages.push((message.id.clone(), Role::User, position));
+                self.next = *next;
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, order, is_resubmit, .. } => {
                 self.messages.push((message.clone(), Role::Assistant, position));
+                self.turns.push((position, message.clone()));
+                self.next = None;
                 self.turn = Some(Turn {
                     message: message.clone(),
                     order: *order,
@@ -182,8 +221,11 @@ impl ChatState {
                     inputs: Vec::new(),
                 });
             }
-            Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by } => {
+            Fact::TurnEnded { .. } => {
+                self.turn = None;
+                self.next = None;
+            }
+            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, .. } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
@@ -192,6 +234,7 @@ impl ChatState {
                     returns: *returns,
                     origin: origin.clone(),
                     asked_by: asked_by.clone(),
+                    turn: self.turns.last().map_or(0, |(position, _)| *position),
                     question: None,
                     stage: Stage::Made,
                 };
@@ -206,6 +249,7 @@ impl ChatState {
                     returns: Returns::Output,
                     origin: None,
                     asked_by: None,
+                    turn: self.turns.last().map_or(0, |(position, _)| *position),
                     question: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
@@ -273,15 +317,20 @@ impl ChatState {
                 turn.blocks += 1;
             }
             Fact::BlockEnded { .. } => turn.block = None,
-            // The model's own id of an input is not in the log: it is needed only while the model's stream lives.
-            Fact::InputStarted { call, name } => turn.inputs.push((String::new(), call.clone(), name.clone())),
+            Fact::InputStarted { call, name } => turn.inputs.push(OpenInput {
+                theirs: String::new(),
+                call: call.clone(),
+                name: name.clone(),
+                text: String::new(),
+            }),
+            Fact::InputDelta { call, delta } => turn.write_input(call, delta.text()),
             _ => {}
         }
     }
 
     fn add_call(&mut self, id: &ToolCallId, call: Call) {
         if let Some(turn) = &mut self.turn {
-            turn.inputs.retain(|(_, input, _)| input != id);
+            turn.inputs.retain(|input| input.call != *id);
             turn.calls.push(id.clone());
         }
         self.calls.insert(id.clone(), Arc::new(call));
@@ -309,10 +358,7 @@ impl ChatState {
     /// Whether the server itself has something to do: the model writes, or a tool runs here.
     pub fn is_running(&self) -> bool {
         let Some(turn) = &self.turn else { return false };
-        turn.phase == Phase::Model
-            || self
-                .open_calls()
-                .any(|(_, call)| matches!(call.stage, Stage::Running { .. }) && call.execution != Execution::Frontend)
+        turn.phase == Phase::Model || self.open_calls().any(|(_, call)| call.runs_here())
     }
 
     /// Whether the turn stands still: all calls are settled, and nobody was there to see the last one expire.

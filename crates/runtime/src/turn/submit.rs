@@ -3,42 +3,43 @@
 
 use holdpoint_protocol::{
     ids::{MessageId, ToolCallId},
-    message::{ClientMessage, Part, Role, ToolState, UiMessage},
-    request::{AckStatus, Answer, ChatRequest, ClientResult, Trigger},
+    message::{ClientMessage, Part, Role, ToolPart, ToolState},
+    request::{Answer, ChatRequest, ClientResult, Trigger},
 };
 
-use super::{Answered, Draft, Env, Follow, FrontendResult, Rejection, Reply, Stage, Submit, answers, calls};
-use crate::{fact::Fact, subject::Subject};
+use super::{
+    Answered, Call, Draft, Earlier, Env, Follow, FollowTurn, Rejection, Reply, Stage, Submit, answers, calls, message,
+};
+use crate::{
+    fact::{Fact, NextTurn, Outcome},
+    subject::Subject,
+    tool::Execution,
+    value::admit_sized,
+};
 
 pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -> Reply {
-    let Submit { request, subject, order, holds_text, is_resubmit } = submit;
-    let before = draft.facts.len();
-    let begun = match request.trigger {
-        Trigger::RegenerateMessage => regenerate(draft, &request, env),
+    let Submit { request, subject, next } = submit;
+    let taken = match request.trigger {
+        Trigger::RegenerateMessage => regenerate(draft, &request, next, env),
         Trigger::SubmitMessage => match new_message(draft, &request) {
-            Some(message) => say(draft, message, &request, &subject, env),
-            None => return answer(draft, &request, subject, env),
+            Some(message) => say(draft, message, &request, &subject, next, env),
+            None => answer(draft, &request, &subject, env),
         },
     };
-    if let Err(rejection) = begun {
-        draft.facts.truncate(before);
-        return Reply::Rejected(rejection);
+    match taken {
+        Ok(follow) => Reply::Follow(follow),
+        Err(rejection) => Reply::Rejected(rejection),
     }
-    let from = draft.state.len;
-    let message = env.message_id();
-    let model = env.model.to_owned();
-    let can_ask = env.tools.can_ask();
-    draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
-    draft.push(Fact::StepStarted);
-    Reply::Follow(Follow::from(from))
 }
 
-/// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit).
+/// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit). One that has nothing
+/// but answers is not a message.
 fn new_message<'a>(draft: &Draft<'_>, request: &'a ChatRequest) -> Option<&'a ClientMessage> {
     let last = request.messages.last().filter(|message| message.role == Role::User)?;
     let is_known = |id: &MessageId| draft.state.messages.iter().any(|(known, ..)| known == id);
     let is_new = last.id.as_ref().is_none_or(|id| !is_known(id) || request.message_id.as_ref() == Some(id));
-    is_new.then_some(last)
+    let is_message = message::has_content(last) || last.answers().is_empty();
+    (is_new && is_message).then_some(last)
 }
 
 fn say(
@@ -46,53 +47,64 @@ fn say(
     message: &ClientMessage,
     request: &ChatRequest,
     subject: &Subject,
+    next: NextTurn,
     env: &mut Env<'_>,
-) -> Result<(), Rejection> {
-    let has_content = message.parts.iter().any(|part| match part {
-        Part::Text(text) => !text.text.trim().is_empty(),
-        Part::File(_) => true,
-        _ => false,
-    });
-    if !has_content {
+) -> Result<Follow, Rejection> {
+    if !message::has_content(message) {
         return Err(Rejection::NothingToDo);
     }
+    let mut said = message::user_message(message, env)?;
     if draft.state.subject.is_none() {
-        draft.push(Fact::Opened { subject: subject.clone() });
         let earlier = request.messages.split_last().map_or(&[][..], |(_, earlier)| earlier);
-        if !earlier.is_empty() {
-            let messages = earlier.iter().map(|message| own(message, env)).collect();
+        let messages = message::context(earlier, env)?;
+        draft.push(Fact::Opened { subject: subject.clone() });
+        if !messages.is_empty() {
             draft.push(Fact::Context { messages });
         }
     }
-    // What a browser has done is not undone by what the user says next.
-    for answer in request.messages.iter().flat_map(ClientMessage::answers) {
-        if let Answer::Result { tool_call_id, result } = answer {
-            answers::keep_result(draft, &tool_call_id, &frontend_result(result), env);
-        }
-    }
-    calls::supersede(draft, env);
+    let answers: Vec<Answer> = message::answers(&request.messages).into_iter().filter(|a| is_news(draft, a)).collect();
+    admit_results(&answers)?;
     // `messageId` names what is edited: the message itself, or (its id may be missing) the one that it replaces.
-    let edited = request
-        .message_id
-        .as_ref()
-        .filter(|id| draft.state.messages.iter().any(|(known, role, _)| known == *id && *role == Role::User));
-    let cut = edited.cloned();
-    let mut message = own(message, env);
-    if message.id.as_str().is_empty()
-        || draft.state.messages.iter().any(|(known, ..)| *known == message.id) && cut.is_none()
-    {
-        message.id = env.message_id();
+    let known = &draft.state.messages;
+    let is_edited = |id: &&MessageId| known.iter().any(|(known, role, _)| known == *id && *role == Role::User);
+    let cut = request.message_id.as_ref().filter(is_edited).cloned();
+    if cut.is_none() && known.iter().any(|(known, ..)| *known == said.id) {
+        said.id = env.message_id();
     }
-    draft.push(Fact::Said { message, cut });
-    Ok(())
+    if answers.is_empty() {
+        calls::supersede(draft, env);
+        draft.push(Fact::Said { message: said, cut, next: None });
+        calls::begin(draft, next, env);
+    } else {
+        // The message is stored first; what the answers release runs to its outcome before the turn of the message begins.
+        draft.push(Fact::Said { message: said, cut, next: Some(next) });
+        let mut released = Vec::new();
+        for answer in answers {
+            released.extend(call_of(draft, &answer).cloned());
+            answers::take(draft, answer, subject, env);
+        }
+        released.retain(|id| draft.call(id).is_some_and(Call::runs_here));
+        calls::supersede_calls(draft, &released, env);
+        calls::go_on(draft, env);
+    }
+    Ok(match draft.state.next {
+        Some(_) => Follow { turn: FollowTurn::Next, ..Follow::from(draft.state.len) },
+        None => new_turn(draft),
+    })
 }
 
-fn own(message: &ClientMessage, env: &mut Env<'_>) -> UiMessage {
-    let id = message.id.clone().unwrap_or_else(|| env.message_id());
-    UiMessage { id, role: message.role, metadata: message.metadata.clone(), parts: message.parts.clone() }
+/// Shows the turn that has just begun.
+fn new_turn(draft: &Draft<'_>) -> Follow {
+    let begun = draft.state.turns.last().map_or(draft.state.len, |(position, _)| *position);
+    Follow { turn: FollowTurn::New, ..Follow::from(begun) }
 }
 
-fn regenerate(draft: &mut Draft<'_>, request: &ChatRequest, env: &mut Env<'_>) -> Result<(), Rejection> {
+fn regenerate(
+    draft: &mut Draft<'_>,
+    request: &ChatRequest,
+    next: NextTurn,
+    env: &mut Env<'_>,
+) -> Result<Follow, Rejection> {
     let messages = &draft.state.messages;
     let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
     let last = messages.iter().rposition(|(_, role, _)| *role == Role::Assistant);
@@ -109,53 +121,57 @@ fn regenerate(draft: &mut Draft<'_>, request: &ChatRequest, env: &mut Env<'_>) -
     }
     calls::supersede(draft, env);
     draft.push(Fact::Regenerated { cut });
-    Ok(())
+    calls::begin(draft, next, env);
+    Ok(new_turn(draft))
 }
 
 /// Takes the answers of a request that brings no new message.
-fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &mut Env<'_>) -> Reply {
-    let Some((last, earlier)) = request.messages.split_last() else { return Reply::Rejected(Rejection::NothingToDo) };
+fn answer(
+    draft: &mut Draft<'_>,
+    request: &ChatRequest,
+    subject: &Subject,
+    env: &mut Env<'_>,
+) -> Result<Follow, Rejection> {
+    let (last, earlier) = request.messages.split_last().ok_or(Rejection::NothingToDo)?;
     if draft.state.subject.is_none() {
-        return Reply::Rejected(Rejection::NothingToDo);
+        return Err(Rejection::NothingToDo);
     }
+    let news = message::answers(&request.messages).into_iter().filter(|answer| is_news(draft, answer));
+    admit_results(&news.collect::<Vec<_>>())?;
     let from = draft.state.len;
-    for answer in earlier.iter().flat_map(ClientMessage::answers) {
-        take(draft, answer, &subject, env);
+    for answer in message::answers(earlier) {
+        answers::answer(draft, answer, subject, env);
     }
     let answers = last.answers();
+    let about: Vec<ToolCallId> = answers.iter().filter_map(|answer| call_of(draft, answer).cloned()).collect();
     let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
-    let (mut contradictions, mut others, mut strange) = (0, 0, 0);
+    let overruled = answers.iter().filter_map(|answer| overruled(draft, answer)).collect();
+    let (mut known, mut strange) = (0, 0);
     // What the client shows of these is not what stands: it is told.
     let mut unsettled: Vec<ToolCallId> = Vec::new();
     for answer in answers {
-        let call = match &answer {
-            Answer::Result { tool_call_id, .. } => Some(tool_call_id.clone()),
-            Answer::Approval { .. } => None,
-        };
-        let is_approval = call.is_none();
-        let taken = take(draft, answer, &subject, env);
-        if matches!(taken, Answered::Contradicts | Answered::TooLate) {
+        let call = call_of(draft, &answer).cloned();
+        let is_approval = matches!(answer, Answer::Approval { .. });
+        let taken = answers::answer(draft, answer, subject, env);
+        if matches!(taken, Answered::Contradicts | Answered::TooLate(_)) {
             unsettled.extend(call);
         }
         match taken {
-            Answered::Contradicts => contradictions += 1,
             // A result that is not the browser's to give is the client's copy of the history; a question that was never asked is not.
             Answered::Unknown => strange += u32::from(is_approval),
-            _ => others += 1,
+            _ => known += 1,
         }
     }
     calls::go_on(draft, env);
-    let answered = last.parts.iter().filter_map(Part::as_tool);
-    let answered = answered.filter(|tool| tool.state == ToolState::ApprovalResponded);
-    unsettled.extend(answered.map(|tool| tool.tool_call_id.clone()));
+    unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
-        return Reply::Follow(Follow { unsettled, ..Follow::from(from) });
+        return Ok(Follow { unsettled, overruled, ..Follow::from(from) });
     }
-    if contradictions > 0 && others == 0 {
-        return Reply::Rejected(Rejection::Contradicts);
+    if strange > 0 && known == 0 {
+        return Err(Rejection::NoSuchQuestion);
     }
-    if strange > 0 && others == 0 {
-        return Reply::Rejected(Rejection::NoSuchQuestion);
+    if let Some(earlier) = earlier_turn(draft, &about, &unsettled) {
+        return Ok(Follow { overruled, earlier: Some(earlier), ..Follow::from(from) });
     }
     // Somebody else was first, or the request was sent twice: the response shows what followed.
     let is_repeated = last.role == Role::User;
@@ -169,41 +185,86 @@ fn answer(draft: &mut Draft<'_>, request: &ChatRequest, subject: Subject, env: &
     let has_outcome = has.clone().filter(|tool| is_settled(tool.state) && !unsettled.contains(&tool.tool_call_id));
     let has_outcome = has_outcome.map(|tool| tool.tool_call_id.clone()).collect();
     let has = has.map(|tool| tool.tool_call_id.clone()).collect();
-    Reply::Follow(Follow { from: at.unwrap_or(from), is_replay: at.is_some(), unsettled, has, has_outcome })
+    let (from, is_replay) = (at.unwrap_or(from), at.is_some());
+    Ok(Follow { is_replay, unsettled, has, has_outcome, overruled, ..Follow::from(from) })
 }
 
-fn take(draft: &mut Draft<'_>, answer: Answer, subject: &Subject, env: &mut Env<'_>) -> Answered {
-    match answer {
-        Answer::Approval { approval_id, approved, reason } => {
-            answers::decision(draft, &approval_id, approved, reason, subject.clone(), env)
+/// The calls of a message that the client shows as answered.
+fn responded(message: &ClientMessage) -> impl Iterator<Item = &ToolPart> {
+    message.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded)
+}
+
+/// What stands of calls of a turn that is over and is not the last one: a newer message was first.
+fn earlier_turn(draft: &Draft<'_>, about: &[ToolCallId], unsettled: &[ToolCallId]) -> Option<Earlier> {
+    let turn = about.iter().filter_map(|id| draft.call(id)).map(|call| call.turn).max()?;
+    if is_last_turn(draft, turn) {
+        return None;
+    }
+    let (_, message) = draft.state.turns.iter().find(|(position, _)| *position == turn)?;
+    let mut outcomes: Vec<(ToolCallId, Outcome)> = Vec::new();
+    for id in unsettled {
+        let Some(call) = draft.call(id).filter(|call| call.turn == turn) else { continue };
+        if let Stage::Settled { outcome, .. } = &call.stage
+            && outcomes.iter().all(|(told, _)| told != id)
+        {
+            outcomes.push((id.clone(), outcome.clone()));
         }
-        Answer::Result { tool_call_id, result } => answers::result(draft, &tool_call_id, &frontend_result(result), env),
+    }
+    Some(Earlier { message: message.clone(), outcomes })
+}
+
+/// Whether an answer is about a call that waits for it, or that it has released.
+fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
+    let Some(call) = call_of(draft, answer).and_then(|id| draft.call(id)) else { return false };
+    match answer {
+        Answer::Approval { approved, .. } => call.stage == Stage::Asked || *approved && call.runs_here(),
+        Answer::Result { .. } => {
+            call.execution == Execution::Frontend && matches!(call.stage, Stage::Running { .. } | Stage::Asked)
+        }
     }
 }
 
-fn frontend_result(result: ClientResult) -> FrontendResult {
-    match result {
-        ClientResult::Output(output) => {
-            FrontendResult { status: AckStatus::Success, output: Some(output), error_text: None, ack: None }
+/// Results that are about to be taken must be fit for the log: nothing of the request is taken otherwise.
+fn admit_results(answers: &[Answer]) -> Result<(), Rejection> {
+    for answer in answers {
+        if let Answer::Result { result: ClientResult::Output(output), .. } = answer {
+            admit_sized(output).map_err(|unfit| Rejection::Unfit { what: "messages: a tool's output", unfit })?;
         }
-        ClientResult::Error(text) => {
-            FrontendResult { status: AckStatus::Failed, output: None, error_text: Some(text), ack: None }
+    }
+    Ok(())
+}
+
+fn call_of<'a>(draft: &'a Draft<'_>, answer: &'a Answer) -> Option<&'a ToolCallId> {
+    match answer {
+        Answer::Approval { approval_id, .. } => draft.state.approvals.get(approval_id),
+        Answer::Result { tool_call_id, .. } => Some(tool_call_id),
+    }
+}
+
+/// A call that the client has approved and that was denied, and what to tell.
+fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)> {
+    let Answer::Approval { approved: true, .. } = answer else { return None };
+    let id = call_of(draft, answer)?;
+    match &draft.call(id)?.stage {
+        Stage::Settled { outcome: Outcome::Denied { reason }, .. } => {
+            Some((id.clone(), Outcome::denial_text(reason.as_deref())))
         }
+        _ => None,
     }
 }
 
 /// Where in the log the thing stands that this answer answers, if it was settled before.
 fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
-    let call = match answer {
-        Answer::Approval { approval_id, .. } => draft.call(draft.state.approvals.get(approval_id)?)?,
-        Answer::Result { tool_call_id, .. } => draft.call(tool_call_id)?,
-    };
+    let call = draft.call(call_of(draft, answer)?)?;
     let decided = call.question.as_ref().and_then(|question| question.answer).map(|(_, position)| position);
     let settled = match call.stage {
         Stage::Settled { position, .. } => Some(position),
         _ => None,
     };
     // An answer to calls of earlier turns is history, not news.
-    let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant)?.2;
-    decided.or(settled).filter(|position| *position >= turn)
+    decided.or(settled).filter(|_| is_last_turn(draft, call.turn))
+}
+
+fn is_last_turn(draft: &Draft<'_>, turn: u64) -> bool {
+    draft.state.turns.last().is_some_and(|(position, _)| *position == turn)
 }

@@ -34,7 +34,7 @@ const AT: Timestamp = Timestamp(1);
 fn user(id: &str, text: &str) -> Fact {
     let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
     let message: UiMessage = serde_json::from_value(message).expect("a message");
-    Fact::Said { message, cut: None }
+    Fact::Said { message, cut: None, next: None }
 }
 
 /// As an older log has them: fields that came later have their defaults.

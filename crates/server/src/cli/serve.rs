@@ -115,21 +115,23 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     if is_open && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
+    // The settings first: what is wrong with them is said whether or not the address is free.
+    let variables = |name: &str| std::env::var(name).ok();
+    let tools = ToolConfig::apply(&demo, &config.tools, &variables)?;
+    let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
+    let mcp = mcp?;
+    let model = super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?;
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
     })?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-
-    let variables = |name: &str| std::env::var(name).ok();
-    let tools = ToolConfig::apply(&demo, &config.tools, &variables)?;
-    let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
-    let mcp = McpServers::start(mcp?).await?;
+    let mcp = McpServers::start(mcp).await?;
     let runtime_limits = driver::Limits::default();
     let runtime = Runtime::builder()
         .tools(mcp.with(&tools))
-        .model(super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?)
+        .model(model)
         .log(log(args, config.data.as_deref())?)
         .limits(driver::Limits {
             steps: config.model.max_steps.unwrap_or(runtime_limits.steps),

@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdpoint_protocol::request::AckResponse;
+use holdpoint_protocol::{holds::Cause, request::AckResponse};
 use holdpoint_runtime::{
     driver::RuntimeError,
     turn::{Answered, Rejection},
@@ -15,7 +15,15 @@ use holdpoint_runtime::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
-    Unauthorized,
+    KeyNeeded,
+    #[error("this key is not known: check it, or ask whoever runs this server for one")]
+    KeyUnknown,
+    #[error(
+        "a key is needed: a browser's WebSocket sends a ticket in its address, `?ticket=TICKET`, from `POST /api/ticket` with the key; other clients send the key as `Authorization: Bearer KEY`"
+    )]
+    TicketNeeded,
+    #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
+    TicketUnknown,
     #[error("there is no such chat")]
     NotFound,
     #[error("the body is larger than {limit} bytes")]
@@ -33,19 +41,24 @@ pub(crate) enum Failure {
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
     #[error("{0}")]
+    Unreadable(String),
+    #[error("{0}")]
     Unavailable(String),
 }
 
 impl Failure {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Failure::Unauthorized => StatusCode::UNAUTHORIZED,
+            Failure::KeyNeeded | Failure::KeyUnknown | Failure::TicketNeeded | Failure::TicketUnknown => {
+                StatusCode::UNAUTHORIZED
+            }
             Failure::NotFound => StatusCode::NOT_FOUND,
             Failure::TooLarge { .. } | Failure::TooDeep { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
             Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Conflict(_) => StatusCode::CONFLICT,
             Failure::TooManyStreams { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Failure::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -55,10 +68,9 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
-            RuntimeError::Rejected(Rejection::Contradicts | Rejection::NoSuchQuestion) => {
-                Failure::Conflict(error.to_string())
-            }
+            RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
             RuntimeError::Rejected(_) => Failure::Invalid(error.to_string()),
+            RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
             RuntimeError::ShuttingDown | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
         }
     }
@@ -69,7 +81,7 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let text = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         let mut response = (self.status(), text, self.to_string()).into_response();
-        if self == Failure::Unauthorized {
+        if self.status() == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
         }
         response
@@ -91,10 +103,22 @@ impl From<Answered> for Answer {
             Answered::Taken => Self(StatusCode::OK, AckResponse { ok: true, ignored: None, reason: None }),
             Answered::Again => Self(StatusCode::OK, AckResponse { ok: true, ignored: Some(true), reason: None }),
             Answered::Contradicts => Self::refused(StatusCode::CONFLICT, "another answer was given before, and stands"),
-            Answered::TooLate => Self::refused(StatusCode::GONE, "expired"),
+            Answered::TooLate(cause) => Self::refused(StatusCode::GONE, too_late(cause)),
+            Answered::Unfit(unfit) => Self::refused(StatusCode::UNPROCESSABLE_ENTITY, &format!("output: {unfit}")),
             Answered::NeedsApproval => Self::refused(StatusCode::CONFLICT, "approval-required"),
-            Answered::Unknown => Self::refused(StatusCode::NOT_FOUND, "unknown"),
+            Answered::Unknown | Answered::NotAwaited => Self::refused(StatusCode::NOT_FOUND, "unknown"),
         }
+    }
+}
+
+/// Why nothing can be answered any more.
+fn too_late(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Superseded => "superseded",
+        Cause::Stopped => "stopped",
+        Cause::Interrupted => "interrupted",
+        Cause::Refused => "refused",
+        Cause::Expired | Cause::Ran | Cause::Result | Cause::Decision => "expired",
     }
 }
 

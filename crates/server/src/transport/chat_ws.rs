@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{
     socket::{self, Came, Frames, Over, Read, Socket},
-    stream::view,
+    stream::{WAIT, view},
 };
 use crate::{
     app::{Server, StreamPlace},
@@ -42,17 +42,17 @@ pub(crate) async fn get(
     Query(parameters): Query<Parameters>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
-    let is_resubmit = parameters.wait.as_deref() == Some("resubmit");
     socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
         let (answers, active) = (FuturesUnordered::new(), Vec::new());
-        Connection { server, subject, is_resubmit, socket, answers, active }.serve(frames)
+        Connection { server, subject, wait: parameters.wait, socket, answers, active }.serve(frames)
     })
 }
 
 struct Connection {
     server: Server,
     subject: Subject,
-    is_resubmit: bool,
+    /// What the handshake says instead of `x-holdpoint-wait`; a request's own header goes first.
+    wait: Option<String>,
     socket: Socket,
     /// The answers that are being given: what each says next.
     answers: FuturesUnordered<BoxFuture<'static, Said>>,
@@ -190,11 +190,11 @@ impl Connection {
     }
 
     fn view(&self, headers: &serde_json::Map<String, Value>) -> View {
-        let mut view = view(Profile::AiSdk, |name| {
-            headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
-        });
-        view.is_resubmit |= self.is_resubmit;
-        view
+        view(Profile::AiSdk, |name| {
+            let header = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+            let header = header.and_then(|(_, value)| value.as_str());
+            header.or(self.wait.as_deref().filter(|_| name == WAIT))
+        })
     }
 
     /// Room for one more answer.

@@ -1,14 +1,23 @@
 //! `/health` and `/ready`.
 
-use axum::{extract::State, http::StatusCode};
+use axum::{Json, extract::State, http::StatusCode};
+use serde::Serialize;
 
 use crate::app::Server;
 
-pub(crate) async fn alive() -> StatusCode {
-    StatusCode::OK
+#[derive(Serialize)]
+pub(crate) struct Health {
+    status: &'static str,
+}
+
+pub(crate) async fn alive() -> Json<Health> {
+    Json(Health { status: "ok" })
 }
 
 /// Ready until it is asked to go.
-pub(crate) async fn ready(State(server): State<Server>) -> StatusCode {
-    if server.inner.closing.is_cancelled() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
+pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
+    match server.inner.closing.is_cancelled() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" })),
+        false => (StatusCode::OK, Json(Health { status: "ready" })),
+    }
 }

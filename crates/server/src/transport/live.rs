@@ -1,5 +1,7 @@
 //! `GET /live`: the adk profile over a WebSocket. One chat a connection.
 
+use std::collections::HashSet;
+
 use axum::{
     extract::{Query, State, WebSocketUpgrade, ws::Message},
     response::Response,
@@ -13,7 +15,7 @@ use holdpoint_protocol::{
     sse,
 };
 use holdpoint_runtime::{
-    driver::{LiveSubscription, Next},
+    driver::{LiveSubscription, Next, RuntimeError},
     project::{Out, Profile, View},
     subject::Subject,
     turn::{Answered, FrontendResult},
@@ -39,7 +41,8 @@ pub(crate) async fn get(
     let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
     let chat = parameters.id.as_deref().map(ChatId::from);
     socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
-        Connection { server, subject, view, chat, live: None, socket }.serve(frames)
+        let unknown_kinds = HashSet::new();
+        Connection { server, subject, view, chat, live: None, socket, unknown_kinds }.serve(frames)
     })
 }
 
@@ -50,7 +53,12 @@ struct Connection {
     chat: Option<ChatId>,
     live: Option<LiveSubscription>,
     socket: Socket,
+    /// Kinds of frames that the client was told are not known.
+    unknown_kinds: HashSet<String>,
 }
+
+/// How many kinds of unknown frames are taken for harmless.
+const UNKNOWN_KINDS: usize = 16;
 
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
@@ -81,12 +89,16 @@ impl Connection {
         let Some(chat) = &self.chat else { return Ok(()) };
         match self.server.inner.runtime.live(&self.subject, chat, self.view).await {
             Ok(live) => self.live = Some(live),
-            Err(error) => {
-                self.error(&Failure::from(error).to_string()).await?;
-                return Err(self.socket.close(1008, "this chat can't be opened").await);
-            }
+            Err(error) => return Err(self.refuse(error).await),
         }
         Ok(())
+    }
+
+    async fn refuse(&mut self, error: RuntimeError) -> Over {
+        match self.error(&Failure::from(error).to_string()).await {
+            Ok(()) => self.socket.close(1008, "this chat can't be opened").await,
+            Err(over) => over,
+        }
     }
 
     /// The server is going down: the chat has come to an end or to a hold, and what is left to say of it is said.
@@ -137,7 +149,12 @@ impl Connection {
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
         let frame: LiveFrame = match self.socket.read(frame)? {
             Read::Is(frame) => frame,
-            Read::Bad(_, why) => return self.bad(&why).await,
+            Read::Bad(text, why) => {
+                return match LiveFrame::unknown_kind(&text) {
+                    Some(kind) => self.unknown(kind).await,
+                    None => self.bad(&why).await,
+                };
+            }
             Read::Nothing => return Ok(()),
         };
         match frame {
@@ -165,6 +182,20 @@ impl Connection {
         }
     }
 
+    /// A frame of a kind that this server does not know. Clients of other servers send such frames all the time: one record for each
+    /// kind, and no abuse.
+    async fn unknown(&mut self, kind: String) -> Result<(), Over> {
+        if self.unknown_kinds.contains(&kind) {
+            return Ok(());
+        }
+        let text = format!("frames of type {kind:?} are not known here, and are ignored");
+        if self.unknown_kinds.len() >= UNKNOWN_KINDS {
+            return self.bad(&text).await;
+        }
+        self.unknown_kinds.insert(kind);
+        self.error(&text).await
+    }
+
     /// A frame that can't be used.
     async fn bad(&mut self, text: &str) -> Result<(), Over> {
         self.error(text).await?;
@@ -188,14 +219,19 @@ impl Connection {
             }
         }
         let Some(chat) = self.chat.clone() else { return Ok(()) };
+        let runtime = self.server.inner.runtime.clone();
         if self.live.is_none() {
-            self.look().await?;
+            match runtime.live_from_now(&self.subject, &chat, self.view).await {
+                Ok(live) => self.live = Some(live),
+                Err(error) => return Err(self.refuse(error).await),
+            }
         }
-        match self.server.inner.runtime.submit_live(&self.subject, &chat, request, self.view).await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
+        match runtime.submit_live(&self.subject, &chat, request, self.view).await {
+            Ok(taken) => {
                 let mut written = Vec::new();
-                self.live.iter_mut().for_each(|live| live.nothing_new(&mut written));
+                if let Some(live) = &mut self.live {
+                    live.respond(taken, &mut written);
+                }
                 self.write(Next::More, &mut written).await
             }
             Err(error) => self.error(&Failure::from(error).to_string()).await,
@@ -207,9 +243,10 @@ impl Connection {
         let status = if error_text.is_some() { AckStatus::Failed } else { AckStatus::Success };
         let result = FrontendResult { status, output: result, error_text, ack: None };
         match self.server.inner.runtime.result(&self.subject, tool_call_id, result).await {
-            Ok(Answered::Taken | Answered::Again) => Ok(()),
+            Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
             Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
-            Ok(Answered::TooLate) => self.error("this call is settled: its time was up").await,
+            Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
+            Ok(Answered::Unfit(unfit)) => self.error(&format!("the result can't be used: {unfit}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
             Err(error) => self.error(&error.to_string()).await,

@@ -36,7 +36,8 @@ pub(super) trait Events: Send + 'static {
 pub(super) fn response(events: impl Events, clock: Arc<dyn Clock>, place: StreamPlace) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-cache"),
+        // Without `no-transform`, proxies compress the stream, and buffer it for that.
+        (header::CACHE_CONTROL, "no-cache, no-transform"),
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
         (header::HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1"),
     ];

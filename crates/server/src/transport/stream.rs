@@ -41,12 +41,19 @@ pub(super) async fn turn(
     Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place))
 }
 
+/// Whether a response ends at a frontend call (`resubmit`), or waits for its result (`stream`).
+pub(super) const WAIT: &str = "x-holdpoint-wait";
+
 /// What a client says of itself in its headers.
 pub(super) fn view<'a>(profile: Profile, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
     let says = |name, value: &str| header(name).is_some_and(|header| header.eq_ignore_ascii_case(value));
     View {
         profile,
         is_progressive: says("x-holdpoint-text", "progressive"),
-        is_resubmit: says("x-holdpoint-wait", "resubmit"),
+        // A stock client's `addToolOutput` sends nothing while a response is open: there it has to end at a frontend call.
+        is_resubmit: match profile {
+            Profile::Adk => says(WAIT, "resubmit"),
+            Profile::AiSdk => !says(WAIT, "stream"),
+        },
     }
 }

@@ -157,7 +157,7 @@ impl<'a> Chat<'a> {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         assert_eq!(header("content-type").as_deref(), Some("text/event-stream"));
         assert_eq!(header("x-vercel-ai-ui-message-stream").as_deref(), Some("v1"));
-        assert_eq!(header("cache-control").as_deref(), Some("no-cache"));
+        assert_eq!(header("cache-control").as_deref(), Some("no-cache, no-transform"));
         assert_eq!(header("x-accel-buffering").as_deref(), Some("no"));
         Sse::new(response)
     }

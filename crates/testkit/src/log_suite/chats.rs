@@ -60,6 +60,8 @@ pub async fn heads_follow_the_last_append(log: Shared) {
     ]) {
         let head = head(subject, is_open, 100 - at);
         must(&*log, Append { head: head.clone(), ..append("chat", at, at.into()) }).await;
+        assert_eq!(log.head(&"chat".into()).await, Ok(Some((at + 1, head.clone()))));
+        assert_eq!(log.head(&"other".into()).await, Ok(None));
         let now = vec![(ChatId::from("chat"), at + 1, head)];
         for whose in [None, Some("ann"), Some("bob")] {
             for only_open in [false, true] {
@@ -114,6 +116,7 @@ pub async fn a_forgotten_chat_begins_again(log: Shared) {
     for chat in ["b", "c"] {
         log.forget(&chat.into()).await.expect("it forgets");
         assert_eq!(all(&*log, chat).await, []);
+        assert_eq!(log.head(&chat.into()).await, Ok(None));
         assert_eq!(log.find(&"ann".into(), &format!("{chat}0")).await, Ok(None));
     }
     for query in [

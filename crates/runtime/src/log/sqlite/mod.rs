@@ -29,7 +29,7 @@ use reader::Readers;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use writer::{Request, Writer};
 
-use super::{Append, Appended, Batch, HeadQuery, Listed, Log, LogError, WAKEUPS};
+use super::{Append, Appended, Batch, Head, HeadQuery, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
 /// How many requests wait for the writer before callers wait to hand theirs in.
@@ -111,6 +111,14 @@ impl Log for SqliteLog {
         Box::pin(async move {
             let read = self.readers.run(move |connection| reader::heads(connection, &query, limit)).await;
             read.map_err(|error| LogError(format!("could not list the chats in {}: {error}", self.folder)))
+        })
+    }
+
+    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
+        let wanted = chat.clone();
+        Box::pin(async move {
+            let read = self.readers.run(move |connection| reader::head(connection, &wanted)).await;
+            read.map_err(|error| LogError(format!("could not read chat {chat} in {}: {error}", self.folder)))
         })
     }
 

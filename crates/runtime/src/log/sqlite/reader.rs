@@ -123,16 +123,26 @@ pub(super) fn heads(connection: &Connection, query: &HeadQuery, limit: usize) ->
     let mut parameters: Vec<&dyn ToSql> = parameters.iter().map(|parameter| parameter as &dyn ToSql).collect();
     parameters.push(&limit);
     let mut select = connection.prepare_cached(&sql)?;
-    let rows = select.query_map(parameters.as_slice(), |row| {
-        let head = Head {
-            subject: Subject::from(row.get_ref(2)?.as_str()?),
-            is_open: row.get(3)?,
-            updated_at: Timestamp(row.get::<_, i64>(4)?.cast_unsigned()),
-            data: bytes(row, 5)?,
-        };
-        Ok((ChatId::from(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.cast_unsigned(), head))
-    })?;
+    let rows = select.query_map(parameters.as_slice(), listed)?;
     rows.collect()
+}
+
+/// See [`crate::log::Log::head`].
+pub(super) fn head(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Option<(u64, Head)>> {
+    let mut select =
+        connection.prepare_cached("SELECT id, len, subject, is_open, updated_at, head FROM chats WHERE id = ?1")?;
+    let listed = select.query_row([chat.as_str()], listed).optional()?;
+    Ok(listed.map(|(_, len, head)| (len, head)))
+}
+
+fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
+    let head = Head {
+        subject: Subject::from(row.get_ref(2)?.as_str()?),
+        is_open: row.get(3)?,
+        updated_at: Timestamp(row.get::<_, i64>(4)?.cast_unsigned()),
+        data: bytes(row, 5)?,
+    };
+    Ok((ChatId::from(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.cast_unsigned(), head))
 }
 
 /// See [`crate::log::Log::find`].

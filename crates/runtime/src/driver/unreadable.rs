@@ -1,0 +1,73 @@
+//! A chat whose facts can't be decoded. Nothing runs in it any more, but it can be deleted, and its holds still expire.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use tokio::sync::mpsc;
+
+use super::{
+    chat::{ChatError, Command, append_once},
+    head::HeadData,
+    runtime::Inner,
+};
+use crate::{
+    fact::{Cause, Fact, Outcome},
+    log::{Append, AppendId, LogError},
+    subject::Subject,
+};
+
+/// Answers what was asked of the chat, and lets it sleep again.
+pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
+    inner.forget(&id, &mut mailbox);
+    while let Some(command) = mailbox.recv().await {
+        match command {
+            Command::Delete { subject, reply } => drop(reply.send(delete(&inner, &id, &subject).await)),
+            Command::Expired { call } => {
+                if let Err(error) = expire(&inner, &id, &call).await {
+                    tracing::warn!(chat = %id, %error, "a hold of an unreadable chat could not be settled");
+                }
+            }
+            other => other.fail(ChatError::Unreadable),
+        }
+    }
+}
+
+async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), ChatError> {
+    let head = inner.log.head(id).await?;
+    if head.is_none_or(|(_, head)| head.subject != *subject) {
+        return Err(ChatError::NotFound);
+    }
+    inner.log.forget(id).await?;
+    inner.holds.set(id, subject, Vec::new());
+    Ok(())
+}
+
+/// Settles a hold whose time is up, knowing no more than the chat's head.
+async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), ChatError> {
+    let Some((len, head)) = inner.log.head(id).await? else { return Ok(()) };
+    let now = inner.clock.now();
+    let mut data = HeadData::read(&head);
+    let is_due = |deadline| deadline <= now;
+    let due = data.holds.iter().position(|hold| hold.call == *call && hold.deadline.is_some_and(is_due));
+    let Some(hold) = due.map(|at| data.holds.remove(at)) else { return Ok(()) };
+    let text = match hold.question {
+        Some(_) => "Approval request timed out",
+        None => "Tool execution timed out: the browser gave no answer in time",
+    };
+    let settled =
+        Fact::Settled { call: call.clone(), outcome: Outcome::Error(text.to_owned()), cause: Cause::Expired, at: now };
+    let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError(error.to_string()))?;
+    let append = Append {
+        chat: id.clone(),
+        expected: len,
+        append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
+        count: 1,
+        payload: Bytes::from(payload),
+        head: data.write(&head.subject, now),
+        keys: Vec::new(),
+    };
+    append_once(inner, append).await?;
+    inner.holds.set(id, &head.subject, data.holds);
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! A client's messages as they enter the log. What is stored must be valid for every SDK version that reads it back.
+
+use holdpoint_protocol::{
+    message::{Approval, ClientMessage, FilePart, Part, Role, ToolFields, ToolPart, ToolState, UiMessage},
+    request::Answer,
+};
+use serde_json::{Map, Value};
+
+use super::{Env, Rejection};
+use crate::value::admit_message;
+
+/// Whether a message says something, rather than only answering.
+pub(super) fn has_content(message: &ClientMessage) -> bool {
+    message.parts.iter().any(|part| match part {
+        Part::Text(text) => !text.text.trim().is_empty(),
+        Part::File(_) => true,
+        _ => false,
+    })
+}
+
+/// A new message of the user's. Answers in it are not part of it.
+pub(super) fn user_message(message: &ClientMessage, env: &mut Env<'_>) -> Result<UiMessage, Rejection> {
+    let mut parts = Vec::new();
+    for (at, part) in message.parts.iter().enumerate() {
+        match part {
+            Part::File(file) if !is_file(file) => return Err(bad_part(at, part)),
+            Part::Text(_) | Part::File(_) | Part::Data(_) | Part::SourceUrl(_) | Part::SourceDocument(_) => {
+                parts.push(part.clone());
+            }
+            Part::Tool(_) | Part::StepStart => {}
+            other if !other.answers().is_empty() || is_confirmation(other) => {}
+            other => return Err(bad_part(at, other)),
+        }
+    }
+    let message = with_id(message, parts, env);
+    match admit_message(&message) {
+        Ok(()) => Ok(message),
+        Err(unfit) => Err(Rejection::Unfit { what: "messages: the new message", unfit }),
+    }
+}
+
+/// History of a chat that is not known here: what the model can use of it, and what a client can show.
+pub(super) fn context(messages: &[ClientMessage], env: &mut Env<'_>) -> Result<Vec<UiMessage>, Rejection> {
+    let mut kept = Vec::new();
+    for message in messages {
+        let parts: Vec<Part> = message.parts.iter().filter_map(context_part).collect();
+        if parts.is_empty() && message.role != Role::Assistant {
+            continue;
+        }
+        let message = with_id(message, parts, env);
+        admit_message(&message).map_err(|unfit| Rejection::Unfit { what: "messages: the history", unfit })?;
+        kept.push(message);
+    }
+    Ok(kept)
+}
+
+fn with_id(message: &ClientMessage, parts: Vec<Part>, env: &mut Env<'_>) -> UiMessage {
+    let id = message.id.clone().filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| env.message_id());
+    UiMessage { id, role: message.role, metadata: message.metadata.clone(), parts }
+}
+
+fn bad_part(at: usize, part: &Part) -> Rejection {
+    let kind = match part {
+        Part::Other(fields) => fields.get("type").and_then(Value::as_str).unwrap_or("none").to_owned(),
+        known => match serde_json::to_value(known) {
+            Ok(Value::Object(fields)) => fields.get("type").and_then(Value::as_str).unwrap_or("none").to_owned(),
+            _ => "none".to_owned(),
+        },
+    };
+    Rejection::BadPart { at, kind }
+}
+
+/// A part of the older shape that names an approval without answering it.
+fn is_confirmation(part: &Part) -> bool {
+    matches!(part, Part::Other(fields) if fields.contains_key("approval"))
+}
+
+/// `providerReference` is the one key of a file that the SDK checks and our type does not.
+fn is_file(file: &FilePart) -> bool {
+    let is_reference = |value: &Value| match value {
+        Value::Object(fields) => fields.values().all(Value::is_string),
+        _ => false,
+    };
+    file.extra.get("providerReference").is_none_or(is_reference)
+}
+
+fn context_part(part: &Part) -> Option<Part> {
+    match part {
+        Part::File(file) => is_file(file).then(|| part.clone()),
+        Part::Text(_)
+        | Part::Reasoning(_)
+        | Part::Data(_)
+        | Part::SourceUrl(_)
+        | Part::SourceDocument(_)
+        | Part::StepStart => Some(part.clone()),
+        Part::Tool(tool) => settled(tool).map(|tool| Part::Tool(Box::new(tool))),
+        Part::Other(_) | Part::Custom(_) | Part::ReasoningFile(_) | Part::SteeringMessage { .. } => None,
+    }
+}
+
+/// A settled call of a client's history, with just the fields that its state may have (RULES T11). An open one is not kept: it would
+/// look as if somebody could still answer it.
+fn settled(tool: &ToolPart) -> Option<ToolPart> {
+    let ToolFields { input, output, error_text, approval, .. } = tool.fields.clone();
+    let with = |wanted: bool| {
+        let approval = approval.filter(|approval| approval.approved == Some(wanted))?;
+        Some(Approval { request_reason: None, extra: Map::new(), ..approval })
+    };
+    let input = Some(input.unwrap_or(Value::Null));
+    let fields = match tool.state {
+        ToolState::OutputAvailable => ToolFields {
+            input,
+            output: Some(output.unwrap_or(Value::Null)),
+            approval: with(true),
+            ..ToolFields::default()
+        },
+        ToolState::OutputError => ToolFields {
+            input,
+            error_text: Some(error_text.unwrap_or_default()),
+            approval: with(true),
+            ..ToolFields::default()
+        },
+        ToolState::OutputDenied => ToolFields { input, approval: Some(with(false)?), ..ToolFields::default() },
+        _ => return None,
+    };
+    Some(ToolPart { fields, ..tool.clone() })
+}
+
+/// All answers of a request, in order.
+pub(super) fn answers(messages: &[ClientMessage]) -> Vec<Answer> {
+    messages.iter().flat_map(ClientMessage::answers).collect()
+}

@@ -1,0 +1,285 @@
+//! The gate to the log: which JSON values may enter it.
+//!
+//! Model arguments, tool outputs, MCP results, browser results and client messages all pass [`admit`]. A value that a client's parser
+//! refuses, or that could not be read back, never becomes a fact: it is an error outcome or a rejected request instead.
+
+use std::io;
+
+use holdpoint_protocol::{
+    json::is_forbidden_key,
+    message::{Part, UiMessage},
+};
+use serde::Serialize;
+use serde_json::{Number, Value};
+
+/// Levels of arrays and objects in a value. A client that returns the value inside its history has the rest of a body's 64.
+pub const MAX_LEVELS: usize = 48;
+/// Values inside a value, itself included.
+pub const MAX_NODES: usize = 100_000;
+/// Bytes of a call's input or output, as JSON.
+pub const MAX_BYTES: usize = 1024 * 1024;
+/// The largest integer that every JSON parser reads exactly: 2^53 - 1.
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// Why a value can't enter the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// A client's JSON parser refuses the key.
+    #[error("the key {key:?} at {pointer:?} is not allowed: a browser can't show it")]
+    ForbiddenKey {
+        /// Where it stands, as a JSON pointer.
+        pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// It is nested too deep.
+    #[error("it is nested deeper than {limit} levels")]
+    TooDeep {
+        /// The limit.
+        limit: usize,
+    },
+    /// It consists of too many values.
+    #[error("it has more than {limit} values")]
+    TooManyNodes {
+        /// The limit.
+        limit: usize,
+    },
+    /// It is too large.
+    #[error("it is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// A browser would show another number.
+    #[error("the integer {number} at {pointer:?} can't be shown exactly in a browser: send it as a string")]
+    UnsafeInteger {
+        /// Where it stands, as a JSON pointer.
+        pointer: String,
+        /// The number.
+        number: String,
+    },
+}
+
+/// Whether a value may enter the log.
+pub fn admit(value: &Value) -> Result<(), Unfit> {
+    admit_within(value, MAX_LEVELS, &mut 0)
+}
+
+/// Whether the input or the output of a call may enter the log: as [`admit`], and not too large.
+pub fn admit_sized(value: &Value) -> Result<(), Unfit> {
+    admit(value)?;
+    if serde_json::to_writer(&mut Budget(MAX_BYTES), value).is_err() {
+        return Err(Unfit::TooLarge { limit: MAX_BYTES });
+    }
+    Ok(())
+}
+
+/// Whether a browser shows every number of an input exactly. Asked of calls that a person decides about.
+pub fn admit_integers(value: &Value) -> Result<(), Unfit> {
+    let is_exact = |number: &Number| {
+        let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+        magnitude.is_none_or(|magnitude| magnitude <= MAX_SAFE_INTEGER)
+    };
+    let Some(pointer) = find(value, &|value| matches!(value, Value::Number(number) if !is_exact(number))) else {
+        return Ok(());
+    };
+    let number = value.pointer(&pointer).map(Value::to_string).unwrap_or_default();
+    Err(Unfit::UnsafeInteger { pointer, number })
+}
+
+/// Whether the values of a client's message may enter the log.
+pub fn admit_message(message: &UiMessage) -> Result<(), Unfit> {
+    let mut nodes = 0;
+    if let Some(metadata) = &message.metadata {
+        admit_within(metadata, MAX_LEVELS, &mut nodes)?;
+    }
+    for part in message.parts.iter().filter(|part| !matches!(part, Part::Text(_) | Part::StepStart)) {
+        let part = serde_json::to_value(part).unwrap_or_default();
+        // The part itself is one level around the values in it.
+        admit_within(&part, MAX_LEVELS + 1, &mut nodes)?;
+    }
+    Ok(())
+}
+
+/// How much is kept of what was refused.
+const KEPT: usize = 2048;
+
+/// The start of a text that was refused.
+pub fn excerpt_text(text: &str) -> Value {
+    let end = text.floor_char_boundary(KEPT);
+    Value::String(if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() })
+}
+
+/// The start of a value that was refused, as text, to tell people what it was.
+pub fn excerpt(value: &Value) -> Value {
+    let mut text = Excerpt { text: Vec::new(), left: KEPT };
+    // It stops at the limit, whatever comes after it. Levels are cut too, since the writer recurses.
+    let _ = shallow(value, MAX_LEVELS).serialize(&mut serde_json::Serializer::new(&mut text));
+    let is_cut = text.left == 0;
+    let mut text = String::from_utf8_lossy(&text.text).into_owned();
+    if is_cut {
+        text.push('…');
+    }
+    Value::String(text)
+}
+
+fn admit_within(value: &Value, levels: usize, nodes: &mut usize) -> Result<(), Unfit> {
+    *nodes += 1;
+    if *nodes > MAX_NODES {
+        return Err(Unfit::TooManyNodes { limit: MAX_NODES });
+    }
+    let limit = MAX_LEVELS;
+    match value {
+        Value::Array(items) => {
+            let levels = levels.checked_sub(1).ok_or(Unfit::TooDeep { limit })?;
+            for (at, item) in items.iter().enumerate() {
+                admit_within(item, levels, nodes).map_err(|unfit| unfit.under(&at.to_string()))?;
+            }
+        }
+        Value::Object(fields) => {
+            let levels = levels.checked_sub(1).ok_or(Unfit::TooDeep { limit })?;
+            for (key, field) in fields {
+                if is_forbidden_key(key, field) {
+                    return Err(Unfit::ForbiddenKey { pointer: String::new(), key: key.clone() });
+                }
+                admit_within(field, levels, nodes).map_err(|unfit| unfit.under(key))?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Ok(())
+}
+
+impl Unfit {
+    fn under(mut self, step: &str) -> Self {
+        if let Unfit::ForbiddenKey { pointer, .. } | Unfit::UnsafeInteger { pointer, .. } = &mut self {
+            *pointer = format!("/{}{pointer}", escaped(step));
+        }
+        self
+    }
+}
+
+fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
+/// The JSON pointer of the first value that is wanted. The value was admitted: its depth is bounded.
+fn find(value: &Value, is_wanted: &dyn Fn(&Value) -> bool) -> Option<String> {
+    let below = |step: &str, value: &Value| Some(format!("/{}{}", escaped(step), find(value, is_wanted)?));
+    match value {
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| below(&at.to_string(), item)),
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| below(key, field)),
+        scalar => is_wanted(scalar).then(String::new),
+    }
+}
+
+/// A copy without what is nested deeper.
+fn shallow(value: &Value, levels: usize) -> Value {
+    match value {
+        Value::Array(_) | Value::Object(_) if levels == 0 => Value::String("…".to_owned()),
+        Value::Array(items) => items.iter().take(1000).map(|item| shallow(item, levels - 1)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().take(1000).map(|(key, field)| (key.clone(), shallow(field, levels - 1)));
+            Value::Object(fields.collect())
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+/// Counts bytes, and refuses those over the budget.
+struct Budget(usize);
+
+impl io::Write for Budget {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps the first bytes.
+struct Excerpt {
+    text: Vec<u8>,
+    left: usize,
+}
+
+impl io::Write for Excerpt {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let kept = bytes.len().min(self.left);
+        self.text.extend_from_slice(&bytes[..kept]);
+        self.left -= kept;
+        if self.left == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
+    }
+
+    #[test]
+    fn levels_are_limited_at_the_limit() {
+        assert_eq!(admit(&nested(MAX_LEVELS)), Ok(()));
+        assert_eq!(admit(&nested(MAX_LEVELS + 1)), Err(Unfit::TooDeep { limit: MAX_LEVELS }));
+        assert_eq!(admit(&nested(MAX_LEVELS - 1)), Ok(()));
+    }
+
+    #[test]
+    fn nodes_are_limited_at_the_limit() {
+        let flat = |nodes: usize| Value::Array(vec![Value::Null; nodes - 1]);
+        assert_eq!(admit(&flat(MAX_NODES)), Ok(()));
+        assert_eq!(admit(&flat(MAX_NODES + 1)), Err(Unfit::TooManyNodes { limit: MAX_NODES }));
+    }
+
+    #[test]
+    fn bytes_are_limited_at_the_limit() {
+        let text = |bytes: usize| Value::String("x".repeat(bytes - 2));
+        assert_eq!(admit_sized(&text(MAX_BYTES)), Ok(()));
+        assert_eq!(admit_sized(&text(MAX_BYTES + 1)), Err(Unfit::TooLarge { limit: MAX_BYTES }));
+    }
+
+    #[test]
+    fn keys_that_a_client_refuses_are_named() {
+        let value: Value = serde_json::from_str(r#"{"a":[{"__proto__":1}]}"#).expect("JSON");
+        assert_eq!(admit(&value), Err(Unfit::ForbiddenKey { pointer: "/a/0".into(), key: "__proto__".into() }));
+        let value = json!({"x/y": {"constructor": {"prototype": 1}}});
+        assert_eq!(admit(&value), Err(Unfit::ForbiddenKey { pointer: "/x~1y".into(), key: "constructor".into() }));
+        assert_eq!(admit(&json!({"constructor": {"role": "admin"}, "prototype": 1})), Ok(()));
+    }
+
+    #[test]
+    fn integers_beyond_the_safe_range_are_named() {
+        for exact in [
+            json!(9_007_199_254_740_991_u64),
+            json!(-9_007_199_254_740_991_i64),
+            json!(1.5e300),
+            json!("9007199254740993"),
+        ] {
+            assert_eq!(admit_integers(&json!({"n": exact})), Ok(()));
+        }
+        for rounded in [json!(9_007_199_254_740_992_u64), json!(-9_007_199_254_740_993_i64), json!(u64::MAX)] {
+            let unfit = Unfit::UnsafeInteger { pointer: "/n/0".into(), number: rounded.to_string() };
+            assert_eq!(admit_integers(&json!({"n": [rounded]})), Err(unfit));
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_short_whatever_the_value() {
+        assert_eq!(excerpt(&json!({"a": 1})), json!(r#"{"a":1}"#));
+        let long = excerpt(&json!(["x".repeat(100_000)]));
+        assert!(long.as_str().is_some_and(|text| text.len() < 3000 && text.ends_with('…')), "{long}");
+        assert!(excerpt(&nested(100)).as_str().is_some_and(|text| text.contains('…')));
+    }
+}
