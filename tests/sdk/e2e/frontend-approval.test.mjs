@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
-import { isTool } from "./support/client.mjs";
 import { play } from "./support/play.mjs";
+import { isTool } from "./support/record.mjs";
 
 const HERE = { latitude: 35, longitude: 135.7, accuracy: 10 };
 

@@ -50,7 +50,7 @@ async function afterATool(play) {
 }
 
 async function whileABrowserIsAsked(play) {
-  const client = play.open();
+  const client = play.open({ wait: "stream" });
   const said = client.say("photo");
   await client.until("the browser is asked", () => client.toolCalls.length === 1);
   await stop(play, client);

@@ -107,7 +107,7 @@ impl Follower {
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
-                if is_first {
+                if is_first && self.follow.is_replay {
                     written = self.replay();
                 }
             }

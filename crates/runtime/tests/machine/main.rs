@@ -18,7 +18,7 @@ use holdpoint_runtime::{
     fact::{CallOrder, Fact},
     model::ModelMessage,
     project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, earlier, history},
-    turn::{ChatState, Stage},
+    turn::{ChatState, FollowTurn, Stage},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use world::{Act, World, act, shown};
@@ -227,6 +227,14 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
             chunks,
             facts
         );
+        if follow.turn != FollowTurn::Continued
+            && let Some(Chunk::Start(start)) = chunks.first()
+        {
+            let of_its_own = facts[follow.from as usize..]
+                .iter()
+                .any(|fact| matches!(&**fact, Fact::TurnStarted { message, .. } if Some(message) == start.message_id.as_ref()));
+            prop_assert!(of_its_own, "a new message gets its own turn only: {:?}: {:#?}", follow, chunks);
+        }
         let outcomes: Vec<&ToolCallId> = chunks.iter().filter_map(settled).collect();
         let distinct: std::collections::HashSet<&ToolCallId> = outcomes.iter().copied().collect();
         prop_assert_eq!(distinct.len(), outcomes.len(), "rule T9: {:#?}", chunks);

@@ -13,9 +13,6 @@ timeout_sec = 1
 input_schema = { type = "object", properties = {} }
 `;
 
-/** What a client without the ack asks for: the result comes in its next request. */
-export const headers = { "x-holdpoint-wait": "resubmit" };
-
 export const PHOTO = { width: 4, height: 3 };
 
 /** The SDK's pattern for browser tools: the output is added, not awaited, and the predicates send it. */

@@ -11,7 +11,8 @@ globalThis.navigator ??= dom.window.navigator;
 const { act, createElement: h, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
-import { bothPredicates, isTool, TOO_MANY } from "./client.mjs";
+import { bothPredicates, TOO_MANY } from "./client.mjs";
+import { isTool } from "./record.mjs";
 import { transportOf } from "./transport.mjs";
 import { pause } from "./wait.mjs";
 
@@ -52,13 +53,13 @@ function Page({ useChat, options, runs }) {
 }
 
 /** Renders the page, as an app in development does: in strict mode, where effects run twice. */
-export async function openPage(kind, { server, tab, id, messages, headers, runs, resume = false }) {
+export async function openPage(kind, { server, tab, id, messages, wait, runs, resume = false }) {
   const counts = { sends: 0, resumes: 0 };
   const count = (what) => {
     counts[what] += 1;
     if (counts.sends > TOO_MANY) throw new Error("the client sends for ever");
   };
-  const transport = transportOf(kind, { server, tab, headers, count });
+  const transport = transportOf(kind, { server, tab, wait, count });
   const options = { id, messages, transport, resume, sendAutomaticallyWhen: bothPredicates(kind.sdk) };
   const place = document.body.appendChild(document.createElement("div"));
   const root = createRoot(place);
