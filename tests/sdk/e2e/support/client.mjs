@@ -146,8 +146,8 @@ export class Client {
   }
 
   /** The stored messages; both SDK versions accept them, whatever the flow. */
-  async history() {
-    return judged(await this.#read("messages"));
+  async history(options) {
+    return judged(await this.#read("messages"), options);
   }
 
   /** `GET /api/chat/{id}/holds`; with `calls: "all"`, also calls that never waited. */
@@ -176,12 +176,12 @@ export class Client {
 
 /**
  * As JSON has it, without what no stream carries (why a call ended), and without the usage, which a client overwrites with that of the
- * last response. An input that did not fit is
- * `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its history.
+ * last response. An input that did not fit is `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its
+ * history. Elsewhere `rawInput` is the text of the deltas, which no history has.
  */
 function told(messages) {
   const part = ({ rawInput, callProviderMetadata, ...rest }) =>
-    rawInput === undefined ? rest : { ...rest, input: rawInput };
+    rest.input === undefined && rawInput !== undefined ? { ...rest, input: rawInput } : rest;
   return JSON.parse(JSON.stringify(messages)).map(({ metadata, parts, ...message }) => ({
     ...message,
     parts: parts.map(part),

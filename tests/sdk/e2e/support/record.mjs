@@ -17,8 +17,11 @@ const CAUSES = {
 /** What is said of a settled call: `{cause, decidedBy, decidedAt?, edited}`. */
 export const settledOf = (part) => part.callProviderMetadata?.holdpoint;
 
-/** Both SDK versions accept the history, and it says of every settled call, and of no other, why it ended. Gives it back. */
-export async function judged(messages) {
+/**
+ * Both SDK versions accept the history, and it says of every settled call, and of no other, why it ended. Of calls that were not made here,
+ * in the first `context` messages, the server knows nothing of the kind. Gives the history back.
+ */
+export async function judged(messages, { context = 0 } = {}) {
   if (messages.length > 0) {
     for (const [version, validate] of Object.entries({ 6: validate6, 7: validate7 })) {
       const refused = await validate({ messages: structuredClone(messages) }).then(
@@ -28,7 +31,9 @@ export async function judged(messages) {
       assert.equal(refused, null, `validateUIMessages of ai ${version} accepts ${JSON.stringify(messages)}`);
     }
   }
-  for (const part of messages.flatMap(({ parts }) => parts).filter(isTool)) judgePart(part);
+  const calls = (messages) => messages.flatMap(({ parts }) => parts).filter(isTool);
+  for (const part of calls(messages.slice(0, context))) assert.equal(part.callProviderMetadata, undefined);
+  for (const part of calls(messages.slice(context))) judgePart(part);
   return messages;
 }
 

@@ -33,6 +33,7 @@ const turns = {
   "^photo and weather": [[photo, call("get_weather", { location: "Kyoto" })], [text("A fine photo.")]],
   "^quick photo": [[call("take_quick_photo", {})], [text("No photo.")]],
   "^photo": [[photo], [text("Nice photo.")]],
+  "^where twice": [[call("get_location", {}), call("get_location", {})], [text("You are there.")]],
   "^where": [[call("get_location", {})], [text("You are there.")]],
   "^search": [[call("search_database", { query: "all" })], [text("Searched.")]],
   "^bad input": [[call("process_payment", { amount: "much" })], [text("I got that wrong.")]],
