@@ -44,17 +44,6 @@ async function failedByAck({ open, ack }) {
   await client.agrees();
 }
 
-async function byResubmit({ open }) {
-  const client = open({ onToolCall: takesPhotos });
-  await client.say("photo");
-  await client.rests({ sends: 2 });
-  assert.deepEqual(client.tool("take_photo").output, PHOTO);
-  assert.equal(client.text, "Nice photo.");
-  assert.equal(client.toolCalls.length, 1);
-  assert.ok(client.answer);
-  await client.agrees();
-}
-
 /** Without `onToolCall`: the user clicks something in the tool's card, after the response has ended. */
 async function byResubmitLater({ open }) {
   const client = open();
@@ -126,7 +115,6 @@ play(
     "by ack": byAck,
     "the ack is the output": ackIsTheOutput,
     "failed, by ack": failedByAck,
-    "by resubmit": byResubmit,
     "by resubmit, later": byResubmitLater,
     "reload before the resubmit": reloadBeforeResubmit,
     "failed, by resubmit": failedByResubmit,
