@@ -100,6 +100,7 @@ async function frontendDenied(page) {
 async function contradicted(page, { api, chatId }) {
   await page.say("pay Ann");
   await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+  await page.rests();
   const [hold] = (await api(`/api/chat/${chatId}/holds`)).body;
   assert.equal((await api(`/api/approvals/${hold.approvalId}`, { body: { approved: false } })).status, 200);
   await page.press("approve");
