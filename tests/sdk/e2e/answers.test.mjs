@@ -173,6 +173,80 @@ const answeredTooLate = (approved) => async (play) => {
   await pays(play, 970);
 };
 
+/** The same with a result of the browser's: it comes after the call was closed, and is not taken for one that was. */
+async function resultTooLate(play) {
+  const old = play.open();
+  await old.say("photo");
+  await old.rests({ sends: 1 });
+  const other = play.open({ tab: play.newTab() });
+  other.chat.messages = await other.history();
+  await other.say("hello");
+  await other.rests({ sends: 1 });
+
+  await old.output(old.tool("take_photo"), PHOTO);
+  await old.rests({ sends: 2 });
+  assert.equal(old.messages.length, 2, "no message is doubled");
+  assert.equal(old.answer.id, other.messages[1].id);
+  assert.deepEqual(old.states, ["take_photo output-error"]);
+  const [, kept] = await other.history();
+  assert.deepEqual([partsOf(kept)[0].state, settledOf(partsOf(kept)[0]).cause], ["output-error", "superseded"]);
+  await old.say("weather");
+  await old.rests({ sends: 3 });
+  assert.equal(old.text, "It is fine.");
+}
+
+/** Both tabs have run the call, with different results: the first one stands, and both show it. */
+async function twoResults(play) {
+  const first = play.open();
+  await first.say("photo");
+  const second = play.open({ tab: play.newTab(), messages: first.messages });
+  await first.output(first.tool("take_photo"), PHOTO);
+  await first.rests({ sends: 2 });
+  await second.output(second.tool("take_photo"), { width: 1, height: 1 });
+  await second.rests({ sends: 1 });
+  for (const client of [first, second]) {
+    assert.deepEqual(client.tool("take_photo").output, PHOTO);
+    assert.equal(client.text, "Nice photo.");
+    assert.ok(client.answer);
+    await client.agrees();
+  }
+}
+
+/** Another tab has taken the message back, with its question: this one is told that nothing was done. */
+const answeredAfterACut = (cut) => async (play) => {
+  const old = play.open();
+  await old.say("pay Ann");
+  await old.rests({ sends: 1 });
+  const question = old.tool("process_payment");
+  const other = play.open({ tab: play.newTab() });
+  other.chat.messages = await other.history();
+  await cut(other);
+  await other.rests({ sends: 1 });
+  const { id } = old.answer;
+  assert.notEqual(other.answer.id, id);
+
+  await old.decide(question, true);
+  await old.rests({ sends: 2 });
+  assert.equal(old.messages.length, 2, "no message is doubled");
+  assert.equal(old.answer.id, id);
+  assert.deepEqual(old.states, ["process_payment output-error"]);
+  await other.agrees();
+  assert.deepEqual(summary(await old.hold(question)), {
+    kind: "approval",
+    state: "settled",
+    cause: "superseded",
+    cut: true,
+  });
+  await old.say("weather");
+  await old.rests({ sends: 3 });
+  assert.equal(old.text, "It is fine.");
+  assert.ok(old.answer);
+  await pays(play, 970);
+};
+
+const regenerates = ({ chat }) => chat.regenerate();
+const edits = ({ chat }) => chat.sendMessage({ text: "hello", messageId: chat.messages[0].id });
+
 /** In the same tab: the old card is answered, and the app sends it by hand, as the SDK lets it. */
 async function answeredOnAnOldCard(play) {
   const client = play.open();
@@ -273,6 +347,10 @@ play(
     "a contradiction, with a new message": contradictionWithText,
     "approved after another tab has gone on": answeredTooLate(true),
     "denied after another tab has gone on": answeredTooLate(false),
+    "a browser's result after another tab has gone on": resultTooLate,
+    "two results of a browser's": twoResults,
+    "approved after another tab has regenerated": answeredAfterACut(regenerates),
+    "approved after another tab has edited": answeredAfterACut(edits),
     "approved on an old card, and sent by hand": answeredOnAnOldCard,
   },
   { config },
