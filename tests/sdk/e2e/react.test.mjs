@@ -132,7 +132,7 @@ async function approvedWithText(page, { api, chatId }) {
 async function resume(page, { server, kind, chatId, newTab, api, ack }) {
   await page.say("weather, then photo");
   await page.until("the browser is asked", () => page.answers[0]?.includes("take_photo input-available"));
-  const { body: messages } = await api(`/api/chat/${chatId}/messages`);
+  const { body: messages } = await page.during(() => api(`/api/chat/${chatId}/messages`));
   const calls = [];
   const runs = ({ toolCallId }) => {
     calls.push(toolCallId);
@@ -145,7 +145,7 @@ async function resume(page, { server, kind, chatId, newTab, api, ack }) {
       second.called.every((toolName) => toolName === "take_photo"),
       "the settled call is not announced",
     );
-    await ack(calls[0], { output: PHOTO });
+    await second.during(() => ack(calls[0], { output: PHOTO }));
     for (const each of [second, page]) {
       await each.until("there is all of it", () => each.answers[0]?.endsWith("It is fine."));
       await each.rests();

@@ -98,6 +98,14 @@ export async function openPage(kind, { server, tab, id, messages, wait, runs, re
         await act(() => pause(4));
       }
     },
+    /** Waits for something that has nothing to do with the page, which may change meanwhile. */
+    async during(work) {
+      let result;
+      await act(async () => {
+        result = await work();
+      });
+      return result;
+    },
     /** Nothing more happens by itself. */
     async rests() {
       let before;
