@@ -188,6 +188,23 @@ async function oneOfTwo({ open }) {
   await client.agrees();
 }
 
+/** The same, with a page that is loaded again in between: what it sends there is what the SDK's predicates send. */
+async function oneOfTwoAfterAReload({ open }) {
+  const before = open();
+  await before.say("where twice");
+  await before.decide(before.tools[0], false, "no");
+  await before.decide(before.tools[1], true);
+  await before.rests({ sends: 2 });
+  const messages = await before.history();
+  await before.close();
+  const after = open({ messages });
+  await after.output(after.tools[1], HERE);
+  await after.rests({ sends: 1 });
+  assert.deepEqual(after.states, ["get_location output-denied", "get_location output-available"]);
+  assert.equal(after.text, "You are there.");
+  await after.agrees();
+}
+
 /** Nobody answers while the response is open: the turn ends by itself. */
 async function timeoutWhileOpen({ open, ack }) {
   const client = open({ wait: "stream" });
@@ -260,6 +277,7 @@ play(
     "approved in the inbox": approvedInTheInbox,
     "resumed after the approval": resumedAfterTheApproval,
     "one of two approved": oneOfTwo,
+    "one of two approved, after a reload": oneOfTwoAfterAReload,
     "timeout while the response is open": timeoutWhileOpen,
     "timeout is an error": timeoutIsAnError,
     "timeout before the resubmit": timeoutBeforeTheResubmit,
