@@ -155,6 +155,7 @@ const answeredTooLate = (approved) => async (play) => {
   assert.equal(old.messages.length, 2, "no message is doubled");
   assert.equal(old.answer.id, other.messages[1].id);
   assert.deepEqual(old.states, [`process_payment ${approved ? "output-error" : "output-denied"}`]);
+  if (approved) assert.doesNotMatch(old.tool("process_payment").errorText, /denied/i, "nobody denied it");
   assert.equal(old.text, "One moment.");
   const shown = old.tab.chunks.slice(old.tab.chunks.findLastIndex(({ type }) => type === "start"));
   assert.deepEqual(

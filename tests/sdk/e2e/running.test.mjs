@@ -58,7 +58,8 @@ async function thenTheNewTurn({ open, newTab }) {
   // A page that is loaded now waits for the new turn as well.
   const second = open({ tab: newTab(), messages: during });
   const resumed = second.chat.resumeStream();
-  await second.until("it listens", () => second.resumes === 1);
+  const isTaken = ({ status, frame }) => status === 200 || frame?.type === "start";
+  await second.until("it listens", () => second.tab.lines.some(isTaken));
   call.answer({ paid: 30 });
   await Promise.all([said, resumed]);
   await client.rests({ sends: 2 });
