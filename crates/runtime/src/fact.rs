@@ -205,6 +205,9 @@ pub enum BlockKind {
     Reasoning,
 }
 
+/// What is told of a call that a newer message took the place of.
+pub const SUPERSEDED: &str = "superseded by a newer message: not done";
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -221,6 +224,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome as people and the model are told of it: nobody has denied what a newer message took the place of.
+    pub fn told(&self, cause: Cause) -> Self {
+        match self {
+            Outcome::Denied { .. } if cause == Cause::Superseded => Outcome::Error(SUPERSEDED.to_owned()),
+            other => other.clone(),
+        }
+    }
+
     /// What the model, and a client that knows no denial, are told in words.
     pub fn denial_text(reason: Option<&str>) -> String {
         match reason {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     ids::{ApprovalId, MessageId, RequestId, ToolCallId},
     json,
-    message::{Part, Role, ToolState},
+    message::{ClientMessage, Part, Role, ToolState},
     request::{ChatRequest, Trigger},
     sse::{Decoder, Event},
 };
@@ -103,7 +103,10 @@ impl Request {
         if body.trigger == Trigger::RegenerateMessage {
             return Request::Regenerate { history };
         }
-        let last = body.messages.last().filter(|message| message.role == Role::Assistant);
+        // The client continues the message that it names, else its last one.
+        let is_named = |message: &&ClientMessage| message.id.is_some() && message.id == body.message_id;
+        let last = body.messages.iter().rfind(is_named).filter(|message| message.role == Role::Assistant);
+        let last = last.or(body.messages.last()).filter(|message| message.role == Role::Assistant);
         let tools = last.into_iter().flat_map(|message| message.parts.iter().filter_map(Part::as_tool));
         let answered = tools
             .filter(|tool| tool.state == ToolState::ApprovalResponded)

@@ -186,9 +186,9 @@ impl Turn {
                 }
                 self.show(replayed, out);
             }
-            Fact::Settled { call, outcome, .. } => {
+            Fact::Settled { call, outcome, cause, .. } => {
                 if let Some(call) = self.calls.get_mut(call) {
-                    (call.has_begun, call.outcome) = (true, Some(outcome.clone()));
+                    (call.has_begun, call.outcome) = (true, Some(outcome.told(*cause)));
                 }
                 self.show(replayed, out);
             }

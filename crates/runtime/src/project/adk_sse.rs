@@ -179,9 +179,9 @@ impl Turn {
             }
             Fact::Decided { .. } => self.open(out),
             Fact::Started { call, .. } => self.started(call, out),
-            Fact::Settled { call, outcome, .. } => {
+            Fact::Settled { call, outcome, cause, .. } => {
                 self.open(out);
-                self.settle(call, outcome.clone(), out);
+                self.settle(call, outcome.told(*cause), out);
                 self.end_if_waiting(out);
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),

@@ -15,7 +15,7 @@ use super::{
     chunks::{self, Blocks, Meter},
 };
 use crate::{
-    fact::{CallOrder, Fact, Outcome, TurnEnd},
+    fact::{CallOrder, Cause, Fact, Outcome, TurnEnd},
     tool::{Execution, Wait},
 };
 
@@ -232,10 +232,10 @@ impl Turn {
                 self.release(call, past, out);
                 self.started(call, out);
             }
-            Fact::Settled { call, outcome, .. } => {
+            Fact::Settled { call, outcome, cause, .. } => {
                 self.open(out);
                 self.show(call, past, out);
-                self.settle(call, outcome, out);
+                self.settle(call, outcome, *cause, out);
                 self.end_if_waiting(out);
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
@@ -349,14 +349,14 @@ impl Turn {
         self.end_if_waiting(out);
     }
 
-    fn settle(&mut self, id: &ToolCallId, outcome: &Outcome, out: &mut Vec<Out>) {
+    fn settle(&mut self, id: &ToolCallId, outcome: &Outcome, cause: Cause, out: &mut Vec<Out>) {
         let Some(call) = self.calls.get_mut(id) else { return };
         call.waits = Waits::Nothing;
         let question = std::mem::replace(&mut call.question, Question::None);
         match (outcome, question) {
             // A client can't hold a denial of something that was never asked: that is told as an error.
             (Outcome::Denied { .. }, Question::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
-                out.push(Out::one(chunks::outcome(id, outcome)));
+                out.push(Out::one(chunks::outcome(id, &outcome.told(cause))));
             }
             (Outcome::Denied { .. }, question) => {
                 if let Question::Waiting(approval) | Question::Answered(approval) = question {

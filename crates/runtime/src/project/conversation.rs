@@ -73,10 +73,10 @@ impl Talk {
                 self.calls.push(ModelCall { id: call.clone(), name: name.clone(), input: input.clone() });
                 self.outcomes.insert(call.clone(), Err(format!("The call was not valid and did not run: {error}")));
             }
-            Fact::Settled { call, outcome, .. } => {
-                let outcome = match outcome {
-                    Outcome::Output(output) => Ok(output.clone()),
-                    Outcome::Error(text) => Err(text.clone()),
+            Fact::Settled { call, outcome, cause, .. } => {
+                let outcome = match outcome.told(*cause) {
+                    Outcome::Output(output) => Ok(output),
+                    Outcome::Error(text) => Err(text),
                     Outcome::Denied { reason } => Err(Outcome::denial_text(reason.as_deref())),
                 };
                 self.outcomes.insert(call.clone(), outcome);

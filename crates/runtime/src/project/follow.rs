@@ -246,9 +246,10 @@ pub fn earlier(earlier: &Earlier, follow: &Follow, profile: Profile, model: &str
     let mut chunks = vec![chunks::start(&earlier.message)];
     for (id, outcome) in &earlier.outcomes {
         let is_denied = matches!(outcome, Outcome::Denied { .. });
-        let is_overruled = follow.overruled.iter().any(|(overruled, _)| overruled == id);
-        chunks.push(match profile {
-            Profile::AiSdk if is_denied && !is_overruled => ToolOutputDenied { tool_call_id: id.clone() }.into(),
+        let overruled = follow.overruled.iter().find(|(overruled, _)| overruled == id);
+        chunks.push(match (profile, overruled) {
+            (Profile::AiSdk, None) if is_denied => ToolOutputDenied { tool_call_id: id.clone() }.into(),
+            (_, Some((_, text))) if is_denied => chunks::outcome(id, &Outcome::Error(text.clone())),
             _ => chunks::outcome(id, outcome),
         });
     }

@@ -210,7 +210,7 @@ impl Turn {
             Fact::Settled { call, outcome, cause, .. } => {
                 let metadata = self.metadata(call, *cause);
                 self.change(call, Waits::Nothing, |part| {
-                    settle(part, outcome);
+                    settle(part, outcome, *cause);
                     part.fields.call_provider_metadata = Some(metadata);
                 });
             }
@@ -300,7 +300,7 @@ impl Turn {
 
 /// Writes the outcome into the part. `validateUIMessages` accepts an approval beside an output or an error only if it was granted, and
 /// beside a denial only if it was not (RULES T11).
-fn settle(part: &mut ToolPart, outcome: &Outcome) {
+fn settle(part: &mut ToolPart, outcome: &Outcome, cause: Cause) {
     let approved = part.fields.approval.as_ref().and_then(|approval| approval.approved);
     match outcome {
         Outcome::Denied { reason } if part.fields.approval.is_some() && approved != Some(true) => {
@@ -322,7 +322,10 @@ fn settle(part: &mut ToolPart, outcome: &Outcome) {
         // A client can't hold a denial of something that was never asked, or that was approved.
         Outcome::Denied { reason } => {
             part.state = ToolState::OutputError;
-            part.fields.error_text = Some(Outcome::denial_text(reason.as_deref()));
+            part.fields.error_text = Some(match outcome.told(cause) {
+                Outcome::Error(text) => text,
+                _ => Outcome::denial_text(reason.as_deref()),
+            });
         }
     }
     part.fields.approval.take_if(|_| approved != Some(true));

@@ -10,7 +10,7 @@ use super::{
     state::{OpenInput, Question},
 };
 use crate::{
-    fact::{CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
+    fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     tool::{self, ASK_USER, Execution, Returns, ToolSpec, Wait},
     value::admit_sized,
 };
@@ -263,7 +263,7 @@ pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
             // Somebody has approved it: it was not denied, and it was not done.
             (false, Some(Question { answer: Some((true, _)), .. })) => {
-                (Outcome::Error("superseded by a newer message: not done".to_owned()), Cause::Superseded)
+                (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded)
             }
             (false, _) => (Outcome::Denied { reason: Some("superseded".to_owned()) }, Cause::Superseded),
         };

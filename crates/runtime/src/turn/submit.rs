@@ -221,10 +221,12 @@ fn earlier_turn(
     let mut outcomes: Vec<(ToolCallId, Outcome)> = Vec::new();
     for id in unsettled {
         let Some(call) = draft.call(id).filter(|call| call.turn == turn) else { continue };
-        if let Stage::Settled { outcome, .. } = &call.stage
+        if let Stage::Settled { outcome, cause, .. } = &call.stage
             && outcomes.iter().all(|(told, _)| told != id)
         {
-            outcomes.push((id.clone(), outcome.clone()));
+            // A client can't hold a denial of something that was never asked.
+            let outcome = if call.question.is_some() { outcome.clone() } else { outcome.told(*cause) };
+            outcomes.push((id.clone(), outcome));
         }
     }
     Some(Earlier { message: message.clone(), outcomes })
@@ -262,12 +264,14 @@ fn call_of<'a>(draft: &'a Draft<'_>, answer: &'a Answer) -> Option<&'a ToolCallI
 fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)> {
     let Answer::Approval { approved: true, .. } = answer else { return None };
     let id = call_of(draft, answer)?;
-    match &draft.call(id)?.stage {
-        Stage::Settled { outcome: Outcome::Denied { reason }, .. } => {
-            Some((id.clone(), Outcome::denial_text(reason.as_deref())))
-        }
-        _ => None,
-    }
+    let Stage::Settled { outcome: denied @ Outcome::Denied { reason }, cause, .. } = &draft.call(id)?.stage else {
+        return None;
+    };
+    let text = match denied.told(*cause) {
+        Outcome::Error(text) => text,
+        _ => Outcome::denial_text(reason.as_deref()),
+    };
+    Some((id.clone(), text))
 }
 
 /// Where in the log the thing stands that this answer answers, if it was settled before.
