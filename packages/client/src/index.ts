@@ -2,8 +2,8 @@ export {
   type AnswerKey,
   type DecidableMessage,
   type DecideContext,
-  type Decision,
   decide,
+  type SendDecision,
 } from "./auto-send/decide.js";
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
 export type * from "./protocol.js";

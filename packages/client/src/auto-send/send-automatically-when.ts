@@ -9,7 +9,7 @@ const REMEMBERED = 10_000;
 /** `useChat`'s `sendAutomaticallyWhen`, with the memory that the decision needs. */
 export type AutoSend = {
   /** Whether to send now. A yes is remembered, so that the same state is not sent twice. */
-  (options: { messages: readonly DecidableMessage[] }): boolean;
+  (options: { messages: readonly DecidableMessage[] | null | undefined }): boolean;
   /** Which tools run in this browser, once that is known. */
   setFrontendTools: (names: Iterable<string>) => void;
   /** Tell it each chunk that comes from the server: outcomes in them are not the client's. */
@@ -32,12 +32,13 @@ export type AutoSend = {
  */
 export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string> } = {}): AutoSend {
   let frontendTools = options.frontendTools && new Set(options.frontendTools);
-  const serverOutcomes = new Set<ToolCallId>();
+  // Unknown until somebody tells: that none has come is something else than that nobody looked.
+  let serverOutcomes: Set<ToolCallId> | undefined;
   const sent = new Set<AnswerKey>();
   let inFlight: AnswerKey[] = [];
 
-  const autoSend = ({ messages }: { messages: readonly DecidableMessage[] }) => {
-    const decision = decide(messages, { frontendTools, serverOutcomes, sent });
+  const autoSend: (...args: Parameters<AutoSend>) => boolean = (options) => {
+    const decision = decide(options?.messages, { frontendTools, serverOutcomes, sent });
     if (decision.send) {
       inFlight = decision.answers.filter((answer) => !sent.has(answer));
       for (const answer of inFlight) remember(sent, answer);
@@ -45,10 +46,11 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     return decision.send;
   };
   const settled = (calls: Iterable<ToolCallId>) => {
+    serverOutcomes ??= new Set();
     for (const call of calls) remember(serverOutcomes, call);
   };
   const observe: AutoSend["observe"] = (chunk) => {
-    if (chunk.toolCallId !== undefined && isOutcome(chunk.type)) settled([chunk.toolCallId]);
+    settled(chunk.toolCallId !== undefined && isOutcome(chunk.type) ? [chunk.toolCallId] : []);
   };
   const requestFailed = () => {
     for (const answer of inFlight) sent.delete(answer);
@@ -61,8 +63,10 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     observe,
     settled,
     requestFailed,
-    watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) =>
-      watchTransport(transport, { onChunk: observe, onFailure: requestFailed }),
+    watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) => {
+      settled([]);
+      return watchTransport(transport, { onChunk: observe, onFailure: requestFailed });
+    },
   });
 }
 
