@@ -3,8 +3,9 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import WebSocket from "ws";
-import { ApprovalsClient, type EventsSource, type ServerEvent } from "../src/index.js";
+import type { EventsSource, ServerEvent } from "../src/index.js";
 import { useApprovals } from "../src/react/index.js";
+import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
@@ -35,14 +36,22 @@ it("follows the inbox: what comes, what is decided here, what is decided elsewhe
   expect(listed[0]).toMatchObject({ chatId: first.chatId, toolName: "process_payment", input: { amount: 50 } });
 
   await act(async () => {
-    expect(await result.current.decide(first.id, { approved: true })).toEqual({ ok: true });
+    expect(await result.current.decide(first.id, { approved: true })).toMatchObject({ state: "in-force" });
   });
   expect(result.current.approvals?.map(({ approvalId }) => approvalId)).toEqual([second.id]);
-  await new ApprovalsClient({ baseUrl: server.url }).decide(second.id, { approved: false });
+  expect(await elsewhere(server.url).decide(second.id, false)).toBe(200);
   await until("the decision elsewhere", () => result.current.approvals?.length === 0);
 
-  await expect(result.current.decide(second.id, { approved: true })).rejects.toMatchObject({ status: 409 });
-  await expect(result.current.decide("no-such-approval", { approved: true })).rejects.toMatchObject({ status: 404 });
+  for (const [id, status] of [
+    [second.id, 409],
+    ["no-such-approval", 404],
+  ] as const) {
+    await act(async () => {
+      const report = await result.current.decide(id, { approved: true });
+      expect(report).toMatchObject({ state: "refused", error: { status } });
+    });
+    expect(result.current.decisions[id]).toMatchObject({ state: "refused", error: { status } });
+  }
   for (const { transport } of [first, second]) transport.close();
 });
 
@@ -79,7 +88,7 @@ it("takes its events from elsewhere, if it is told to", async () => {
   };
   const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: server.url, events, fetch: spy } });
   await until("the list", () => result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
-  await new ApprovalsClient({ baseUrl: server.url }).decide(asked.id, { approved: false });
+  expect(await elsewhere(server.url).decide(asked.id, false)).toBe(200);
   for (const listener of listeners) listener({ type: "approvals", chatId: asked.chatId });
   await until("the change", () => result.current.approvals?.every(({ approvalId }) => approvalId !== asked.id));
   expect(new Set(paths)).toEqual(new Set(["/api/approvals"]));

@@ -16,6 +16,8 @@ export type AutoSend = {
   observe: (chunk: Pick<Chunk, "type"> & { toolCallId?: ToolCallId }) => void;
   /** Calls whose outcome came from the server in another way, such as its list of messages. */
   settled: (calls: Iterable<ToolCallId>) => void;
+  /** Answers that reached the server in another way, such as a decision through the inbox: they are not sent. */
+  delivered: (answers: Iterable<AnswerKey>) => void;
   /** The request after the last yes failed: what it carried counts as not sent. */
   requestFailed: () => void;
   /** Does both for every request of a transport. */
@@ -62,6 +64,9 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     },
     observe,
     settled,
+    delivered: (answers: Iterable<AnswerKey>) => {
+      for (const answer of answers) remember(sent, answer);
+    },
     requestFailed,
     watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) => {
       settled([]);

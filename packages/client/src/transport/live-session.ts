@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import type { Chunk, UiMessage } from "../protocol.js";
+import type { Chunk, MessageId, UiMessage } from "../protocol.js";
 import { fetchMessages } from "../server/fetch-messages.js";
 import type { LiveChatTransportOptions } from "./live-chat-transport.js";
 import type { LiveConnection } from "./live-connection.js";
@@ -67,6 +67,11 @@ export class LiveSession {
 
   get hasUnread(): boolean {
     return this.#open === undefined && this.#logs.some((log) => log.hasUnread);
+  }
+
+  get openMessage(): MessageId | undefined {
+    const log = this.#logs.at(-1);
+    return log !== undefined && (!log.isOver || log.hasUnread) ? log.id : undefined;
   }
 
   /** Sends a request and shows what follows. */
