@@ -18,6 +18,7 @@ export { ServerError } from "./server/server-error.js";
 export type { ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
+export { watchServer } from "./server/watch-server.js";
 export { askUser, type UserAnswer, type UserQuestion } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";
 export {

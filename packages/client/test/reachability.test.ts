@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { type EventsSource, fetchHolds, fetchTools, type ServerEvent, watchEvents } from "../src/index.js";
+import { type EventsSource, fetchHolds, fetchTools, type ServerEvent, watchEvents, watchServer } from "../src/index.js";
 import { reachabilityOf } from "../src/server/reachability.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer } from "./support/server.js";
@@ -106,6 +106,21 @@ it("is told by the events' source", async () => {
   await until("the loss", () => reachability.getStatus().state === "unreachable");
   expect(connections).toEqual([true, false]);
   stop();
+});
+
+it("is watched, although nothing is asked of it", async () => {
+  const server = await startServer({ isDurable: true });
+  const states: string[] = [];
+  const stop = watchServer({ baseUrl: server.url }, ({ state }) => states.push(state));
+  expect(states).toEqual(["connecting"]);
+  await until("the connection", () => states.at(-1) === "connected");
+  await server.kill();
+  await until("the loss", () => states.at(-1) === "unreachable");
+  await server.restart();
+  await until("the return", () => states.at(-1) === "connected");
+  expect(states).toEqual(["connecting", "connected", "unreachable", "connected"]);
+  stop();
+  await server.stop();
 });
 
 it("a page has one connection for the events, however many follow them", async () => {

@@ -101,6 +101,21 @@ describe.each(modes)("%s", (mode) => {
     });
   });
 
+  it("of a new chat is not asked for before the server has it", async () => {
+    const found: string[] = [];
+    const spy: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (response.status === 404) found.push(String(input));
+      return response;
+    };
+    const chat = open({ fetch: spy, initialMessages: [] });
+    await until("the connection", () => chat.chat().server.state === "connected");
+    await chat.say("pay");
+    await chat.question();
+    await until("the hold", () => chat.chat().holds?.length === 1);
+    expect(found).toEqual([]);
+  });
+
   it("shows what happens in another tab: its question, its decision, its next message", async () => {
     const chatId = newChatId(`tabs-${mode}`);
     const [one, two] = [open({ chatId }), open({ chatId })];

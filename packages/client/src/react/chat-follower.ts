@@ -88,7 +88,8 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   async #readAll(): Promise<void> {
     // Who left and came again goes on with the reading that was given up.
-    while (this.#isStale && this.#life !== undefined && !this.#life.signal.aborted) {
+    const isWanted = () => this.#isStale && this.#session.isStored;
+    while (isWanted() && this.#life !== undefined && !this.#life.signal.aborted) {
       this.#isStale = false;
       try {
         await this.#read(this.#life.signal);
@@ -163,6 +164,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   #concerns(event: ServerEvent): boolean {
     if (event.type === "ready" || event.type === "missed") return true;
     if (event.chatId !== this.#server.chatId) return false;
+    this.#session.isStored = true;
     // While a response is read it says itself what is written.
     return event.type === "approvals" || this.#isIdle;
   }

@@ -31,6 +31,8 @@ export type SessionState = {
 export type SessionCallbacks = {
   handlers: () => ToolHandlers | undefined;
   onChunk: (chunk: Chunk | "[DONE]") => void;
+  /** Whether the application knows that the chat is new. */
+  isNew: () => boolean;
 };
 
 /** One chat in one mode: its transport, its auto-send and its tools, put together. */
@@ -43,6 +45,8 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   readonly autoSend: AutoSend | undefined;
   readonly decider: Decider;
   readonly server: Server;
+  /** Whether the server has this chat. One that has not is not asked about it. */
+  isStored: boolean;
   /** Told of chunks that may change what waits, and of streams that nobody here has asked for. */
   onNews: (() => void) | undefined;
   readonly #options: TransportOptions;
@@ -64,6 +68,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   constructor(mode: HoldpointMode, options: TransportOptions, callbacks: SessionCallbacks) {
     this.#options = options;
     this.#callbacks = callbacks;
+    this.isStored = !callbacks.isNew();
     this.server = new Server(options);
     this.decider = new Decider(options);
     const transport = createTransport<UI_MESSAGE>(mode, {
@@ -206,7 +211,10 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
 
   #received(chunk: Chunk): void {
     if (this.live === undefined) this.#callbacks.onChunk(chunk);
-    if (chunk.type !== "error") this.#pending = undefined;
+    if (chunk.type !== "error") {
+      this.#pending = undefined;
+      this.isStored = true;
+    }
     if (chunk.type === "finish") this.#failures = 0;
     this.autoSend?.observe(chunk as Parameters<AutoSend["observe"]>[0]);
     this.executor.observeChunk(chunk);

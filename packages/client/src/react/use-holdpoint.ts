@@ -41,7 +41,10 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
     handlers?: ToolHandlers | undefined;
     /** Which calls `holds` lists. Default: those that wait or waited for somebody. */
     calls?: ListedCalls | undefined;
-    /** The messages to begin with, such as those of `fetchMessages`. */
+    /**
+     * The messages to begin with, such as those of `fetchMessages`. Left out, they are read from the server; an empty list says that the
+     * chat is new, and nothing is read before something is sent.
+     */
     initialMessages?: UI_MESSAGE[] | undefined;
     /** Whether to pick up a turn that is under way when the hook is first used. Default: yes. */
     resume?: boolean | undefined;
@@ -112,7 +115,11 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
       new HoldpointSession<UI_MESSAGE>(
         mode,
         { ...server, webSocketTransport },
-        { handlers: () => latest.current.handlers, onChunk: (chunk) => latest.current.onChunk?.(chunk) },
+        {
+          handlers: () => latest.current.handlers,
+          onChunk: (chunk) => latest.current.onChunk?.(chunk),
+          isNew: () => latest.current.initialMessages?.length === 0,
+        },
       ),
     [mode, server, webSocketTransport],
   );
