@@ -143,6 +143,18 @@ describe.each(modes)("%s", (mode) => {
     expect(one.chat().messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
+  it("a request that was approved elsewhere is no question here, although nothing has followed yet", async () => {
+    const chat = open({ handlers: undefined });
+    await chat.say("gated");
+    const id = await chat.question();
+    expect(await elsewhere(server.url).decide(id, true)).toBe(200);
+    await until("the decision", () => chat.calls()[0]?.state.match(/^(approval-responded|input-available)$/));
+    await until("the hold", () => chat.chat().holds?.[0]?.kind === "frontend");
+    const { toolCallId } = chat.calls()[0] ?? { toolCallId: "" };
+    expect(await elsewhere(server.url).acknowledge(toolCallId, 1)).toBe(200);
+    await ended(chat, "Scanned.");
+  });
+
   it("follows a turn of another tab while it is written", async () => {
     const chatId = newChatId(`write-${mode}`);
     const [one, two] = [open({ chatId }), open({ chatId })];
@@ -301,15 +313,18 @@ describe.each(modes)("%s", (mode) => {
       expect(chat.calls()[0]).toMatchObject({ state: "output-error" });
     });
 
-    it("is left to the page that has one, by a page that only watches", async () => {
+    it("is left to others by a page that only watches", async () => {
       const chatId = newChatId(`watch-${mode}`);
-      const watching = open({ chatId });
-      await until("the tools", () => watching.chat().tools);
-      const chat = open({ chatId, handlers: { take_photo: async () => "a photo" } });
-      await chat.say("photo");
+      const other = elsewhere(server.url);
+      const turn = other.say(chatId, "u1", "photo");
+      const chat = open({ chatId });
+      const hold = await until("the hold", () => chat.chat().tools && chat.chat().holds?.[0]);
+      await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 300))));
+      expect(chat.chat().toolRuns).toEqual({});
+      expect(await other.acknowledge(hold.toolCallId, "a photo")).toBe(200);
       await ended(chat, "Smile.");
       expect(chat.calls()[0]).toMatchObject({ state: "output-available", output: "a photo" });
-      expect(watching.chat().toolRuns).toEqual({});
+      await turn;
     });
 
     it("is left alone by a page that has no handlers at all", async () => {

@@ -70,12 +70,12 @@ export class EventStream {
       if (response.body === null) throw new Error("The server's list of changes came without a body.");
       for await (const data of readEventStream(response.body, heard)) {
         if (signal.aborted) return;
-        const event = JSON.parse(data) as ServerEvent;
-        if (event.type === "ready") {
+        const event = eventOf(data);
+        if (event?.type === "ready") {
           backoff.reset();
           this.#setConnected(true);
         }
-        this.#each(({ onEvent }) => onEvent(event));
+        if (event !== undefined) this.#each(({ onEvent }) => onEvent(event));
       }
     } finally {
       clearTimeout(timer);
@@ -90,5 +90,14 @@ export class EventStream {
 
   #each(tell: (listener: EventsListener) => void): void {
     for (const listener of [...this.#listeners]) tell(listener);
+  }
+}
+
+/** An event that can't be read is a newer server's: not for us. */
+function eventOf(data: string): ServerEvent | undefined {
+  try {
+    return JSON.parse(data) as ServerEvent;
+  } catch {
+    return undefined;
   }
 }

@@ -49,7 +49,8 @@ export function watchEvents({
   let isKnown = false;
   const stop = options.events.subscribe(onEvent, (isConnected) => {
     isKnown = true;
-    if (!isConnected) reachabilityOf(options).suspect();
+    if (isConnected) reachabilityOf(options).answered();
+    else reachabilityOf(options).suspect();
     onConnection?.(isConnected);
   });
   if (!isKnown) onConnection?.(true);

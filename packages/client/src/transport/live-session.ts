@@ -30,6 +30,8 @@ type Open = {
 
 /** How many messages with something unread are kept. */
 const MAX_LOGS = 8;
+/** For how long an interrupt waits for a connection. Later it could meet another turn. */
+const INTERRUPT_MS = 5_000;
 /** How often it is asked whether a server that says nothing after a reconnect has nothing to say. */
 const BARRIERS = 2;
 
@@ -43,7 +45,7 @@ export class LiveSession {
   /** Whether anything of the open message was told on this connection. */
   #isTold = false;
   #resumes = 0;
-  #interrupt: { reason: string | undefined } | undefined;
+  #interrupt: { reason: string | undefined; at: number } | undefined;
   #onceQuiet: (() => void)[] = [];
 
   constructor(options: LiveChatTransportOptions) {
@@ -116,7 +118,7 @@ export class LiveSession {
 
   interrupt(reason?: string): void {
     this.#open?.visible.end();
-    this.#interrupt = { reason };
+    this.#interrupt = { reason, at: performance.now() };
     this.#socket.open();
     this.#flushInterrupt();
   }
@@ -282,8 +284,10 @@ export class LiveSession {
 
   #flushInterrupt(): void {
     if (this.#interrupt === undefined) return;
-    const { reason } = this.#interrupt;
-    if (this.#socket.send({ type: "interrupt", ...(reason !== undefined && { reason }) })) this.#interrupt = undefined;
+    const { reason, at } = this.#interrupt;
+    if (performance.now() - at > INTERRUPT_MS) this.#interrupt = undefined;
+    else if (this.#socket.send({ type: "interrupt", ...(reason !== undefined && { reason }) }))
+      this.#interrupt = undefined;
   }
 
   #failed(error: Error): void {

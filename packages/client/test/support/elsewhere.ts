@@ -15,6 +15,10 @@ export function elsewhere(url: string) {
     /** Decides; gives the status. */
     decide: async (approvalId: string, approved: boolean, reason?: string) =>
       (await post(`/api/approvals/${approvalId}`, { approved, reason })).status,
+    /** Gives a frontend call its result; gives the status. */
+    acknowledge: async (toolCallId: string, output: unknown) =>
+      (await post("/api/tools/ack", { toolCallId, status: "success", output, requestedAt: new Date().toISOString() }))
+        .status,
     holds: (chatId: string, query = "") => get<ChatHold[]>(`/api/chat/${chatId}/holds${query}`),
     messages: (chatId: string) => get<UiMessage[]>(`/api/chat/${chatId}/messages`),
     /** Sends a message and waits for the end of the response. */
