@@ -143,6 +143,16 @@ describe.each(modes)("%s", (mode) => {
     expect(one.chat().messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
+  it.skipIf(mode === "live")("does not resume a turn of another tab if it is told not to", async () => {
+    const chatId = newChatId(`still-${mode}`);
+    const [one, two] = [open({ chatId }), open({ chatId, resume: false })];
+    await until("the tools", () => two.chat().tools);
+    await one.say("slow");
+    await until("the message in the other", () => two.chat().messages.length === 1);
+    expect(two.chat().status).toBe("ready");
+    await ended(two, "last.");
+  });
+
   it("a request that was approved elsewhere is no question here, although nothing has followed yet", async () => {
     const chat = open({ handlers: undefined });
     await chat.say("gated");

@@ -33,6 +33,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #server: LiveChatTransportOptions;
   readonly #chat: () => Chat<UI_MESSAGE>;
   readonly #calls: () => ListedCalls | undefined;
+  readonly #mayResume: () => boolean;
   #life: AbortController | undefined;
   #reading: Promise<void> | undefined;
   #isStale = false;
@@ -42,11 +43,13 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     server: LiveChatTransportOptions;
     chat: () => Chat<UI_MESSAGE>;
     calls: () => ListedCalls | undefined;
+    mayResume: () => boolean;
   }) {
     this.#session = options.session;
     this.#server = options.server;
     this.#chat = options.chat;
     this.#calls = options.calls;
+    this.#mayResume = options.mayResume;
   }
 
   /** Begins to follow, until the returned function is called. */
@@ -130,7 +133,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
     // While a question is open nothing is written but outcomes, and each of them is an event. A live connection tells by itself.
     const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
-    if (isBeingWritten(record) && !isFollowed && unsent.size === 0) {
+    if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
       if (session.failures > 0) await this.#afterFailure();
       if (this.#isIdle) void resumeStream();
     } else if (status === "error" && unsent.size === 0) clearError();

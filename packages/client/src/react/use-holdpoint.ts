@@ -46,7 +46,7 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
      * chat is new, and nothing is read before something is sent.
      */
     initialMessages?: UI_MESSAGE[] | undefined;
-    /** Whether to pick up a turn that is under way when the hook is first used. Default: yes. */
+    /** Whether to pick up a response that is under way and that this hook does not read: at first use, of another tab, after a loss. Default: yes. */
     resume?: boolean | undefined;
     /** Every chunk that comes from the server, for an inspector. */
     onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
@@ -154,6 +154,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
         server,
         chat: () => chatRef.current,
         calls: () => latest.current.calls,
+        mayResume: () => latest.current.resume ?? true,
       }),
     [session, server],
   );
