@@ -73,7 +73,7 @@ test("a question can be declined", async ({ asking, console }) => {
   await console.send("book a flight");
   const card = console.card("ask_user");
   await card.getByRole("button", { name: "Decline" }).click();
-  await expect(card).toContainText("You declined to answer.");
+  await expect(card).toContainText("The question was declined.");
   expect(asking.acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
   await console.expectIdle();
 });

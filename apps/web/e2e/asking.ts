@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { BrowserContext } from "@playwright/test";
+import type { Cause, ChatHold } from "holdpoint";
 
 /** What was answered: the body of `POST /api/tools/ack`. */
 export interface Ack {
@@ -28,12 +29,20 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
   const told: object[] = [];
   const readers = new Set<ServerResponse>();
   let said: unknown[] = [];
+  let holds: ChatHold[] = [];
   let isRefusing = false;
+  let isOver = false;
   const tell = (...chunks: object[]) => {
     told.push(...chunks);
     for (const reader of readers) for (const chunk of chunks) reader.write(`data: ${JSON.stringify(chunk)}\n\n`);
   };
-  const settle = (outcome: object, text: string) => {
+  const settle = (outcome: object, cause: Cause, text: string) => {
+    const booked = { cause: "ran" as const, at: new Date().toISOString(), output: { booked: true } };
+    holds = holds.map((hold) => ({
+      ...hold,
+      state: "settled",
+      outcome: hold.kind === "prompt" ? { ...outcome, cause, at: booked.at } : booked,
+    }));
     tell(
       { toolCallId: "question", ...outcome },
       { type: "tool-output-available", toolCallId: "booking", output: { booked: true } },
@@ -47,6 +56,8 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
     );
     for (const reader of readers) reader.end("data: [DONE]\n\n");
     readers.clear();
+    isOver = true;
+    said = [...said, { id: "answer", role: "assistant", parts: [...holds.map(partOf), { type: "text", text }] }];
   };
   const stream = (response: ServerResponse) => {
     response.writeHead(200, { "content-type": "text/event-stream", "x-vercel-ai-ui-message-stream": "v1" });
@@ -60,7 +71,8 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
     const json = (value: unknown, status = 200) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
     if (path.endsWith("/messages")) return json(said);
-    if (path.endsWith("/stream")) return stream(response);
+    if (path.endsWith("/holds")) return json(holds);
+    if (path.endsWith("/stream")) return isOver ? response.writeHead(204).end() : stream(response);
     if (path === "/api/tools/ack" && isRefusing) {
       isRefusing = false;
       return json({ ok: false, reason: "content: not now" }, 422);
@@ -69,11 +81,23 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
       const ack = JSON.parse(body) as Ack;
       acks.push(ack);
       json({ ok: true });
-      return settle({ type: "tool-output-available", output: ack.output }, "That was your answer.");
+      return settle({ type: "tool-output-available", output: ack.output }, "result", "That was your answer.");
     }
     said = (JSON.parse(body) as { messages: unknown[] }).messages;
     stream(response);
     const input = { message: "Which seat do you want?", from: "book_flight", schema };
+    const common = { requestedAt: new Date().toISOString(), allowed: [], cut: false, messageId: "answer" };
+    holds = [
+      {
+        ...common,
+        toolCallId: "booking",
+        toolName: "book_flight",
+        input: { to: "Tokyo" },
+        kind: "none",
+        state: "running",
+      },
+      { ...common, toolCallId: "question", toolName: "ask_user", input, kind: "prompt", state: "waiting" },
+    ];
     tell(
       { type: "start", messageId: "answer" },
       { type: "start-step" },
@@ -92,10 +116,19 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
     refuseNext: () => {
       isRefusing = true;
     },
-    expire: () => settle({ type: "tool-output-error", errorText: "ask_user timed out after 60s" }, "Nobody answered."),
+    expire: () =>
+      settle({ type: "tool-output-error", errorText: "ask_user timed out after 60s" }, "expired", "Nobody answered."),
     stop: () => {
       server.closeAllConnections();
       server.close();
     },
   };
+}
+
+/** A settled call as the history has it. */
+function partOf({ toolCallId, toolName, input, outcome }: ChatHold): object {
+  const { cause = "ran", output, errorText } = outcome ?? {};
+  const result = errorText === undefined ? { state: "output-available", output } : { state: "output-error", errorText };
+  const callProviderMetadata = { holdpoint: { cause, decidedBy: [], edited: false } };
+  return { type: `tool-${toolName}`, toolCallId, input, ...result, callProviderMetadata };
 }

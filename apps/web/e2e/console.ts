@@ -44,9 +44,13 @@ export class Console {
     await this.composer.press("Enter");
   }
 
-  /** The cards of a tool's calls, in the chat. */
+  /** The cards of a tool's calls, in the chat; those of earlier attempts are `earlier`. */
   card(tool: string): Locator {
-    return this.chat.locator(`[data-tool="${tool}"]`);
+    return this.chat.locator(`[data-tool="${tool}"]:not([data-earlier])`);
+  }
+
+  get earlier(): Locator {
+    return this.chat.getByRole("region", { name: "Earlier attempts" });
   }
 
   approve(card: Locator): Promise<void> {

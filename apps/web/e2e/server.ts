@@ -1,13 +1,28 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { preview } from "vite";
+import { type ProxyOptions, preview } from "vite";
 
 /** A Holdpoint server of one test's own, and where its console is. */
 export interface TestServer {
   /** Where the console is served. */
   url: string;
+  /** Where the API is asked by the test itself. */
+  api: string;
+  /** Ends it at once, as a power cut would. */
+  kill: () => Promise<void>;
+  /** Starts it again where it was, with what it had stored. Only for one that keeps a folder. */
+  restart: () => Promise<void>;
   stop: () => Promise<void>;
+}
+
+interface Options {
+  args?: readonly string[];
+  env?: Record<string, string>;
+  /** It keeps its data in a folder, and can be restarted. */
+  isKept?: boolean;
 }
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -23,23 +38,44 @@ export function binary(): string {
 }
 
 /** Starts the binary on a port of its choice. With `HOLDPOINT_E2E_SERVE=preview` the console comes from `dist` instead of from it. */
-export async function startServer(args: readonly string[] = [], env: Record<string, string> = {}): Promise<TestServer> {
-  const server = spawn(binary(), ["serve", "--listen", "127.0.0.1:0", "--ephemeral", ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...inherited(), ...env },
-  });
-  const backend = await addressOf(server);
-  const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()));
-  const stop = async () => {
+export async function startServer({ args = [], env = {}, isKept = false }: Options = {}): Promise<TestServer> {
+  const storage = isKept ? ["--data", mkdtempSync(join(tmpdir(), "holdpoint-e2e-data-"))] : ["--ephemeral"];
+  const launch = (listen: string) =>
+    spawn(binary(), ["serve", "--listen", listen, ...storage, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...inherited(), ...env },
+    });
+  let server = launch("127.0.0.1:0");
+  const api = await addressOf(server);
+  const kill = async () => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()));
     server.kill("SIGKILL");
     await ended;
   };
-  if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { url: backend, stop };
-  const toBackend = { target: backend, changeOrigin: true, ws: true, headers: { origin: backend } };
-  const policy = (await fetch(backend)).headers.get("content-security-policy") ?? "";
+  const restart = async () => {
+    await kill();
+    server = launch(new URL(api).host);
+    await addressOf(server);
+  };
+  if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { url: api, api, kill, restart, stop: kill };
+  const toBackend: ProxyOptions = {
+    target: api,
+    changeOrigin: true,
+    ws: true,
+    headers: { origin: api },
+    // A response that breaks off does so for the browser too; the proxy would leave it open for ever.
+    configure: (proxy) =>
+      void proxy.on("proxyRes", (incoming, _, outgoing) => {
+        incoming.on("close", () => {
+          if (!incoming.complete) outgoing.destroy();
+        });
+      }),
+  };
+  const policy = (await fetch(api)).headers.get("content-security-policy") ?? "";
   const console = await preview({
     root: `${root}apps/web`,
-    logLevel: "error",
+    logLevel: "silent",
     preview: {
       // What the binary does not allow the page to do, the page should not need here either.
       headers: { "content-security-policy": policy },
@@ -52,9 +88,12 @@ export async function startServer(args: readonly string[] = [], env: Record<stri
   if (address === null || typeof address === "string") throw new Error("The preview server has no port.");
   return {
     url: `http://127.0.0.1:${address.port}`,
+    api,
+    kill,
+    restart,
     stop: async () => {
       await console.close();
-      await stop();
+      await kill();
     },
   };
 }

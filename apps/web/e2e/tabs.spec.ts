@@ -32,16 +32,18 @@ test.describe("the inbox moves a chat on in another tab", () => {
 
       const other = await newTab();
       await other.open("sse", undefined, { dock: "approvals" });
-      const item = other.page.getByRole("region", { name: "Approval: Send a payment" });
+      const item = other.page.getByRole("region", { name: /^Approval: Send a payment, amount 50/ });
       await expect(item.getByRole("row", { name: /recipient/ })).toContainText("Hanako");
       await expect(item).toContainText("This tool always needs approval.");
       await expect(other.page.getByRole("button", { name: "Approvals, 1 waiting" })).toBeVisible();
       await item.getByRole("button", { name: /^Approve/ }).click();
-      await expect(item).toHaveCount(0);
+      await expect(item).toContainText("Done");
+      await expect(item).toContainText("You approved this");
 
       await console.expectState(console.card("process_payment"), "output-available");
       await expect(console.text).toContainText("950");
       await console.expectIdle();
+      await expect(console.card("process_payment")).toContainText("Approved by local");
       await expect(console.page.getByRole("button", { name: "Approvals", exact: true })).toBeVisible();
     });
   }
@@ -59,17 +61,17 @@ test("a chat that is looked at elsewhere shows what came of it, when it is opene
 
   const other = await newTab();
   await other.open("sse", undefined, { dock: "approvals" });
-  const item = other.page.getByRole("region", { name: "Approval: Send a payment" });
+  const item = other.page.getByRole("region", { name: /^Approval: Send a payment, amount 50/ });
   await item.getByRole("button", { name: /^Deny/ }).click();
   await item.getByRole("textbox").fill("not today");
   await item.getByRole("button", { name: "Deny", exact: true }).click();
-  await expect(item).toHaveCount(0);
+  await expect(item).toContainText("Denied");
 
   await console.page
     .getByRole("navigation", { name: "Chats" })
     .getByRole("button", { name: HANAKO, exact: true })
     .click();
-  await expect(console.card("process_payment")).toContainText("not today");
+  await expect(console.card("process_payment")).toContainText(/Denied by local at .*: not today/);
 });
 
 test.describe("two tabs run a browser's tool once", () => {

@@ -6,23 +6,25 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{
     ids::ToolCallId,
     message::{Part, Role, ToolPart, ToolState, UiMessage},
 };
 
-/// The separate confirmation part of older front ends.
+/// The separate confirmation part of the specification. It is a question: its output is no tool's result.
 const CONFIRMATION: &str = "adk_request_confirmation";
 
-/// What the client knows besides its messages. The default: every output counts as the client's, every tool as the server's.
+/// What the client knows besides its messages. The default: every output counts as the client's, every error as the server's, and every
+/// tool as the server's.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
     /// Tools that run in this browser; then only their results count as the client's.
     pub frontend_tools: Option<HashSet<String>>,
-    /// Calls whose outcome the server sent.
-    pub server_outcomes: HashSet<ToolCallId>,
+    /// Calls whose outcome the server sent. Given at all, every other outcome is the client's.
+    pub server_outcomes: Option<HashSet<ToolCallId>>,
     /// Answers that have gone out already.
     pub sent: HashSet<AnswerKey>,
 }
@@ -79,6 +81,18 @@ impl Decision {
     }
 }
 
+/// Decides on messages as they were stored, whoever wrote them: malformed ones are never sent.
+pub fn decide_json(messages: &Value, context: &Context) -> Decision {
+    let last = messages.as_array().and_then(|messages| messages.last());
+    let Some(message) = last.filter(|message| message["role"] == "assistant") else {
+        return Decision::Wait(No::NotAssistant);
+    };
+    let parts = message["parts"].as_array().into_iter().flatten();
+    let parts = parts.filter_map(|part| Part::deserialize(part).ok()).collect();
+    let message = UiMessage { id: "".into(), role: Role::Assistant, metadata: None, parts };
+    decide(&[message], context)
+}
+
 /// Decides on the last message.
 pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
     let Some(message) = messages.last().filter(|message| message.role == Role::Assistant) else {
@@ -91,12 +105,19 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
     let tools: Vec<&ToolPart> = message.parts.iter().filter_map(Part::as_tool).collect();
     let is_answered = |tool: &&ToolPart| tool.state == ToolState::ApprovalResponded;
     let is_result = |tool: &&ToolPart| {
-        let settled = matches!(tool.state, ToolState::OutputAvailable | ToolState::OutputError);
-        let ours = context.frontend_tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
-        settled
-            && ours
-            && tool.fields.preliminary != Some(true)
-            && !context.server_outcomes.contains(&tool.tool_call_id)
+        let ours = match &context.frontend_tools {
+            Some(tools) => tools.contains(&tool.name),
+            None => tool.name != CONFIRMATION,
+        };
+        let from_server = context.server_outcomes.as_ref().is_some_and(|calls| calls.contains(&tool.tool_call_id));
+        // Where nothing is known, an error is the backend's: a browser's own result is an output in all but rare cases.
+        let is_known = context.frontend_tools.is_some() || context.server_outcomes.is_some();
+        let settled = match tool.state {
+            ToolState::OutputAvailable => true,
+            ToolState::OutputError => is_known,
+            _ => false,
+        };
+        settled && ours && !from_server && tool.fields.preliminary != Some(true)
     };
     let answers: Vec<AnswerKey> =
         tools.iter().copied().filter(|tool| is_answered(tool) || is_result(tool)).map(key).collect();

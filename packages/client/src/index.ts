@@ -2,29 +2,35 @@ export {
   type AnswerKey,
   type DecidableMessage,
   type DecideContext,
-  type Decision,
   decide,
+  type SendDecision,
 } from "./auto-send/decide.js";
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
+export { Decider, type DecisionReport, type SettledDecision } from "./server/decider.js";
 export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
+export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
-export { ServerError } from "./server/server.js";
+export type { ServerStatus } from "./server/reachability.js";
+export { ServerError } from "./server/server-error.js";
 export type { ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
+export { watchServer } from "./server/watch-server.js";
 export { askUser, type UserAnswer, type UserQuestion } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";
 export {
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
   type ToolReport,
+  type ToolResult,
 } from "./tools/frontend-tool-executor.js";
 export { getLocation } from "./tools/get-location.js";
-export { type OpenUrlRequest, openUrl } from "./tools/open-url.js";
+export { type OpenedUrl, type OpenUrlRequest, openUrl } from "./tools/open-url.js";
+export { settledMetadata } from "./tools/settled-metadata.js";
 export type { FrontendCall, HandledCall, ToolHandler, ToolHandlers } from "./tools/tool-handler.js";
 export { LiveChatTransport, type LiveChatTransportOptions } from "./transport/live-chat-transport.js";
 export type { LiveConnection } from "./transport/live-connection.js";
-export { type TransportWatcher, watchTransport } from "./transport/watch-transport.js";
+export { type FailedAt, type TransportWatcher, watchTransport } from "./transport/watch-transport.js";

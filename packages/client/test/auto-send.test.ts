@@ -4,8 +4,8 @@ import { type DecidableMessage, type DecideContext, decide, sendAutomaticallyWhe
 
 type Case = {
   name: string;
-  messages?: DecidableMessage[];
-  parts?: DecidableMessage["parts"];
+  messages?: unknown;
+  parts?: unknown;
   context?: DecideContext;
   send: boolean;
   check: number;
@@ -20,13 +20,21 @@ const approved = (state: string, more: object = {}) => ({
 });
 
 describe("decide", () => {
-  it.each(cases)("$name", ({ messages, parts = [], context, send, check }) => {
-    const decision = decide(messages ?? [{ role: "assistant", parts }], context);
+  it.each(cases)("$name", ({ context, send, check, ...given }) => {
+    const messages = "messages" in given ? given.messages : [{ role: "assistant", parts: given.parts }];
+    const decision = decide(messages as DecidableMessage[], context);
     expect({ send: decision.send, check: decision.check }).toEqual({ send, check });
   });
 
   it("has a case for every check", () => {
     expect(new Set(cases.map(({ check }) => check))).toEqual(new Set([1, 2, 3, 4, 5, 6, 7, 8]));
+  });
+
+  it("says no to what is missing", () => {
+    expect(decide(undefined)).toEqual({ send: false, check: 1 });
+    expect(decide([undefined] as unknown as DecidableMessage[])).toEqual({ send: false, check: 1 });
+    const autoSend = sendAutomaticallyWhen() as (options?: unknown) => boolean;
+    expect([autoSend(), autoSend(null), autoSend({}), autoSend({ messages: null })]).toEqual(Array(4).fill(false));
   });
 
   it("names what it sends", () => {

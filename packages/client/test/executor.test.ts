@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   askUser,
+  type ChatHold,
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
   type ToolReport,
@@ -10,7 +11,6 @@ import {
   type UserAnswer,
   type UserQuestion,
 } from "../src/index.js";
-import type { AddToolOutput } from "../src/tools/frontend-tool-executor.js";
 import { until } from "./support/until.js";
 
 const spec = (name: string, more: Partial<ToolSpec>): ToolSpec => ({
@@ -34,17 +34,18 @@ let http: HttpServer;
 let baseUrl: string;
 let responses: { status: number; body: object }[];
 let acks: { toolCallId: string; status: string }[];
-let inbox: object[];
+let holds: Partial<ChatHold>[];
 let ids = 0;
 
 beforeEach(async () => {
   responses = [];
   acks = [];
-  inbox = [];
+  holds = [];
   http = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request) body += String(piece);
-    if (request.url === "/api/approvals") return response.end(JSON.stringify(inbox));
+    if (request.url === "/api/chat/chat-1/holds") return response.end(JSON.stringify(holds));
+    if (request.method === "GET") return response.end("[]");
     acks.push(JSON.parse(body) as (typeof acks)[number]);
     const { status, body: answer } = responses.shift() ?? { status: 200, body: { ok: true } };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
@@ -63,16 +64,15 @@ function make(options: Partial<FrontendToolExecutorOptions> = {}) {
   const reports: ToolReport[] = [];
   const executor = new FrontendToolExecutor({
     baseUrl,
-    profile: "adk",
+    chatId: "chat-1",
     handlers: Object.fromEntries(names.map((name) => [name, handler])),
     onReport: (report) => reports.push(report),
     ...options,
   });
   executor.setTools(tools);
-  const addToolOutput = vi.fn<AddToolOutput>();
-  const see = (...parts: { type: string }[]) => executor.observe([{ role: "assistant", parts }], addToolOutput);
+  const see = (...parts: { type: string }[]) => executor.observe([{ role: "assistant", parts }]);
   const last = () => reports.at(-1)?.state;
-  return { executor, handler, reports, see, addToolOutput, last };
+  return { executor, handler, reports, see, last };
 }
 
 function part(name: string, state: string, more: object = {}) {
@@ -127,7 +127,7 @@ describe("runs", () => {
 
   it("nothing before the tools are known, and delegated calls as soon as they are", () => {
     const handler = vi.fn();
-    const executor = new FrontendToolExecutor({ baseUrl, profile: "adk", handlers: { change_bgm: handler } });
+    const executor = new FrontendToolExecutor({ baseUrl, chatId: "chat-1", handlers: { change_bgm: handler } });
     const chunk = {
       type: "tool-input-available",
       toolCallId: `call-${ids++}`,
@@ -142,51 +142,77 @@ describe("runs", () => {
     expect(acks).toEqual([]);
   });
 
-  it("a tool that asks only sometimes, unless it is asked about", async () => {
-    const { see, handler, last } = make();
-    const asked = part("take_photo", "input-available");
-    const free = part("take_photo", "input-available");
-    inbox = [{ toolCallId: asked.toolCallId }];
+  const hold = (call: { toolCallId: string; type: string }, more: Partial<ChatHold> = {}): Partial<ChatHold> => ({
+    toolCallId: call.toolCallId,
+    toolName: call.type.slice("tool-".length),
+    input: { of: "the record" },
+    kind: "frontend",
+    state: "waiting",
+    cut: false,
+    ...more,
+  });
+
+  it("a call that may need an approval when the record says that it waits for a browser", async () => {
+    const { executor, see, handler, last } = make();
+    const [asked, free] = [part("take_photo", "input-available"), part("take_photo", "input-available")];
+    holds = [hold(asked, { kind: "approval" }), hold(free)];
     see(asked, free);
     await until("the end", () => last() === "done");
     expect(acks.map(({ toolCallId }) => toolCallId)).toEqual([free.toolCallId]);
-    expect(handler).toHaveBeenCalledTimes(1);
+    expect(handler.mock.calls[0]?.[0]).toEqual({ of: "the record" });
+    executor.observe([{ role: "assistant", parts: [asked, free] }], [hold(asked)] as ChatHold[]);
+    await until("the other", () => acks.length === 2);
+  });
+
+  it.each([
+    ["waits for its approval", { kind: "approval" }],
+    ["is settled", { state: "settled" }],
+    ["was edited away", { cut: true }],
+    ["runs on the server", { state: "running" }],
+  ] as const)("not a call that the client has approved and that, as the record has it, %s", async (_, more) => {
+    const { executor, handler } = make();
+    const approval = { id: "a", approved: true };
+    const call = part("get_location", "approval-responded", { approval });
+    executor.observe([{ role: "assistant", parts: [call] }], [hold(call, more)] as ChatHold[]);
+    executor.observe([{ role: "assistant", parts: [call] }], []);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  it("an acknowledgement that is faster than its approval again", async () => {
+    responses = Array.from({ length: 2 }, () => ({ status: 409, body: { ok: false, reason: "approval-required" } }));
+    const { executor, last } = make();
+    void executor.execute({ toolCallId: `call-${ids++}`, toolName: "get_location", input: {} });
+    await until("the end", () => last() === "done");
+    expect(acks).toHaveLength(3);
   });
 });
 
-describe("an approved call", () => {
-  const approval = { approval: { id: "a", approved: true } };
+describe("a tool without a handler", () => {
+  const call = () => part("open-url", "input-available");
 
-  it("goes out with its approval in the adk profile", async () => {
-    const { see, addToolOutput, last } = make();
-    const call = part("get_location", "approval-responded", approval);
-    see(call);
-    await until("the end", () => last() === "done");
-    const { toolCallId } = call;
-    expect(addToolOutput.mock.calls).toEqual([[{ tool: "get_location", toolCallId, output: { done: true } }]]);
-    expect(acks).toEqual([]);
+  it("is left to others", async () => {
+    const { see, reports } = make({ handlers: {} });
+    see(call());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect([reports, acks]).toEqual([[], []]);
   });
 
-  it("is acknowledged in the ai-sdk profile, again until its approval is there", async () => {
-    responses = Array.from({ length: 2 }, () => ({ status: 409, body: { ok: false, reason: "approval-required" } }));
-    const { see, addToolOutput, last } = make({ profile: "ai-sdk" });
-    see(part("get_location", "approval-responded", approval));
-    await until("the end", () => last() === "done");
-    expect(acks).toHaveLength(3);
-    expect(addToolOutput).not.toHaveBeenCalled();
+  it("fails at once where nobody else is expected to run it, once", async () => {
+    const { see, reports, last } = make({ handlers: {}, failsWithoutHandler: () => true });
+    const failing = call();
+    see(failing);
+    see(failing);
+    await until("the report", () => last() === "failed");
+    const errorText = 'This browser has no handler for the tool "open-url".';
+    expect(reports.at(-1)?.error?.message).toBe(errorText);
+    expect(acks).toEqual([expect.objectContaining({ toolCallId: failing.toolCallId, status: "failed", errorText })]);
   });
 
-  it("that fails is told as such", async () => {
-    const { see, handler, addToolOutput, last } = make();
-    handler.mockRejectedValue(new Error("no permission"));
-    const call = part("get_location", "approval-responded", approval);
-    see(call);
-    await until("the end", () => last() === "failed");
-    const { toolCallId } = call;
-    const errorText = "no permission";
-    expect(addToolOutput.mock.calls).toEqual([
-      [{ tool: "get_location", toolCallId, state: "output-error", errorText }],
-    ]);
+  it("is not one that has only inherited it", async () => {
+    const { see, last } = make({ handlers: Object.create({ "open-url": () => 1 }), failsWithoutHandler: () => true });
+    see(call());
+    await until("the report", () => last() === "failed");
   });
 });
 
@@ -206,18 +232,17 @@ describe("a question of a running tool", () => {
     return { asked, answers, handlers: { ask_user: askUser({ ask }) } };
   };
 
-  it.each(["adk", "ai-sdk"] as const)("is asked although no tool is listed, and acknowledged: %s", async (profile) => {
+  it("is asked although no tool is listed, and acknowledged", async () => {
     const { asked, answers, handlers } = form();
     const reports: ToolReport[] = [];
     const executor = new FrontendToolExecutor({
       baseUrl,
-      profile,
+      chatId: "chat-1",
       handlers,
       onReport: (report) => reports.push(report),
     });
-    const addToolOutput = vi.fn<AddToolOutput>();
     const call = question();
-    const see = () => executor.observe([{ role: "assistant", parts: [call] }], addToolOutput);
+    const see = () => executor.observe([{ role: "assistant", parts: [call] }]);
     see();
     executor.setTools([]);
     see();
@@ -228,7 +253,6 @@ describe("a question of a running tool", () => {
     expect(asked).toHaveLength(1);
     const output = { action: "accept", content: { seat: "12A" } };
     expect(acks).toEqual([expect.objectContaining({ toolCallId: call.toolCallId, status: "success", output })]);
-    expect(addToolOutput).not.toHaveBeenCalled();
   });
 
   it("is asked in every hook, and taken back where another one or time was faster", async () => {
@@ -307,7 +331,7 @@ describe("failures", () => {
   });
 
   it("before a reload are tried again by hand: open calls are answered, settled ones only run", async () => {
-    const { executor, see, handler } = make({ profile: "ai-sdk" });
+    const { executor, see, handler } = make();
     const asking = part("get_location", "approval-requested", { approval: { id: "a" } });
     const settled = part("open-url", "output-error", { errorText: "timeout" });
     const delegated = part("change_bgm", "output-available", { output: 1 });

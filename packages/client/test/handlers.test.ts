@@ -21,6 +21,17 @@ describe("openUrl", () => {
     });
   });
 
+  it("says what the application saw", async () => {
+    const open = openUrl({ open: async () => ({ viewKey: "panel-7", state: "loaded" as const }) });
+    expect(await open({ url: "https://example.com/a" }, call)).toEqual({
+      url: "https://example.com/a",
+      viewKey: "panel-7",
+      state: "loaded",
+    });
+    const refused = openUrl({ open: () => Promise.reject(new Error("The page does not allow to be shown here.")) });
+    await expect(refused({ url: "https://example.com/a" }, call)).rejects.toThrow("does not allow");
+  });
+
   it.each([
     "javascript:alert(1)",
     "data:text/html,x",

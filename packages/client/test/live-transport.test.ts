@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ApprovalsClient, type LiveChatTransportOptions, type LiveConnection } from "../src/index.js";
+import type { LiveChatTransportOptions, LiveConnection } from "../src/index.js";
 import { shown } from "./support/chat.js";
+import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
 import { binary, startServer, type TestServer } from "./support/server.js";
@@ -75,8 +76,7 @@ describe("a turn", () => {
   it("is shown when somebody else decides while nobody reads", async () => {
     const { chat, question, end } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    const inbox = new ApprovalsClient({ baseUrl: server.url });
-    await inbox.decide(await question(), { approved: false, reason: "too much" });
+    expect(await elsewhere(server.url).decide(await question(), false, "too much")).toBe(200);
     await end();
     expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-error");
     expect(chat.messages).toHaveLength(2);
@@ -192,9 +192,9 @@ describe("a lost connection", () => {
     const id = await question();
     proxy.refuse(true);
     proxy.cut();
-    await new ApprovalsClient({ baseUrl: server.url }).decide(id, { approved: true });
+    expect(await elsewhere(server.url).decide(id, true)).toBe(200);
     await until("the end at the server", async () =>
-      (await new ApprovalsClient({ baseUrl: server.url }).list()).every((approval) => approval.approvalId !== id),
+      (await elsewhere(server.url).approvals()).every((approval) => approval.approvalId !== id),
     );
     expect(chat.question).toBe(id);
     proxy.refuse(false);

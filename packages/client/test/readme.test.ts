@@ -17,7 +17,10 @@ function blocks(page: string): [string, string][] {
 /** What the compiler has to say about them, with the package's own settings. */
 function problems(files: Map<string, string>): string[] {
   const { config } = ts.readConfigFile(here("../tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, here(".."));
+  const parsed = ts.parseJsonConfigFileContent(config, ts.sys, here(".."));
+  // The examples import the package by its name: that is what is written here, built or not.
+  const paths = { holdpoint: [here("../src/index.ts")], "holdpoint/react": [here("../src/react/index.ts")] };
+  const options = { ...parsed.options, paths };
   const host = ts.createCompilerHost({ ...options, noUnusedLocals: false });
   const { getSourceFile, fileExists } = host;
   host.fileExists = (name) => files.has(name) || fileExists(name);

@@ -3,8 +3,9 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import WebSocket from "ws";
-import { ApprovalsClient, type EventsSource, type ServerEvent } from "../src/index.js";
+import type { EventsSource, ServerEvent } from "../src/index.js";
 import { useApprovals } from "../src/react/index.js";
+import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
@@ -12,10 +13,13 @@ import { until } from "./support/until.js";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ isDurable: true });
 });
 afterAll(() => server.stop());
-afterEach(cleanup);
+afterEach(async () => {
+  cleanup();
+  await server.restart();
+});
 
 async function ask() {
   const live = openLive({ baseUrl: server.url, webSocket: WebSocket });
@@ -35,14 +39,22 @@ it("follows the inbox: what comes, what is decided here, what is decided elsewhe
   expect(listed[0]).toMatchObject({ chatId: first.chatId, toolName: "process_payment", input: { amount: 50 } });
 
   await act(async () => {
-    expect(await result.current.decide(first.id, { approved: true })).toEqual({ ok: true });
+    expect(await result.current.decide(first.id, { approved: true })).toMatchObject({ state: "in-force" });
   });
   expect(result.current.approvals?.map(({ approvalId }) => approvalId)).toEqual([second.id]);
-  await new ApprovalsClient({ baseUrl: server.url }).decide(second.id, { approved: false });
+  expect(await elsewhere(server.url).decide(second.id, false)).toBe(200);
   await until("the decision elsewhere", () => result.current.approvals?.length === 0);
 
-  await expect(result.current.decide(second.id, { approved: true })).rejects.toMatchObject({ status: 409 });
-  await expect(result.current.decide("no-such-approval", { approved: true })).rejects.toMatchObject({ status: 404 });
+  for (const [id, status] of [
+    [second.id, 409],
+    ["no-such-approval", 404],
+  ] as const) {
+    await act(async () => {
+      const report = await result.current.decide(id, { approved: true });
+      expect(report).toMatchObject({ state: "refused", error: { status } });
+    });
+    expect(result.current.decisions[id]).toMatchObject({ state: "refused", error: { status } });
+  }
   for (const { transport } of [first, second]) transport.close();
 });
 
@@ -79,11 +91,58 @@ it("takes its events from elsewhere, if it is told to", async () => {
   };
   const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: server.url, events, fetch: spy } });
   await until("the list", () => result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
-  await new ApprovalsClient({ baseUrl: server.url }).decide(asked.id, { approved: false });
+  expect(await elsewhere(server.url).decide(asked.id, false)).toBe(200);
   for (const listener of listeners) listener({ type: "approvals", chatId: asked.chatId });
   await until("the change", () => result.current.approvals?.every(({ approvalId }) => approvalId !== asked.id));
   expect(new Set(paths)).toEqual(new Set(["/api/approvals"]));
   unmount();
   expect(listeners.size).toBe(0);
+  asked.transport.close();
+});
+
+it("says since when its list is out of date, and is current again by itself", async () => {
+  const asked = await ask();
+  const { result } = renderHook(useApprovals, { initialProps: { baseUrl: server.url } });
+  await until("the list", () => result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
+  expect(result.current).toMatchObject({ isConnected: true, staleSince: undefined });
+  const before = Date.now();
+  await server.kill();
+  await until("the loss", () => !result.current.isConnected);
+  expect(result.current.staleSince?.getTime()).toBeGreaterThanOrEqual(before);
+  expect(result.current.approvals?.some(({ approvalId }) => approvalId === asked.id)).toBe(true);
+  const since = result.current.staleSince;
+  await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 500))));
+  expect(result.current.staleSince).toBe(since);
+  await server.restart();
+  await until("the return", () => result.current.isConnected && result.current.staleSince === undefined);
+  expect(result.current.error).toBeUndefined();
+  asked.transport.close();
+});
+
+it("says that the server is away when it was never there", async () => {
+  const { result } = renderHook(useApprovals, { initialProps: { baseUrl: "http://127.0.0.1:1" } });
+  await until("the error", () => result.current.error);
+  expect(result.current).toMatchObject({ approvals: undefined, isConnected: false });
+});
+
+it("a decision outlives the server and the page's part that made it, and every hook sees it", async () => {
+  const asked = await ask();
+  const inbox = renderHook(useApprovals, { initialProps: { baseUrl: server.url } });
+  const other = renderHook(useApprovals, { initialProps: { baseUrl: `${server.url}/` } });
+  await until("the list", () => inbox.result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
+  await server.kill();
+  let settled: Promise<unknown> = Promise.resolve();
+  await act(async () => {
+    settled = inbox.result.current.decide(asked.id, { approved: true });
+  });
+  await until("the retry", () => other.result.current.decisions[asked.id]?.state === "retrying");
+  inbox.unmount();
+  await server.restart();
+  await act(async () => {
+    expect(await settled).toMatchObject({ state: "in-force", approved: true });
+  });
+  expect(other.result.current.decisions[asked.id]).toMatchObject({ state: "in-force" });
+  const [hold] = await elsewhere(server.url).holds(asked.chatId);
+  expect(hold?.decision?.kind).toBe("approve");
   asked.transport.close();
 });

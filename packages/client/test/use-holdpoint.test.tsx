@@ -1,14 +1,12 @@
 // @vitest-environment jsdom
 
-import { act, cleanup, renderHook } from "@testing-library/react";
-import * as ai from "ai";
-import { StrictMode } from "react";
+import { act, cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import WebSocket from "ws";
-import { ApprovalsClient, changeBgm, getLocation, openUrl, type ToolHandlers } from "../src/index.js";
-import { type HoldpointMode, type UseHoldpointOptions, useHoldpoint } from "../src/react/index.js";
-import { toolPartOf } from "../src/tools/tool-part.js";
+import { settledMetadata } from "../src/index.js";
+import type { HoldpointMode, UseHoldpointOptions } from "../src/react/index.js";
 import { shown } from "./support/chat.js";
+import { elsewhere } from "./support/elsewhere.js";
+import { modes, newChatId, renderChat as renderChatAt } from "./support/hook.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
@@ -25,72 +23,15 @@ afterAll(async () => {
 });
 afterEach(cleanup);
 
-// The types are those of version 7 only, the module may be that of version 6.
-const webSocketTransport = (ai as { WebSocketChatTransport?: typeof ai.WebSocketChatTransport }).WebSocketChatTransport;
-const modes: HoldpointMode[] = ["sse", "live", "ai-sdk", ...(webSocketTransport ? (["ai-sdk-ws"] as const) : [])];
-let chats = 0;
-
-function renderChat(mode: HoldpointMode, options: Partial<UseHoldpointOptions> = {}) {
-  const chatId = options.chatId ?? `hook-${mode}-${chats++}-${Date.now()}`;
-  const ran: string[] = [];
-  const position = { coords: { latitude: 35, longitude: 139, accuracy: 5 }, timestamp: 0 } as GeolocationPosition;
-  const geolocation = {
-    getCurrentPosition: (onPosition: PositionCallback) => {
-      ran.push("get_location");
-      onPosition(position);
-    },
-  } as Geolocation;
-  const handlers: ToolHandlers = {
-    get_location: getLocation({ geolocation }),
-    "open-url": openUrl({
-      open: ({ url }) => {
-        ran.push(`open-url ${url}`);
-        return "view-1";
-      },
-    }),
-    change_bgm: changeBgm({ play: (track) => void ran.push(`change_bgm ${track}`) }),
-  };
-  const errors: Error[] = [];
-  const initialProps: UseHoldpointOptions = {
-    mode,
-    chatId,
-    baseUrl: server.url,
-    webSocket: WebSocket,
-    webSocketTransport,
-    handlers,
-    onError: (error) => errors.push(error),
-    ...options,
-  };
-  const hook = renderHook(useHoldpoint, { wrapper: StrictMode, initialProps });
-  const chat = () => hook.result.current;
-  const calls = () => (chat().messages.at(-1)?.parts ?? []).map(toolPartOf).filter((part) => part !== undefined);
-  const say = async (text: string) => {
-    await until("the tools", () => chat().tools);
-    await act(async () => {
-      void chat().sendMessage({ text });
-    });
-  };
-  const settled = (state: string) =>
-    until(`${mode}: ${state}, and the end`, () => {
-      if (errors.length > 0) throw errors[0];
-      const isText = chat().messages.at(-1)?.parts.at(-1)?.type === "text";
-      return chat().status === "ready" && calls().length > 0 && calls().every((call) => call.state === state) && isText;
-    });
-  const question = () =>
-    until(`${mode}: a question`, () => {
-      if (errors.length > 0) throw errors[0];
-      const asked = calls().find((call) => call.state === "approval-requested");
-      return chat().status === "ready" && asked?.approval?.id;
-    });
-  return { hook, chat, chatId, calls, say, settled, question, ran, errors };
-}
+const renderChat = (mode: HoldpointMode, { baseUrl = server.url, ...options }: Partial<UseHoldpointOptions> = {}) =>
+  renderChatAt(mode, { baseUrl, ...options });
 
 describe.each(modes)("%s", (mode) => {
   it("approve: the answer goes out by itself, once", async () => {
     const { chat, say, question, settled } = renderChat(mode);
     await say("send $50 to Hanako");
     const id = await question();
-    await act(() => chat().approve(id));
+    await act(async () => void (await chat().approve(id)));
     await settled("output-available");
     expect(chat().messages).toHaveLength(2);
     expect(shown(chat().messages.at(-1))).toEqual([
@@ -104,18 +45,20 @@ describe.each(modes)("%s", (mode) => {
     const { chat, say, question, settled, calls } = renderChat(mode);
     await say("send $50 to Hanako");
     const id = await question();
-    await act(() => chat().deny(id, "too much"));
-    await settled(mode.startsWith("ai-sdk") ? "output-denied" : "output-error");
-    if (!mode.startsWith("ai-sdk")) expect(calls()[0]?.errorText).toBe("User denied the tool call: too much");
+    await act(async () => void (await chat().deny(id, "too much")));
+    await settled("output-denied");
+    expect(calls()[0]?.approval).toEqual({ id, approved: false, reason: "too much" });
+    const metadata = await until("the record", () => settledMetadata(calls()[0]));
+    expect(metadata).toMatchObject({ cause: "decision", decidedBy: ["local"], edited: false });
   });
 
   it("two payments, answered one after the other", async () => {
     const { chat, say, question, settled } = renderChat(mode);
     await say("send $30 to Alice and $40 to Bob");
     const first = await question();
-    await act(() => chat().approve(first));
+    await act(async () => void (await chat().approve(first)));
     const second = await until("the second question", () => question().then((id) => id !== first && id));
-    await act(() => chat().approve(second));
+    await act(async () => void (await chat().approve(second)));
     await settled("output-available");
     expect(chat().messages).toHaveLength(2);
   });
@@ -138,9 +81,9 @@ describe.each(modes)("%s", (mode) => {
     const { chatId, say, question, settled } = renderChat(mode);
     await say("send $50 to Hanako");
     const id = await question();
-    const inbox = new ApprovalsClient({ baseUrl: server.url });
-    expect((await inbox.list()).find((approval) => approval.chatId === chatId)?.approvalId).toBe(id);
-    await inbox.decide(id, { approved: true });
+    const inbox = elsewhere(server.url);
+    expect((await inbox.approvals()).find((approval) => approval.chatId === chatId)?.approvalId).toBe(id);
+    expect(await inbox.decide(id, true)).toBe(200);
     await settled("output-available");
   });
 
@@ -148,10 +91,11 @@ describe.each(modes)("%s", (mode) => {
     const { chat, say, question, settled, calls } = renderChat(mode);
     await say("send $30 to Alice and $40 to Bob");
     const first = await question();
-    await act(() => chat().approve(first));
+    await act(async () => void (await chat().approve(first)));
     const second = calls().find((call) => call.state === "approval-requested")?.approval?.id ?? "";
-    expect(calls().map((call) => call.state)).toEqual(["approval-responded", "approval-requested"]);
-    await new ApprovalsClient({ baseUrl: server.url }).decide(second, { approved: true });
+    await until("the first outcome", () => calls()[0]?.state === "output-available");
+    expect(calls()[1]?.state).toBe("approval-requested");
+    expect(await elsewhere(server.url).decide(second, true)).toBe(200);
     await settled("output-available");
   });
 
@@ -159,20 +103,18 @@ describe.each(modes)("%s", (mode) => {
     const { say, question, settled, ran } = renderChat(mode);
     await say("where am I?");
     const id = await question();
-    await new ApprovalsClient({ baseUrl: server.url }).decide(id, { approved: true });
+    expect(await elsewhere(server.url).decide(id, true)).toBe(200);
     await settled("output-available");
     expect(ran).toEqual(["get_location"]);
   });
 
   it("a frontend tool that was approved before a reload runs", async () => {
-    const chatId = `reload-${mode}-${chats++}-${Date.now()}`;
-    const message = { id: "u1", role: "user", parts: [{ type: "text", text: "where am I?" }] } as const;
-    const body = JSON.stringify({ id: chatId, messages: [message] });
-    await (await fetch(`${server.url}/stream`, { method: "POST", body })).text();
-    const inbox = new ApprovalsClient({ baseUrl: server.url });
-    const asked = (await inbox.list()).find((approval) => approval.chatId === chatId);
-    await inbox.decide(asked?.approvalId ?? "", { approved: true });
-    const { settled, ran } = renderChat(mode, { chatId, initialMessages: [structuredClone(message) as never] });
+    const chatId = newChatId(`reload-${mode}`);
+    const inbox = elsewhere(server.url);
+    await inbox.say(chatId, "u1", "where am I?");
+    const asked = (await inbox.approvals()).find((approval) => approval.chatId === chatId);
+    expect(await inbox.decide(asked?.approvalId ?? "", true)).toBe(200);
+    const { settled, ran } = renderChat(mode, { chatId });
     await settled("output-available");
     expect(ran).toEqual(["get_location"]);
   });
@@ -182,7 +124,7 @@ describe.each(modes)("%s", (mode) => {
     await say("where am I?");
     const id = await question();
     expect(ran).toEqual([]);
-    await act(() => chat().approve(id));
+    await act(async () => void (await chat().approve(id)));
     await settled("output-available");
     expect(ran).toEqual(["get_location"]);
     expect(calls()[0]?.output).toMatchObject({ latitude: 35, longitude: 139, accuracy: 5 });
@@ -193,8 +135,8 @@ describe.each(modes)("%s", (mode) => {
     const { chat, say, question, settled, ran } = renderChat(mode);
     await say("where am I?");
     const id = await question();
-    await act(() => chat().deny(id));
-    await settled(mode.startsWith("ai-sdk") ? "output-denied" : "output-error");
+    await act(async () => void (await chat().deny(id)));
+    await settled("output-denied");
     expect(ran).toEqual([]);
   });
 
@@ -226,9 +168,7 @@ describe.each(modes)("%s", (mode) => {
     const id = await question();
     await act(() => chat().stop());
     await until("the outcome", () => calls()[0]?.state.startsWith("output-"));
-    await expect(new ApprovalsClient({ baseUrl: server.url }).decide(id, { approved: true })).rejects.toMatchObject({
-      status: 410,
-    });
+    expect(await elsewhere(server.url).decide(id, true)).toBe(410);
     await say("send $10 to Hanako");
     await question();
     expect(chat().messages).toHaveLength(4);
@@ -243,46 +183,40 @@ describe.each(modes)("%s", (mode) => {
     const second = renderChat(mode, { chatId: first.chatId, initialMessages });
     await until("the tools", () => second.chat().tools);
     const id = await second.question();
-    await act(() => second.chat().approve(id));
+    await act(async () => void (await second.chat().approve(id)));
     await second.settled("output-available");
     expect(second.chat().messages).toHaveLength(2);
   });
 });
 
-describe("the race between an approval and its result", () => {
-  it.each(["sse", "live"] as const)("%s: both in one tick go out in one request", async (mode) => {
-    const sent: string[] = [];
+describe("an application without handlers", () => {
+  it.each(
+    modes,
+  )("%s: an approval and a result in one tick both reach the server, before they are shown", async (mode) => {
+    const acks: string[] = [];
+    const states: (string | undefined)[] = [];
     const spy: typeof fetch = async (input, init) => {
-      if (init?.method === "POST" && String(input).endsWith("/stream")) sent.push(String(init?.body));
+      const path = new URL(String(input)).pathname;
+      if (path === "/api/tools/ack" || path.startsWith("/api/approvals/")) {
+        acks.push(path);
+        states.push(calls()[0]?.state);
+      }
       return fetch(input, init);
     };
-    class Spy extends WebSocket {
-      override send(data: string): void {
-        if (data.includes('"message"')) sent.push(data);
-        super.send(data);
-      }
-    }
-    // Without a handler the application does it all by itself, and as badly as it can.
-    const { chat, say, question, settled, calls } = renderChat(mode, {
-      fetch: spy,
-      webSocket: Spy as typeof WebSocket,
-      handlers: {},
-    });
+    const { chat, say, question, settled, calls } = renderChat(mode, { fetch: spy, handlers: undefined });
     await say("where am I?");
     const id = await question();
     const { toolCallId } = calls()[0] ?? { toolCallId: "" };
     await act(async () => {
-      void chat().addToolApprovalResponse({ id, approved: true });
-      void chat().addToolOutput({
-        tool: "get_location",
-        toolCallId,
-        output: { latitude: 1, longitude: 2, accuracy: 3 },
-      });
+      const approved = chat().addToolApprovalResponse({ id, approved: true });
+      const output = { latitude: 1, longitude: 2, accuracy: 3 };
+      const answered = chat().addToolOutput({ tool: "get_location", toolCallId, output });
+      await Promise.all([approved, answered]);
     });
     await settled("output-available");
-    expect(sent).toHaveLength(2);
-    expect(sent[1]).toContain('"approved":true');
-    expect(sent[1]).toContain('"latitude":1');
+    expect(calls()[0]?.output).toMatchObject({ latitude: 1 });
+    expect(acks).toContain(`/api/approvals/${id}`);
+    expect(states.filter((state) => state?.startsWith("output-"))).toEqual([]);
   });
 });
 

@@ -1,27 +1,45 @@
 import { createParser } from "eventsource-parser";
+import type { ServerEvent } from "holdpoint";
 import { apiFetch } from "./http";
 import { keyStore } from "./key";
-import type { ServerEvent } from "./types";
 
 /*
  * A browser keeps at most six HTTP/1.1 connections to an origin. An event stream for every tab would use them up, and the
  * seventh request would hang: so one tab reads for all of them, and the others hear it over a BroadcastChannel.
  */
 
-type Listener = (event: ServerEvent) => void;
+interface Listener {
+  onEvent: (event: ServerEvent) => void;
+  onConnection: ((isConnected: boolean) => void) | undefined;
+}
+
+/** What the tabs say to each other. A tab that comes later asks whether the reader is connected. */
+type Said = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
+
+/** The server says something at least every 15 seconds: after this long, the connection is dead. */
+const SILENT_MS = 35_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
 
 const listeners = new Set<Listener>();
+let isConnected: boolean | undefined;
 let stop: (() => void) | undefined;
 
 /** Which chats and approvals changed. Every `ready` means: what was read before may be old. */
-export function subscribeToEvents(listener: Listener): () => void {
+export function subscribeToEvents(
+  onEvent: (event: ServerEvent) => void,
+  onConnection?: (isConnected: boolean) => void,
+): () => void {
+  const listener = { onEvent, onConnection };
   listeners.add(listener);
   if (listeners.size === 1) start();
+  else if (isConnected !== undefined) onConnection?.(isConnected);
   return () => {
     listeners.delete(listener);
     if (listeners.size === 0) {
       stop?.();
       stop = undefined;
+      isConnected = undefined;
     }
   };
 }
@@ -31,10 +49,14 @@ function start(): void {
   const { signal } = controller;
   const name = `holdpoint-events-${subjectTag()}`;
   const channel = new BroadcastChannel(name);
-  channel.onmessage = ({ data }: MessageEvent<ServerEvent>) => tell(data);
-  const say = (event: ServerEvent) => {
-    channel.postMessage(event);
-    tell(event);
+  let isReader = false;
+  channel.onmessage = ({ data }: MessageEvent<Said>) => {
+    if (!("asks" in data)) hear(data);
+    else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies Said);
+  };
+  const say = (said: Said) => {
+    channel.postMessage(said);
+    hear(said);
   };
   const { generation } = keyStore.read();
   const unfollow = keyStore.subscribe(() => {
@@ -48,54 +70,89 @@ function start(): void {
     controller.abort();
     channel.close();
   };
+  const read = () => {
+    isReader = true;
+    return readForEver(say, signal);
+  };
   // Locks exist in secure contexts only; elsewhere every tab reads for itself.
-  if (navigator.locks === undefined) void readForEver(tell, signal);
-  else void navigator.locks.request(name, { signal }, () => readForEver(say, signal)).catch(() => undefined);
+  if (navigator.locks === undefined) void read();
+  else {
+    channel.postMessage({ asks: true } satisfies Said);
+    void navigator.locks.request(name, { signal }, read).catch(() => undefined);
+  }
 }
 
-function tell(event: ServerEvent): void {
-  for (const listener of [...listeners]) listener(event);
+function hear(said: Said): void {
+  if ("event" in said) {
+    for (const { onEvent } of [...listeners]) onEvent(said.event);
+  } else if ("isConnected" in said && said.isConnected !== isConnected) {
+    isConnected = said.isConnected;
+    for (const { onConnection } of [...listeners]) onConnection?.(said.isConnected);
+  }
 }
 
-async function readForEver(say: Listener, signal: AbortSignal): Promise<void> {
-  let pauseMs = 500;
+async function readForEver(say: (said: Said) => void, signal: AbortSignal): Promise<void> {
+  let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
+    const silence = new AbortController();
     try {
-      const response = await apiFetch("/api/events", { signal, headers: { accept: "text/event-stream" } });
+      const both = AbortSignal.any([signal, silence.signal]);
+      const response = await apiFetch("/api/events", { signal: both, headers: { accept: "text/event-stream" } });
       if (response.status === 401) return;
       if (response.ok && response.body !== null) {
-        pauseMs = 500;
-        await readStream(response.body, say);
+        pauseMs = FIRST_PAUSE_MS;
+        await readStream(response.body, say, silence);
       }
     } catch {
       // The server is away, or this was stopped: the loop knows which.
     }
+    if (signal.aborted) return;
+    say({ isConnected: false });
     await pause(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, 10_000);
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }
 
-async function readStream(body: ReadableStream<Uint8Array>, say: Listener): Promise<void> {
+async function readStream(
+  body: ReadableStream<Uint8Array>,
+  say: (said: Said) => void,
+  silence: AbortController,
+): Promise<void> {
   const decoder = new TextDecoder();
   const parser = createParser({
     onEvent: ({ data }) => {
       try {
-        say(JSON.parse(data) as ServerEvent);
+        const event = JSON.parse(data) as ServerEvent;
+        if (event.type === "ready") say({ isConnected: true });
+        say({ event });
       } catch {
         // An event of a newer server: not for us.
       }
     },
   });
-  for await (const bytes of body) parser.feed(decoder.decode(bytes, { stream: true }));
+  let timer = setTimeout(() => silence.abort(), SILENT_MS);
+  try {
+    for await (const bytes of body) {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), SILENT_MS);
+      parser.feed(decoder.decode(bytes, { stream: true }));
+    }
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const done = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      window.removeEventListener("online", done);
       resolve();
-    });
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+    window.addEventListener("online", done);
   });
 }
 

@@ -1,3 +1,4 @@
+import { learnTime } from "./clock";
 import { keyStore, wantKey } from "./key";
 
 /** `fetch` with the key where there is one; a 401 makes the console ask for it. */
@@ -6,6 +7,7 @@ export const apiFetch: typeof fetch = async (input, init) => {
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
   if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
   const response = await fetch(input, { ...init, headers });
+  learnTime(response);
   if (response.status === 401) wantKey();
   return response;
 };
@@ -22,8 +24,12 @@ export class ApiError extends Error {
 
 export async function getJson<T>(path: string, init?: RequestInit): Promise<T> {
   const response = await apiFetch(path, init);
-  if (!response.ok) throw new ApiError(response.status, await reasonOf(response));
+  if (!response.ok) throw await refusalOf(response);
   return (await response.json()) as T;
+}
+
+export async function refusalOf(response: Response): Promise<ApiError> {
+  return new ApiError(response.status, await reasonOf(response));
 }
 
 async function reasonOf(response: Response): Promise<string> {

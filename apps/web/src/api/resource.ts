@@ -1,8 +1,8 @@
+import type { ServerEvent } from "holdpoint";
 import { createStore, type Store } from "../store";
 import { subscribeToEvents } from "./events";
 import { ApiError, getJson } from "./http";
 import { keyStore } from "./key";
-import type { ServerEvent } from "./types";
 
 /** Something that is read from the server, and read again when the server says that it changed. */
 export interface Resource<T> {

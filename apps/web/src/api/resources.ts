@@ -1,4 +1,3 @@
-import type { PendingApproval } from "holdpoint";
 import { createResource } from "./resource";
 import type { ChatInfo, ToolInfo } from "./types";
 
@@ -7,9 +6,4 @@ export const toolsStore = createResource<ToolInfo[]>({ path: "/api/tools" });
 export const chatsStore = createResource<ChatInfo[]>({
   path: "/api/chats",
   isTouchedBy: (event) => event.type === "chat" || event.type === "approvals",
-});
-
-export const approvalsStore = createResource<PendingApproval[]>({
-  path: "/api/approvals",
-  isTouchedBy: (event) => event.type === "approvals",
 });

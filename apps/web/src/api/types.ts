@@ -3,7 +3,8 @@ export interface ToolInfo {
   name: string;
   title?: string;
   description?: string;
-  inputSchema?: { properties?: Record<string, { description?: string; title?: string }> };
+  /** A JSON Schema. */
+  inputSchema?: unknown;
   execution: "server" | "frontend" | "delegate";
   approval: unknown;
   approvalTimeoutSec?: number;
@@ -18,10 +19,3 @@ export interface ChatInfo {
   holds: number;
   isRunning: boolean;
 }
-
-/** What `GET /api/events` says. */
-export type ServerEvent =
-  | { type: "ready" }
-  | { type: "missed" }
-  | { type: "chat"; chatId: string }
-  | { type: "approvals"; chatId: string };

@@ -1,25 +1,33 @@
-import { Value } from "../tools/Value";
+import { Untrusted } from "../text/Untrusted";
+import { Scalar } from "../value/Scalar";
 import type { GivenAnswer } from "./answer";
 
+/** Who answered, the record does not say. */
 const WORDS: Record<string, string> = {
-  accept: "You answered.",
-  decline: "You declined to answer.",
+  accept: "Answered, without any fields.",
+  decline: "The question was declined.",
   cancel: "The question was put away without an answer.",
 };
 
 /** What was answered. */
 export function AskAnswer({ answer: { action, rows } }: { answer: GivenAnswer }) {
-  if (rows.length === 0) return <p className="tool-card__note">{WORDS[action] ?? action}</p>;
+  if (rows.length === 0) return <p className="tool-card__note">{WORDS[action] ?? <Untrusted text={action} />}</p>;
   return (
-    <table className="value-table">
-      <caption className="visually-hidden">Your answer</caption>
+    <table className="lines">
+      <caption className="visually-hidden">The answer</caption>
+      <colgroup>
+        <col className="lines__names" />
+        <col />
+      </colgroup>
       <tbody>
         {rows.map(({ label, value }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: two fields may have the same label, and rows do not move
           <tr key={at}>
-            <th scope="row">{label}</th>
+            <th scope="row">
+              <Untrusted text={label} />
+            </th>
             <td>
-              <Value value={value} />
+              <Scalar value={typeof value === "object" && value !== null ? JSON.stringify(value) : value} />
             </td>
           </tr>
         ))}

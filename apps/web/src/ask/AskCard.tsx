@@ -1,40 +1,48 @@
 import type { UserAnswer } from "holdpoint";
 import { useMemo, useRef } from "react";
+import { type ChatRecord, callOf } from "../chat/standing";
 import { useStore } from "../store";
+import { visible } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
+import { CallOutcome } from "../tools/CallOutcome";
+import type { AnyToolPart, CallState } from "../tools/callState";
+import { type CallStatus, callStatus } from "../tools/callStatus";
+import { guardDecisions } from "../tools/guard";
 import { StatusPill } from "../tools/StatusPill";
 import { ToolIcon } from "../tools/ToolIcon";
-import { ToolOutcome } from "../tools/ToolOutcome";
-import { type AnyToolPart, toolStatus } from "../tools/toolStatus";
 import { AskAnswer } from "./AskAnswer";
 import { AskForm } from "./AskForm";
-import { answerOf } from "./answer";
+import { answerOf, type GivenAnswer } from "./answer";
 import { fieldsOf } from "./fields";
 import { questionsStore } from "./openQuestions";
 import { ASK_USER, questionOf } from "./question";
 
 interface Props {
   part: AnyToolPart;
-  /** A tool's name for people. */
-  titleOf: (toolName: string) => string;
-  /** Why the answer did not reach the server. */
-  browserError: string | undefined;
-  /** Asks again after that. Missing in a replay: nothing can be answered there. */
-  onRetry: (() => void) | undefined;
+  record: ChatRecord;
 }
 
 /** A question of a running tool: who asks what, a form for it, and what was answered. */
-export function AskCard({ part, titleOf, browserError, onRetry }: Props) {
+export function AskCard({ part, record }: Props) {
   const card = useRef<HTMLElement>(null);
-  const { toolCallId, state, input } = part;
+  const { toolCallId, input } = part;
+  const { actions } = record;
+  const { state } = callOf(part, record);
   const answer = useStore(questionsStore).get(toolCallId);
-  const question = useMemo(() => (state === "input-streaming" ? undefined : questionOf(input)), [state, input]);
+  const question = useMemo(
+    () => (part.state === "input-streaming" ? undefined : questionOf(input)),
+    [part.state, input],
+  );
   const fields = useMemo(() => (question ? fieldsOf(question) : []), [question]);
-  const from = question?.from === undefined ? "A tool" : titleOf(question.from);
-  const status = toolStatus(part, undefined);
-  const given = state === "output-available" ? answerOf(part.output, fields) : undefined;
-  const isWaiting = state === "input-available" && question !== undefined;
+  const from = question?.from === undefined ? "A tool" : (record.toolNamed(question.from)?.title ?? question.from);
+  const given =
+    state.kind === "settled" && state.result.kind === "output" ? answerOf(state.result.output, fields) : undefined;
+  const status = statusOf(state, given);
+  const isWaiting = state.kind === "prompt" && question !== undefined;
+  const problem = record.runOf(toolCallId)?.error?.message;
 
   const send = (given: UserAnswer) => {
+    guardDecisions();
     answer?.(given);
     // The form goes away; whoever used it by keyboard stays at this card.
     card.current?.focus();
@@ -44,10 +52,11 @@ export function AskCard({ part, titleOf, browserError, onRetry }: Props) {
       ref={card}
       className="tool-card"
       data-tone={status.tone}
-      data-state={state}
+      data-state={part.state}
+      data-standing={state.kind}
       data-tool={ASK_USER}
       data-call={toolCallId}
-      aria-label={`${from} asks you: ${status.label}`}
+      aria-label={`${visible(from)} asks you: ${status.label}`}
       tabIndex={-1}
     >
       <header className="tool-card__head">
@@ -55,26 +64,40 @@ export function AskCard({ part, titleOf, browserError, onRetry }: Props) {
           <ToolIcon name={ASK_USER} />
         </span>
         <h2 className="tool-card__title">
-          {from} asks you
-          {question?.from !== undefined && <code className="tool-card__name">{question.from}</code>}
+          <span>
+            <Untrusted text={from} /> asks you
+          </span>
+          {question?.from !== undefined && (
+            <code className="tool-card__name">
+              <Untrusted text={question.from} />
+            </code>
+          )}
         </h2>
         <StatusPill status={status} />
       </header>
-      {question && <p className="ask__message">{question.message}</p>}
-      {isWaiting && onRetry && (
-        <AskForm fields={fields} subject={question.message} isOpen={answer !== undefined} onAnswer={send} />
+      {question && (
+        <p className="ask__message">
+          <Untrusted text={question.message} reading="prose" />
+        </p>
       )}
-      {isWaiting && !onRetry && (
+      {isWaiting && actions && (
+        <AskForm fields={fields} subject={visible(question.message)} isOpen={answer !== undefined} onAnswer={send} />
+      )}
+      {isWaiting && !actions && (
         <p className="tool-card__note">The question stands open at this point of the capture.</p>
       )}
-      {given ? <AskAnswer answer={given} /> : <ToolOutcome part={part} title={`the question of ${from}`} />}
-      {isWaiting && browserError !== undefined && (
+      {given ? (
+        <AskAnswer answer={given} />
+      ) : (
+        <CallOutcome id={toolCallId} state={state} title={`the question of ${visible(from)}`} />
+      )}
+      {isWaiting && problem !== undefined && (
         <>
           <p className="tool-card__error" role="alert">
-            {browserError}
+            <Untrusted text={problem} reading="prose" />
           </p>
-          {answer === undefined && onRetry && (
-            <button type="button" className="button" onClick={onRetry}>
+          {answer === undefined && actions && (
+            <button type="button" className="button" onClick={() => actions.retry(toolCallId)}>
               Try again
             </button>
           )}
@@ -82,4 +105,17 @@ export function AskCard({ part, titleOf, browserError, onRetry }: Props) {
       )}
     </section>
   );
+}
+
+function statusOf(state: CallState, given: GivenAnswer | undefined): CallStatus {
+  switch (given?.action) {
+    case undefined:
+      return callStatus(state);
+    case "accept":
+      return { label: "Answered", tone: "ok" };
+    case "decline":
+      return { label: "Declined", tone: "quiet" };
+    default:
+      return { label: "Put away", tone: "quiet" };
+  }
 }

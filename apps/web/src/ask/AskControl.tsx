@@ -1,3 +1,5 @@
+import { visible } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
 import type { Field, TextFormat } from "./fields";
 
 interface Props {
@@ -43,7 +45,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
           {field.options.map(({ label }, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
             <option key={at} value={at}>
-              {label}
+              {visible(label)}
             </option>
           ))}
         </select>
@@ -53,7 +55,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
         // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
         <label className="ask__tick" key={at}>
           <input type="checkbox" name={id} value={at} defaultChecked={field.initial.includes(String(at))} />
-          {label}
+          <Untrusted text={label} />
         </label>
       ));
   }

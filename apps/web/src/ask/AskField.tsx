@@ -1,3 +1,6 @@
+import { useState } from "react";
+import { runsOf } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
 import { AskControl } from "./AskControl";
 import type { Field } from "./fields";
 
@@ -11,6 +14,7 @@ interface Props {
 /** A field's label, control, description and problem. */
 export function AskField({ id, field, problem }: Props) {
   const { label, description, isRequired, kind } = field;
+  const [text, setText] = useState(typeof field.initial === "string" ? field.initial : "");
   const described = [description && `${id}-about`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
   const control = <AskControl id={id} field={field} isWrong={problem !== undefined} describedBy={described} />;
   // A tick answers a required yes or no as well when it is not there.
@@ -19,7 +23,13 @@ export function AskField({ id, field, problem }: Props) {
     <>
       {description && (
         <p className="ask__about" id={`${id}-about`}>
-          {description}
+          <Untrusted text={description} reading="prose" />
+        </p>
+      )}
+      {kind === "text" && runsOf(text, "data").some((run) => run.kind === "hidden") && (
+        // A control draws what it holds as it is, and its first content is not this person's.
+        <p className="ask__about">
+          It holds characters that can't be seen: <Untrusted text={text} />
         </p>
       )}
       {problem && (
@@ -33,7 +43,7 @@ export function AskField({ id, field, problem }: Props) {
     return (
       <fieldset className="ask__field ask__group" aria-describedby={described}>
         <legend className="ask__label">
-          {label}
+          <Untrusted text={label} />
           {optional}
         </legend>
         {control}
@@ -42,16 +52,21 @@ export function AskField({ id, field, problem }: Props) {
     );
   }
   return (
-    <div className="ask__field">
+    <div
+      className="ask__field"
+      onInput={({ target }) => {
+        if (kind === "text" && target instanceof HTMLInputElement) setText(target.value);
+      }}
+    >
       {kind === "boolean" ? (
         <label className="ask__tick" htmlFor={id}>
           {control}
-          {label}
+          <Untrusted text={label} />
         </label>
       ) : (
         <>
           <label className="ask__label" htmlFor={id}>
-            {label}
+            <Untrusted text={label} />
             {optional}
           </label>
           {control}

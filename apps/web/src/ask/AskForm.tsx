@@ -1,6 +1,7 @@
 import type { UserAnswer } from "holdpoint";
 import { Check, X } from "lucide-react";
 import { useId, useRef, useState } from "react";
+import { useArmed } from "../tools/guard";
 import { AskField } from "./AskField";
 import { contentOf } from "./content";
 import type { Field } from "./fields";
@@ -19,6 +20,8 @@ interface Props {
 export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
   const form = useRef<HTMLFormElement>(null);
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
+  const row = useRef<HTMLDivElement>(null);
+  const { isArmed, accepts } = useArmed(row);
   const id = useId();
 
   const submit = () => {
@@ -50,12 +53,26 @@ export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
         {fields.map((field, at) => (
           <AskField key={field.name} id={`${id}-${at}`} field={field} problem={problems.get(field.name)} />
         ))}
-        <div className="approval__row">
-          <button type="submit" className="button button--ok">
+        <div className="approval__row" ref={row}>
+          <button
+            type="submit"
+            className="button button--ok"
+            aria-disabled={!isArmed}
+            onClick={(event) => {
+              if (!accepts(event)) event.preventDefault();
+            }}
+          >
             <Check size={15} aria-hidden="true" />
             Answer
           </button>
-          <button type="button" className="button button--bad" onClick={() => onAnswer({ action: "decline" })}>
+          <button
+            type="button"
+            className="button button--bad"
+            aria-disabled={!isArmed}
+            onClick={(event) => {
+              if (accepts(event)) onAnswer({ action: "decline" });
+            }}
+          >
             <X size={15} aria-hidden="true" />
             Decline
           </button>

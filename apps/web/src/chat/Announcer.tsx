@@ -1,19 +1,20 @@
-import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import { isToolUIPart, type UIMessage } from "ai";
 import { useEffect, useRef, useState } from "react";
-import type { ToolInfo } from "../api/types";
 import { questionOf } from "../ask/question";
-import { isQuestion } from "./holds";
+import { visible } from "../text/runs";
+import { subjectOf } from "../tools/subject";
 import { textOf } from "./messageText";
 import { nextSpeech } from "./speech";
+import { type ChatRecord, callOf } from "./standing";
 
 interface Props {
   message: UIMessage | undefined;
   isStreaming: boolean;
-  toolNamed: (name: string) => ToolInfo | undefined;
+  record: ChatRecord;
 }
 
 /** Tells screen readers what is written and what is asked. */
-export function Announcer({ message, isStreaming, toolNamed }: Props) {
+export function Announcer({ message, isStreaming, record }: Props) {
   const [speech, setSpeech] = useState("");
   // What was there when the chat was opened is read by whoever wants to, not aloud.
   const spoken = useRef({ id: message?.id, length: message ? textOf(message).length : 0 });
@@ -24,26 +25,26 @@ export function Announcer({ message, isStreaming, toolNamed }: Props) {
     const next = nextSpeech(textOf(message), spoken.current.length, !isStreaming);
     if (next === "") return;
     spoken.current.length += next.length;
-    setSpeech(next);
+    setSpeech(visible(next));
   }, [message, isStreaming]);
 
-  const calls = message?.parts.filter(isToolUIPart) ?? [];
-  const titleOf = (name: string) => toolNamed(name)?.title ?? name;
-  const approvals = calls
-    .filter(({ state }) => state === "approval-requested")
-    .map((part) => titleOf(getToolName(part)));
-  const questions = calls.filter(isQuestion).flatMap(({ input }) => {
-    const question = questionOf(input);
-    return question ? [`${titleOf(question.from ?? "A tool")} asks: ${question.message}`] : [];
+  const titleOf = (name: string) => visible(record.toolNamed(name)?.title ?? name);
+  const asked = (message?.parts.filter(isToolUIPart) ?? []).flatMap((part) => {
+    const { state, toolName, title, input } = callOf(part, record);
+    if (state.kind === "asking" && state.mayDecide) {
+      const tool = record.toolNamed(toolName);
+      return [`Approval needed: ${subjectOf(title ?? tool?.title ?? toolName, input, tool?.inputSchema)}`];
+    }
+    const question = state.kind === "prompt" ? questionOf(input) : undefined;
+    return question ? [`${titleOf(question.from ?? "A tool")} asks: ${visible(question.message)}`] : [];
   });
-  const needed = approvals.length > 0 ? [`Approval needed: ${approvals.join(", ")}`] : [];
   return (
     <>
       <p className="visually-hidden" aria-live="polite" data-testid="speech">
         {speech}
       </p>
       <p className="visually-hidden" aria-live="assertive" data-testid="question">
-        {[...needed, ...questions].join(". ")}
+        {asked.join(". ")}
       </p>
     </>
   );

@@ -1,44 +1,38 @@
 import type { UIMessage } from "ai";
-import { Check, Copy, RotateCcw } from "lucide-react";
-import { memo, useState } from "react";
-import { MessagePart, type PartContext } from "./MessagePart";
+import type { ChatHold } from "holdpoint";
+import { RotateCcw } from "lucide-react";
+import { memo } from "react";
+import { CopyButton } from "../shell/CopyButton";
+import { Untrusted } from "../text/Untrusted";
+import { EarlierAttempts } from "./EarlierAttempts";
+import { MessagePart } from "./MessagePart";
 import { textOf } from "./messageText";
+import type { ChatRecord } from "./standing";
 import { usageOf } from "./usage";
 
 interface Props {
   message: UIMessage;
-  context: PartContext;
+  record: ChatRecord;
+  /** Calls of turns that this message took the place of. */
+  earlier: readonly ChatHold[];
   isStreaming: boolean;
   /** Only the last answer can be made again. */
   onRegenerate: (() => void) | undefined;
 }
 
-export const AssistantMessage = memo(({ message, context, isStreaming, onRegenerate }: Props) => {
-  const [isCopied, setIsCopied] = useState(false);
+export const AssistantMessage = memo(({ message, record, earlier, isStreaming, onRegenerate }: Props) => {
   const text = textOf(message);
   const usage = usageOf(message.metadata);
   return (
     <article className="message message--assistant" aria-label="Assistant" aria-busy={isStreaming}>
+      <EarlierAttempts holds={earlier} toolNamed={record.toolNamed} />
       {message.parts.map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts keep their places for the life of a message
-        <MessagePart key={index} part={part} context={context} />
+        <MessagePart key={index} id={`${message.id} ${index}`} part={part} record={record} />
       ))}
       {!isStreaming && (text !== "" || onRegenerate) && (
         <div className="message__actions">
-          {text !== "" && (
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={isCopied ? "Copied" : "Copy answer"}
-              title="Copy"
-              onClick={() => {
-                void navigator.clipboard?.writeText(text);
-                setIsCopied(true);
-              }}
-            >
-              {isCopied ? <Check size={14} aria-hidden="true" /> : <Copy size={14} aria-hidden="true" />}
-            </button>
-          )}
+          {text !== "" && <CopyButton label="Copy answer" text={() => text} />}
           {onRegenerate && (
             <button
               type="button"
@@ -50,7 +44,11 @@ export const AssistantMessage = memo(({ message, context, isStreaming, onRegener
               <RotateCcw size={14} aria-hidden="true" />
             </button>
           )}
-          {usage && <span className="message__usage">{usage}</span>}
+          {usage && (
+            <span className="message__usage">
+              <Untrusted text={usage} />
+            </span>
+          )}
         </div>
       )}
     </article>

@@ -1,4 +1,5 @@
 import { CircleAlert } from "lucide-react";
+import { Untrusted } from "../text/Untrusted";
 
 interface Props {
   error: Error;
@@ -10,10 +11,12 @@ export function ChatError({ error, onRetry, onDismiss }: Props) {
   return (
     <div className="chat-error" role="alert">
       <CircleAlert size={17} aria-hidden="true" />
-      <p>{error.message || "Something went wrong."}</p>
+      <p>
+        <Untrusted text={error.message || "Something went wrong."} reading="prose" />
+      </p>
       <div className="chat-error__row">
         <button type="button" className="button" onClick={onRetry}>
-          Try again
+          Ask again
         </button>
         <button type="button" className="button" onClick={onDismiss}>
           Dismiss

@@ -1,8 +1,10 @@
 import type { UIMessage } from "ai";
 import { fetchMessages } from "holdpoint";
 import { useEffect, useState } from "react";
+import { useServerStatus } from "../api/connection";
 import { apiFetch } from "../api/http";
 import type { Mode } from "../modes";
+import { Untrusted } from "../text/Untrusted";
 import { Composer } from "./Composer";
 import { HistorySkeleton } from "./HistorySkeleton";
 import { Session } from "./Session";
@@ -35,15 +37,32 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
     return () => controller.abort();
   }, [chatId, isLoading, attempt]);
 
+  // What could not be read while the server was away is read when it is back.
+  const { state: connection } = useServerStatus();
+  const isBack = history.state === "failed" && connection === "connected";
+  useEffect(() => {
+    if (isBack) setHistory({ state: "loading" });
+  }, [isBack]);
+
   switch (history.state) {
     case "loaded":
-      return <Session chatId={chatId} mode={mode} initialMessages={history.messages} onFirstMessage={onFirstMessage} />;
+      return (
+        <Session
+          chatId={chatId}
+          mode={mode}
+          isNew={isNew}
+          initialMessages={history.messages}
+          onFirstMessage={onFirstMessage}
+        />
+      );
     case "failed":
       return (
         <div className="chat">
           <div className="empty" role="alert">
             <h2>This chat could not be read</h2>
-            <p>{history.error}</p>
+            <p>
+              <Untrusted text={history.error} reading="prose" />
+            </p>
             <button
               type="button"
               className="button"
@@ -61,7 +80,15 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
       return (
         <div className="chat">
           <HistorySkeleton />
-          <Composer canStop={false} isHeld={false} isReady={false} onSend={() => undefined} onStop={() => undefined} />
+          <Composer
+            draftOf={chatId}
+            canStop={false}
+            stopTrouble={undefined}
+            isHeld={false}
+            isReady={false}
+            onSend={() => undefined}
+            onStop={() => undefined}
+          />
         </div>
       );
   }

@@ -1,9 +1,14 @@
 import { ArrowUp, Square } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
+import { readDraft, writeDraft } from "./drafts";
 
 interface Props {
+  /** Whose draft it is; missing for a new chat. */
+  draftOf: string | undefined;
   /** A turn is running or waits; it can be stopped. */
   canStop: boolean;
+  /** Why the turn could not be stopped. */
+  stopTrouble: string | undefined;
   /** The last turn waits for somebody: a new message would withdraw its question. */
   isHeld: boolean;
   /** Nothing can be sent before the history is there. */
@@ -12,8 +17,8 @@ interface Props {
   onStop: () => void;
 }
 
-export function Composer({ canStop, isHeld, isReady, onSend, onStop }: Props) {
-  const [text, setText] = useState("");
+export function Composer({ draftOf, canStop, stopTrouble, isHeld, isReady, onSend, onStop }: Props) {
+  const [text, setText] = useState(() => readDraft(draftOf));
   const field = useRef<HTMLTextAreaElement>(null);
   const canSend = isReady && text.trim() !== "";
 
@@ -22,10 +27,14 @@ export function Composer({ canStop, isHeld, isReady, onSend, onStop }: Props) {
     if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
   }, []);
 
+  const write = (next: string) => {
+    setText(next);
+    writeDraft(draftOf, next);
+  };
   const send = () => {
     if (!canSend) return;
     onSend(text.trim());
-    setText("");
+    write("");
   };
   return (
     <form
@@ -43,7 +52,7 @@ export function Composer({ canStop, isHeld, isReady, onSend, onStop }: Props) {
         aria-label="Message to the assistant"
         placeholder="Ask for something…"
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => write(event.target.value)}
         onKeyDown={(event) => {
           // While an input method composes, Enter picks a word.
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
@@ -59,8 +68,10 @@ export function Composer({ canStop, isHeld, isReady, onSend, onStop }: Props) {
       <button type="submit" className="composer__send" aria-label="Send" title="Send" disabled={!canSend}>
         <ArrowUp size={18} aria-hidden="true" />
       </button>
-      <p className="composer__hint">
-        {isHeld ? (
+      <p className="composer__hint" role={stopTrouble ? "alert" : undefined}>
+        {stopTrouble ? (
+          stopTrouble
+        ) : isHeld ? (
           "A question is open. Sending something else withdraws it."
         ) : (
           <>

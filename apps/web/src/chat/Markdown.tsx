@@ -1,10 +1,12 @@
 import { memo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { rehypeVisible } from "../text/rehypeVisible";
 import { splitBlocks } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 
 const PLUGINS = [remarkGfm];
+const AFTER = [rehypeVisible];
 
 const COMPONENTS: Components = {
   // The page's own first heading is the chat's title.
@@ -33,7 +35,7 @@ const COMPONENTS: Components = {
 /** Raw HTML in the text is left out, and addresses other than http(s) and mailto do not become links. */
 export function Markdown({ text }: { text: string }) {
   return (
-    <div className="markdown">
+    <div className="markdown" dir="auto">
       {splitBlocks(text).map((block, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: blocks only ever grow at the end
         <Block key={index} text={block} />
@@ -43,7 +45,7 @@ export function Markdown({ text }: { text: string }) {
 }
 
 const Block = memo(({ text }: { text: string }) => (
-  <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+  <ReactMarkdown remarkPlugins={PLUGINS} rehypePlugins={AFTER} components={COMPONENTS}>
     {text}
   </ReactMarkdown>
 ));

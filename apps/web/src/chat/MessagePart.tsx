@@ -1,63 +1,42 @@
 import { isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
-import type { PendingApproval } from "holdpoint";
-import type { ToolInfo } from "../api/types";
 import { AskCard } from "../ask/AskCard";
 import { ASK_USER } from "../ask/question";
-import { type ToolActions, ToolCard } from "../tools/ToolCard";
-import { Value } from "../tools/Value";
+import { Untrusted } from "../text/Untrusted";
+import { ToolCard } from "../tools/ToolCard";
+import { DataPart } from "./DataPart";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
-
-/** What the parts of any message may need to know. */
-export interface PartContext {
-  toolNamed: (name: string) => ToolInfo | undefined;
-  pendingOf: (approvalId: string) => PendingApproval | undefined;
-  browserErrors: Readonly<Record<string, string>>;
-  actions: ToolActions | undefined;
-}
+import type { ChatRecord } from "./standing";
 
 interface Props {
+  /** Of the part, within its chat. */
+  id: string;
   part: UIMessage["parts"][number];
-  context: PartContext;
+  record: ChatRecord;
 }
 
-export function MessagePart({ part, context }: Props) {
+export function MessagePart({ id, part, record }: Props) {
   if (isToolUIPart(part)) {
     const name = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
-    const { actions, toolNamed } = context;
-    if (name === ASK_USER) {
-      return (
-        <AskCard
-          part={part}
-          titleOf={(tool) => toolNamed(tool)?.title ?? tool}
-          browserError={context.browserErrors[part.toolCallId]}
-          onRetry={actions && (() => actions.retry(part.toolCallId))}
-        />
-      );
-    }
-    return (
-      <ToolCard
-        part={part}
-        tool={toolNamed(name)}
-        pending={part.approval ? context.pendingOf(part.approval.id) : undefined}
-        browserError={context.browserErrors[part.toolCallId]}
-        actions={actions}
-      />
-    );
+    return name === ASK_USER ? <AskCard part={part} record={record} /> : <ToolCard part={part} record={record} />;
   }
   if (isReasoningUIPart(part)) return <Reasoning text={part.text} isStreaming={part.state === "streaming"} />;
-  if (isDataUIPart(part)) return <Value value={part.data} />;
+  if (isDataUIPart(part)) return <DataPart id={id} value={part.data} />;
   switch (part.type) {
     case "text":
       return part.text === "" ? null : <Markdown text={part.text} />;
     case "source-url":
       return (
         <a className="message__source" href={part.url} target="_blank" rel="noreferrer noopener">
-          {part.title ?? part.url}
+          <Untrusted text={part.title ?? part.url} />
         </a>
       );
     case "source-document":
-      return <span className="message__source">{part.title}</span>;
+      return (
+        <span className="message__source">
+          <Untrusted text={part.title} />
+        </span>
+      );
     case "file":
       return (
         <a
@@ -67,7 +46,7 @@ export function MessagePart({ part, context }: Props) {
           target="_blank"
           rel="noreferrer noopener"
         >
-          {part.filename ?? part.mediaType}
+          <Untrusted text={part.filename ?? part.mediaType} />
         </a>
       );
     default:

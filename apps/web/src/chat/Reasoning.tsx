@@ -1,5 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { Collapsible } from "radix-ui";
+import { Untrusted } from "../text/Untrusted";
 
 interface Props {
   text: string;
@@ -15,7 +16,9 @@ export function Reasoning({ text, isStreaming }: Props) {
         <ChevronRight size={14} className="reasoning__chevron" aria-hidden="true" />
         <span data-streaming={isStreaming}>{isStreaming ? "Thinking…" : "Thought about it"}</span>
       </Collapsible.Trigger>
-      <Collapsible.Content className="reasoning__text">{text}</Collapsible.Content>
+      <Collapsible.Content className="reasoning__text">
+        <Untrusted text={text} reading="prose" />
+      </Collapsible.Content>
     </Collapsible.Root>
   );
 }

@@ -1,73 +1,76 @@
 import type { UIMessage } from "ai";
-import { useCallback, useMemo } from "react";
-import { approvalsStore, toolsStore } from "../api/resources";
 import type { Mode } from "../modes";
-import { useStore } from "../store";
 import { Announcer } from "./Announcer";
 import { AssistantMessage } from "./AssistantMessage";
 import { ChatError } from "./ChatError";
 import { Composer } from "./Composer";
-import { isAsking, isHeld, isUnanswered } from "./holds";
-import type { PartContext } from "./MessagePart";
+import { EarlierAttempts } from "./EarlierAttempts";
+import { attemptsOf } from "./earlier";
+import { callsOf, isAsking, isHeld, isUnanswered } from "./standing";
 import { Transcript } from "./Transcript";
 import { UserMessage } from "./UserMessage";
+import { useChatRecord } from "./useChatRecord";
 import { useSession } from "./useSession";
 import { Welcome } from "./Welcome";
 
 interface Props {
   chatId: string;
   mode: Mode;
+  isNew: boolean;
   initialMessages: UIMessage[];
   onFirstMessage: () => void;
 }
 
 /** An open chat. */
-export function Session({ chatId, mode, initialMessages, onFirstMessage }: Props) {
+export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }: Props) {
   const session = useSession({ chatId, mode, initialMessages });
-  const { messages, status, error, toolErrors, decide, retry, edit, again } = session;
-  const { value: tools } = useStore(toolsStore);
-  const { value: approvals } = useStore(approvalsStore);
+  const { messages, status, error, clearError, holds, server, unsent, stopping, edit, again } = session;
+  const record = useChatRecord(session);
   const last = messages.at(-1);
+  const calls = callsOf(last, record);
   const isBusy = status === "submitted" || status === "streaming";
+  const isConnected = server.state === "connected";
+  const attempts = attemptsOf(holds, messages);
 
-  const toolNamed = useCallback((name: string) => tools?.find((tool) => tool.name === name), [tools]);
-  const context = useMemo<PartContext>(
-    () => ({
-      toolNamed,
-      pendingOf: (approvalId) => approvals?.find((approval) => approval.approvalId === approvalId),
-      browserErrors: Object.fromEntries(Object.entries(toolErrors).map(([call, problem]) => [call, problem.message])),
-      actions: { decide, retry },
-    }),
-    [toolNamed, approvals, toolErrors, decide, retry],
-  );
   const send = (text: string) => {
     onFirstMessage();
     session.send(text);
   };
   return (
     <div className="chat" data-status={status}>
-      <Transcript growth={messages} isEmpty={messages.length === 0}>
-        {messages.length === 0 && <Welcome onChoose={send} />}
+      <Transcript
+        growth={messages}
+        sent={messages.findLast(({ role }) => role === "user")?.id}
+        isEmpty={last === undefined}
+      >
+        {last === undefined && <Welcome onChoose={send} />}
         {messages.map((message) =>
           message.role === "user" ? (
-            <UserMessage key={message.id} message={message} onEdit={isBusy ? undefined : edit} />
+            <UserMessage
+              key={message.id}
+              message={message}
+              onEdit={isBusy ? undefined : edit}
+              onResend={unsent.includes(message.id) && !isBusy ? () => void session.resend() : undefined}
+            />
           ) : (
             <AssistantMessage
               key={message.id}
               message={message}
-              context={context}
+              record={record}
+              earlier={attempts.of(message.id)}
               isStreaming={isBusy && message === last}
-              onRegenerate={message === last && !isBusy && !isHeld(message) ? again : undefined}
+              onRegenerate={message === last && !isBusy && !isHeld(calls) ? again : undefined}
             />
           ),
         )}
+        <EarlierAttempts holds={attempts.others} toolNamed={record.toolNamed} />
         {isBusy && last?.role === "user" && (
           <p className="message__wait" role="status">
             <span className="dots" aria-hidden="true" />
             <span className="visually-hidden">The assistant is working</span>
           </p>
         )}
-        {!isBusy && !error && isUnanswered(last) && (
+        {!isBusy && !error && isConnected && isUnanswered(last) && (
           <p className="message__continue">
             The assistant has not answered this.
             <button type="button" className="button" onClick={session.proceed}>
@@ -75,12 +78,16 @@ export function Session({ chatId, mode, initialMessages, onFirstMessage }: Props
             </button>
           </p>
         )}
-        {error && <ChatError error={error} onRetry={again} onDismiss={session.clearError} />}
+        {error && isConnected && unsent.length === 0 && (
+          <ChatError error={error} onRetry={again} onDismiss={clearError} />
+        )}
       </Transcript>
-      <Announcer message={last} isStreaming={isBusy} toolNamed={toolNamed} />
+      <Announcer message={last} isStreaming={isBusy} record={record} />
       <Composer
-        canStop={isBusy || isHeld(last)}
-        isHeld={isAsking(last)}
+        draftOf={isNew ? undefined : chatId}
+        canStop={isBusy || isHeld(calls)}
+        stopTrouble={stopping?.state === "failed" ? "Not stopped: the server did not take it. Stop again." : undefined}
+        isHeld={isAsking(calls)}
         isReady
         onSend={send}
         onStop={() => void session.stop()}

@@ -1,10 +1,13 @@
 import { ArrowDown } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { unsettle } from "../tools/steady";
 
 interface Props {
   children: ReactNode;
   /** Changes with everything that makes the transcript longer. */
   growth: unknown;
+  /** The last message that the person has sent: a new one is scrolled to. */
+  sent: string | undefined;
   /** Nothing has been said: what is there is read from its beginning. */
   isEmpty: boolean;
 }
@@ -12,14 +15,23 @@ interface Props {
 const NEAR_END_PX = 80;
 
 /** Scrolls with the text for as long as the reader is at its end. */
-export function Transcript({ children, growth, isEmpty }: Props) {
+export function Transcript({ children, growth, sent, isEmpty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [isAway, setIsAway] = useState(false);
 
+  // Before the scrolling below: what was sent is looked at, wherever the reader was.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another message is what this is about
+  useEffect(() => {
+    isAtEnd.current = true;
+  }, [sent]);
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: growth is what this is about
   useEffect(() => {
-    if (isAtEnd.current && !isEmpty) box.current?.scrollTo({ top: box.current.scrollHeight });
+    if (!isAtEnd.current || isEmpty || box.current === null) return;
+    const before = box.current.scrollTop;
+    box.current.scrollTo({ top: box.current.scrollHeight });
+    if (box.current.scrollTop !== before) unsettle();
   }, [growth]);
 
   return (

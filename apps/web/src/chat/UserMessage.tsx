@@ -1,6 +1,7 @@
 import type { UIMessage } from "ai";
 import { Pencil } from "lucide-react";
 import { memo, useState } from "react";
+import { Untrusted } from "../text/Untrusted";
 import { EditMessage } from "./EditMessage";
 import { textOf } from "./messageText";
 
@@ -8,9 +9,11 @@ interface Props {
   message: UIMessage;
   /** Missing where nothing can be edited. */
   onEdit: ((messageId: string, text: string) => void) | undefined;
+  /** The server does not have it: sends it again. */
+  onResend: (() => void) | undefined;
 }
 
-export const UserMessage = memo(({ message, onEdit }: Props) => {
+export const UserMessage = memo(({ message, onEdit, onResend }: Props) => {
   const [isEditing, setIsEditing] = useState(false);
   const text = textOf(message);
   return (
@@ -26,8 +29,18 @@ export const UserMessage = memo(({ message, onEdit }: Props) => {
         />
       ) : (
         <>
-          <p className="message__bubble">{text}</p>
-          {onEdit && (
+          <p className="message__bubble">
+            <Untrusted text={text} reading="prose" />
+          </p>
+          {onResend && (
+            <p className="message__unsent" role="alert">
+              Not sent: the server did not get it.
+              <button type="button" className="button" onClick={onResend}>
+                Send again
+              </button>
+            </p>
+          )}
+          {onEdit && !onResend && (
             <div className="message__actions">
               <button
                 type="button"

@@ -1,3 +1,5 @@
+import { toolsStore } from "../api/resources";
+import { useStore } from "../store";
 import { SUGGESTIONS } from "./suggestions";
 
 interface Props {
@@ -6,25 +8,30 @@ interface Props {
 
 /** An empty chat: what this is, and something to press. */
 export function Welcome({ onChoose }: Props) {
+  const { value: tools } = useStore(toolsStore);
+  // Before the tools are known all are shown: nothing jumps where they are the usual ones.
+  const suggestions = SUGGESTIONS.filter(({ tool }) => tools?.some(({ name }) => name === tool) ?? true);
   return (
     <div className="welcome">
       <h2 className="welcome__title">Ask for something that needs a yes.</h2>
       <p className="welcome__text">
-        The assistant can pay, look things up and use your browser. Where it must not go on alone, it stops and waits
-        for you. This demo needs no key and no network.
+        The assistant uses tools: on the server, and in your browser. Where it must not go on alone, it stops and waits
+        for you.
       </p>
-      <ul className="welcome__list" aria-label="Things to try">
-        {SUGGESTIONS.map(({ text, shows, lang }) => (
-          <li key={text}>
-            <button type="button" className="welcome__item" onClick={() => onChoose(text)}>
-              <span className="welcome__ask" lang={lang}>
-                {text}
-              </span>
-              <span className="welcome__shows">{shows}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      {suggestions.length > 0 && (
+        <ul className="welcome__list" aria-label="Things to try">
+          {suggestions.map(({ text, shows, lang }) => (
+            <li key={text}>
+              <button type="button" className="welcome__item" onClick={() => onChoose(text)}>
+                <span className="welcome__ask" lang={lang}>
+                  {text}
+                </span>
+                <span className="welcome__shows">{shows}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }

@@ -4,12 +4,12 @@ import { useCallback, useMemo } from "react";
 import { eventsSource } from "../api/events";
 import { apiFetch } from "../api/http";
 import { keyStore } from "../api/key";
+import { markDecision } from "../inspector/markDecision";
 import { recorderOf } from "../inspector/recorder";
 import { tapFetch } from "../inspector/tapFetch";
 import { tapWebSocket } from "../inspector/tapWebSocket";
 import type { Mode } from "../modes";
 import { browserTools } from "../tools/browserTools";
-import { useFollow } from "./useFollow";
 
 interface Options {
   chatId: string;
@@ -22,34 +22,28 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
   const wires = useMemo(() => {
     const recorder = recorderOf(chatId);
     return {
-      recorder,
       fetch: tapFetch(apiFetch, recorder, mode),
       webSocket: tapWebSocket(recorder, mode),
       handlers: browserTools(recorder),
     };
   }, [chatId, mode]);
-  const { recorder, fetch, webSocket, handlers } = wires;
   const { key } = keyStore.read();
   const chat = useHoldpoint<UIMessage>({
+    ...wires,
     mode,
     chatId,
     apiKey: key,
-    fetch,
     events: eventsSource,
-    webSocket,
     webSocketTransport: WebSocketChatTransport,
-    handlers,
     initialMessages,
+    calls: "all",
   });
-  useFollow({ chatId, mode, chat });
 
-  const { addToolApprovalResponse, retryTool, sendMessage, regenerate } = chat;
+  const { approve, deny, retryTool, sendMessage, regenerate } = chat;
   const decide = useCallback(
-    (approvalId: string, approved: boolean, reason?: string) => {
-      recorder.mark({ type: "decided", approvalId, approved });
-      void addToolApprovalResponse({ id: approvalId, approved, ...(reason !== undefined && { reason }) });
-    },
-    [addToolApprovalResponse, recorder],
+    (approvalId: string, approved: boolean, reason?: string) =>
+      markDecision(chatId, { approvalId, approved }, () => (approved ? approve : deny)(approvalId, reason)),
+    [chatId, approve, deny],
   );
   const retry = useCallback((toolCallId: string) => void retryTool(toolCallId), [retryTool]);
   const send = useCallback((text: string) => void sendMessage({ text }), [sendMessage]);
@@ -57,20 +51,5 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
   // A request that brings nothing new gets what follows.
   const proceed = useCallback(() => void sendMessage(), [sendMessage]);
   const again = useCallback(() => void regenerate(), [regenerate]);
-  const { messages, status, error, clearError, stop, toolErrors, connection } = chat;
-  return {
-    messages,
-    status,
-    error,
-    clearError,
-    stop,
-    toolErrors,
-    connection,
-    decide,
-    retry,
-    send,
-    edit,
-    again,
-    proceed,
-  };
+  return { ...chat, decide, retry, send, edit, again, proceed };
 }

@@ -1,19 +1,20 @@
-import { useEffect } from "react";
-import { approvalsStore } from "../api/resources";
-import { useStore } from "../store";
+import { useContext, useEffect } from "react";
+import { ApprovalsContext } from "./ApprovalsContext";
 
 /** Tells of approvals in chats that nobody is looking at: in the tab's title, and to screen readers. */
 export function InboxAnnouncer() {
-  const { value: approvals } = useStore(approvalsStore);
+  const { approvals, staleSince } = useContext(ApprovalsContext);
   const count = approvals?.length ?? 0;
+  const isStale = staleSince !== undefined;
 
   useEffect(() => {
-    document.title = count > 0 ? `(${count}) Holdpoint` : "Holdpoint";
-  }, [count]);
+    if (isStale) document.title = "Holdpoint (not connected)";
+    else document.title = count > 0 ? `(${count}) Holdpoint` : "Holdpoint";
+  }, [count, isStale]);
 
   return (
     <p className="visually-hidden" aria-live="polite">
-      {count > 0 && `${count} ${count === 1 ? "approval waits" : "approvals wait"} for you`}
+      {count > 0 && !isStale && `${count} ${count === 1 ? "approval waits" : "approvals wait"} for you`}
     </p>
   );
 }

@@ -1,82 +1,68 @@
-import type { PendingApproval } from "holdpoint";
+import type { DecisionReport } from "holdpoint";
 import { MessageSquare } from "lucide-react";
-import { useState } from "react";
-import { ApiError, getJson } from "../api/http";
-import { approvalsStore } from "../api/resources";
 import type { ToolInfo } from "../api/types";
-import { recorderOf } from "../inspector/recorder";
 import { navigate } from "../shell/route";
-import { ApprovalActions } from "../tools/ApprovalActions";
-import { ToolIcon } from "../tools/ToolIcon";
-import { ValueTable } from "../tools/ValueTable";
+import { Untrusted } from "../text/Untrusted";
+import type { Decide } from "../tools/ApprovalActions";
+import { CallCard } from "../tools/CallCard";
+import { callStateOf } from "../tools/callState";
+import { useHoldsOf } from "./useHoldsOf";
+import type { Entry } from "./useInboxList";
 
 interface Props {
-  approval: PendingApproval;
+  entry: Entry;
   tool: ToolInfo | undefined;
   chatTitle: string | undefined;
   isCurrentChat: boolean;
+  report: DecisionReport | undefined;
+  decide: Decide;
 }
 
-export function InboxItem({ approval, tool, chatTitle, isCurrentChat }: Props) {
-  const [problem, setProblem] = useState<string>();
-  const { approvalId, chatId, toolName } = approval;
-  const title = tool?.title ?? toolName;
-
-  const decide = async (approved: boolean, reason?: string) => {
-    setProblem(undefined);
-    recorderOf(chatId).mark({ type: "decided", approvalId, approved });
-    try {
-      await getJson(`/api/approvals/${encodeURIComponent(approvalId)}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ approved, ...(reason !== undefined && { reason }) }),
-      });
-    } catch (error) {
-      setProblem(explain(error));
-    }
-    approvalsStore.refresh();
-  };
+/** A question in the inbox, and what became of it. */
+export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decide }: Props) {
+  const { approval, isWaiting } = entry;
+  const { approvalId, toolCallId, chatId, toolName, input } = approval;
+  const holds = useHoldsOf(chatId, !isWaiting || report !== undefined);
+  const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
+  const known = callStateOf({ hold, report, tool });
+  // It is gone from the list, and the record has not said yet why.
+  const state = !isWaiting && known.kind === "asking" ? { kind: "ending" as const } : known;
   return (
-    <section className="inbox-item" aria-label={`Approval: ${title}`} data-approval={approvalId} data-chat={chatId}>
-      <header className="tool-card__head">
-        <span className="tool-card__icon">
-          <ToolIcon name={toolName} />
-        </span>
-        <h2 className="tool-card__title">
-          {title}
-          <code className="tool-card__name">{toolName}</code>
-        </h2>
-      </header>
-      <button
-        type="button"
-        className="inbox-item__chat"
-        aria-current={isCurrentChat ? "true" : undefined}
-        onClick={() => navigate({ chatId, isNew: false })}
-      >
-        <MessageSquare size={13} aria-hidden="true" />
-        <span>{chatTitle ?? chatId}</span>
-      </button>
-      {approval.reason && <p className="tool-card__note">{approval.reason}.</p>}
-      <ValueTable caption={`Input of ${title}`} value={approval.input} tool={tool} />
-      {tool?.execution === "frontend" && (
+    <CallCard
+      call={{
+        toolCallId,
+        toolName,
+        input,
+        state,
+        report,
+        question: {
+          requestedAt: approval.requestedAt,
+          expiresAt: approval.expiresAt ?? undefined,
+          reason: approval.reason ?? undefined,
+        },
+      }}
+      tool={tool}
+      lead="Approval"
+      decide={decide}
+      isFixed
+      attributes={{ "data-approval": approvalId, "data-chat": chatId }}
+      context={
+        <button
+          type="button"
+          className="inbox-item__chat"
+          aria-current={isCurrentChat ? "true" : undefined}
+          onClick={() => navigate({ chatId, isNew: false })}
+        >
+          <MessageSquare size={13} aria-hidden="true" />
+          <span>
+            <Untrusted text={chatTitle ?? chatId} />
+          </span>
+        </button>
+      }
+    >
+      {tool?.execution === "frontend" && state.kind !== "settled" && (
         <p className="tool-card__note">It will run in a browser that has the chat open.</p>
       )}
-      <ApprovalActions
-        subject={title}
-        pending={approval}
-        onDecide={(approved, reason) => void decide(approved, reason)}
-      />
-      {problem !== undefined && (
-        <p className="tool-card__error" role="alert">
-          {problem}
-        </p>
-      )}
-    </section>
+    </CallCard>
   );
-}
-
-function explain(error: unknown): string {
-  if (error instanceof ApiError && error.status === 409) return "Somebody has already decided otherwise.";
-  if (error instanceof ApiError && error.status === 410) return "Too late: the question is closed.";
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,18 +1,34 @@
-import { Inbox } from "lucide-react";
-import { approvalsStore, chatsStore, toolsStore } from "../api/resources";
+import { Inbox, WifiOff } from "lucide-react";
+import { useContext } from "react";
+import { chatsStore, toolsStore } from "../api/resources";
+import { markDecision } from "../inspector/markDecision";
 import { useStore } from "../store";
+import { Time } from "../tools/Time";
+import { ApprovalsContext } from "./ApprovalsContext";
 import { InboxItem } from "./InboxItem";
+import { useInboxList } from "./useInboxList";
 
 interface Props {
   currentChatId: string;
 }
 
-/** Everything that waits for this person, in whichever chat, oldest first. */
+/** Everything that waits for this person, in whichever chat, oldest first, and what became of it since the inbox was opened. */
 export function InboxPanel({ currentChatId }: Props) {
-  const { value: approvals, error } = useStore(approvalsStore);
+  const { approvals, decide, decisions, staleSince, error } = useContext(ApprovalsContext);
   const { value: chats } = useStore(chatsStore);
   const { value: tools } = useStore(toolsStore);
-  if (approvals === undefined && error === undefined) {
+  const { entries, clear } = useInboxList(approvals);
+  const decided = entries.filter(({ isWaiting }) => !isWaiting).length;
+  if (approvals === undefined) {
+    if (error !== undefined) {
+      return (
+        <div className="empty" role="alert">
+          <WifiOff size={26} aria-hidden="true" />
+          <h2>What waits is not known</h2>
+          <p>The server has not told it so far. It is asked again all the time.</p>
+        </div>
+      );
+    }
     return (
       <div className="inbox" aria-hidden="true">
         <span className="skeleton" style={{ height: "8rem" }} />
@@ -21,13 +37,16 @@ export function InboxPanel({ currentChatId }: Props) {
     );
   }
   return (
-    <div className="inbox">
-      {error !== undefined && (
-        <p className="tool-card__error" role="alert">
-          {error}
+    <div className="inbox" data-stale={staleSince !== undefined}>
+      {staleSince !== undefined && (
+        <p className="inbox__stale" role="status">
+          <WifiOff size={15} aria-hidden="true" />
+          <span>
+            Not up to date since <Time iso={staleSince.toISOString()} />. What waits now is not known.
+          </span>
         </p>
       )}
-      {approvals?.length === 0 && (
+      {staleSince === undefined && entries.length === 0 && (
         <div className="empty">
           <Inbox size={26} aria-hidden="true" />
           <h2>Nothing waits for you</h2>
@@ -35,17 +54,30 @@ export function InboxPanel({ currentChatId }: Props) {
         </div>
       )}
       <ul className="inbox__list" aria-label="Approvals">
-        {approvals?.map((approval) => (
-          <li key={approval.approvalId}>
-            <InboxItem
-              approval={approval}
-              tool={tools?.find(({ name }) => name === approval.toolName)}
-              chatTitle={chats?.find(({ id }) => id === approval.chatId)?.title}
-              isCurrentChat={approval.chatId === currentChatId}
-            />
-          </li>
-        ))}
+        {entries.map((entry) => {
+          const { approvalId, chatId, toolName } = entry.approval;
+          return (
+            <li key={approvalId}>
+              <InboxItem
+                entry={entry}
+                tool={tools?.find(({ name }) => name === toolName)}
+                chatTitle={chats?.find(({ id }) => id === chatId)?.title}
+                isCurrentChat={chatId === currentChatId}
+                report={decisions[approvalId]}
+                decide={(approved, reason) => {
+                  const decision = { approved, ...(reason !== undefined && { reason }) };
+                  void markDecision(chatId, { approvalId, approved }, () => decide(approvalId, decision));
+                }}
+              />
+            </li>
+          );
+        })}
       </ul>
+      {decided > 0 && (
+        <button type="button" className="button inbox__clear" onClick={clear}>
+          Clear {decided} decided
+        </button>
+      )}
     </div>
   );
 }

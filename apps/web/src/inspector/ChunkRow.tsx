@@ -1,5 +1,7 @@
 import { memo } from "react";
-import type { Entry } from "./entry";
+import { Untrusted } from "../text/Untrusted";
+import { jsonText } from "../value/json";
+import type { Entry, Mark } from "./entry";
 
 interface Props {
   entry: Entry;
@@ -23,13 +25,24 @@ export const ChunkRow = memo(({ entry, start, problem }: Props) => {
             {entry.segment}
           </span>
           <span className="chunk__what">
-            <span className="chunk__type">{title}</span> <span className="chunk__detail">{detail}</span>
+            <span className="chunk__type">
+              <Untrusted text={title} />
+            </span>{" "}
+            <span className="chunk__detail">
+              <Untrusted text={detail} />
+            </span>
           </span>
           <span className="chunk__size">{entry.size > 0 ? entry.size : ""}</span>
         </summary>
-        <pre className="chunk__raw">{raw(entry)}</pre>
+        <pre className="chunk__raw" dir="ltr">
+          <Untrusted text={raw(entry)} reading="prose" />
+        </pre>
       </details>
-      {problem !== undefined && <p className="chunk__problem">{problem}</p>}
+      {problem !== undefined && (
+        <p className="chunk__problem">
+          <Untrusted text={problem} reading="prose" />
+        </p>
+      )}
     </li>
   );
 });
@@ -54,12 +67,7 @@ function describe(entry: Entry): { title: string; detail: string } {
     case "broken":
       return { title: "not a chunk", detail: entry.text };
     case "mark":
-      return entry.mark.type === "decided"
-        ? { title: entry.mark.approved ? "approved here" : "denied here", detail: entry.mark.approvalId }
-        : {
-            title: entry.mark.type === "browser-start" ? "browser begins" : "browser is done",
-            detail: entry.mark.toolCallId,
-          };
+      return describeMark(entry.mark);
     case "chunk": {
       const { type, ...rest } = entry.chunk as { type: string } & Record<string, unknown>;
       const main =
@@ -72,12 +80,25 @@ function describe(entry: Entry): { title: string; detail: string } {
   }
 }
 
+function describeMark(mark: Mark): { title: string; detail: string } {
+  switch (mark.type) {
+    case "sent":
+      return { title: mark.approved ? "approval sent" : "denial sent", detail: mark.approvalId };
+    case "decided":
+      return { title: mark.approved ? "approval in force" : "denial in force", detail: mark.approvalId };
+    case "browser-start":
+      return { title: "browser begins", detail: mark.toolCallId };
+    case "browser-end":
+      return { title: "browser is done", detail: mark.toolCallId };
+  }
+}
+
 function raw(entry: Entry): string {
   switch (entry.kind) {
     case "chunk":
-      return JSON.stringify(entry.chunk, null, 2);
+      return jsonText(entry.chunk);
     case "mark":
-      return JSON.stringify(entry.mark, null, 2);
+      return jsonText(entry.mark);
     case "done":
       return "[DONE]";
     default:

@@ -1,6 +1,7 @@
 import { Activity, Download, Eraser, FolderOpen } from "lucide-react";
 import { useRef, useState } from "react";
 import { useStore } from "../store";
+import { Untrusted } from "../text/Untrusted";
 import { parse, serialise } from "./capture";
 import { download } from "./download";
 import type { Recording } from "./entry";
@@ -86,7 +87,7 @@ export function InspectorPanel({ chatId }: Props) {
       </div>
       {problem !== undefined && (
         <p className="tool-card__error" role="alert">
-          {problem}
+          <Untrusted text={problem} reading="prose" />
         </p>
       )}
       {replay !== undefined ? (

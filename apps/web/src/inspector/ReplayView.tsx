@@ -1,9 +1,12 @@
+import type { ChatHold } from "holdpoint";
 import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { toolsStore } from "../api/resources";
 import { AssistantMessage } from "../chat/AssistantMessage";
-import type { PartContext } from "../chat/MessagePart";
+import type { ChatRecord } from "../chat/standing";
 import { useStore } from "../store";
+import { visible } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
 import type { Recording } from "./entry";
 import { Player } from "./player";
 import { RecordingView } from "./RecordingView";
@@ -13,6 +16,8 @@ interface Props {
   recording: Recording;
   onClose: () => void;
 }
+
+const NO_ATTEMPTS: readonly ChatHold[] = [];
 
 /** Plays a capture: the message as a client would show it, and the records that made it. */
 export function ReplayView({ name, recording, onClose }: Props) {
@@ -30,11 +35,13 @@ export function ReplayView({ name, recording, onClose }: Props) {
     () => ({ ...recording, entries: recording.entries.slice(0, position) }),
     [recording, position],
   );
-  const context = useMemo<PartContext>(
+  const record = useMemo<ChatRecord>(
     () => ({
       toolNamed: (tool) => tools?.find((candidate) => candidate.name === tool),
+      holdOf: () => undefined,
       pendingOf: () => undefined,
-      browserErrors: {},
+      reportOf: () => undefined,
+      runOf: () => undefined,
       actions: undefined,
     }),
     [tools],
@@ -42,8 +49,8 @@ export function ReplayView({ name, recording, onClose }: Props) {
   return (
     <div className="replay">
       <div className="replay__bar" role="toolbar" aria-label="Replay">
-        <span className="replay__name" title={name}>
-          {name}
+        <span className="replay__name" title={visible(name)}>
+          <Untrusted text={name} />
         </span>
         <button
           type="button"
@@ -94,12 +101,17 @@ export function ReplayView({ name, recording, onClose }: Props) {
           <AssistantMessage
             key={message.id}
             message={message}
-            context={context}
+            record={record}
+            earlier={NO_ATTEMPTS}
             isStreaming={false}
             onRegenerate={undefined}
           />
         ))}
-        {error !== undefined && <p className="tool-card__error">The SDK's reader says: {error}</p>}
+        {error !== undefined && (
+          <p className="tool-card__error">
+            The SDK's reader says: <Untrusted text={error} reading="prose" />
+          </p>
+        )}
       </div>
       <RecordingView recording={played} isPast />
     </div>

@@ -1,3 +1,4 @@
+import { visible } from "../text/runs";
 import { duration, LANES, type Lane, type Span, scaleOf, totals } from "./lanes";
 
 interface Props {
@@ -42,7 +43,7 @@ export function SwimLane({ spans }: Props) {
                   const label = duration(span.to - span.from);
                   return (
                     <g key={`${span.from}-${span.label}-${span.to}`} data-open={span.isOpen}>
-                      <title>{`${NAMES[lane]}, ${span.label}: ${label}${span.isOpen ? " so far" : ""}`}</title>
+                      <title>{`${NAMES[lane]}, ${visible(span.label)}: ${label}${span.isOpen ? " so far" : ""}`}</title>
                       <rect
                         className="swim-lane__bar"
                         data-lane={lane}

@@ -1,4 +1,5 @@
 import { CircleAlert, CircleCheck, CircleDashed } from "lucide-react";
+import { Untrusted } from "../text/Untrusted";
 import type { Verdict } from "./useVerdict";
 
 /** What the rule checker says about this turn. */
@@ -16,7 +17,11 @@ export function VerdictLine({ verdict }: { verdict: Verdict | undefined }) {
       <p className="verdict" data-verdict={verdict.state}>
         <CircleDashed size={15} aria-hidden="true" />
         {text}
-        {verdict.state === "failed" && `: ${verdict.error}`}
+        {verdict.state === "failed" && (
+          <>
+            : <Untrusted text={verdict.error} />
+          </>
+        )}
       </p>
     );
   }
@@ -38,7 +43,7 @@ export function VerdictLine({ verdict }: { verdict: Verdict | undefined }) {
       <ul>
         {violations.map(({ line, rule, text }) => (
           <li key={`${line}-${rule}-${text}`}>
-            <code>{rule}</code> {text}
+            <code>{rule}</code> <Untrusted text={text} />
           </li>
         ))}
       </ul>

@@ -145,7 +145,7 @@ function isMark(value: unknown): value is Mark {
     typeof value === "object" &&
     value !== null &&
     "type" in value &&
-    ["decided", "browser-start", "browser-end"].includes(String(value.type))
+    ["sent", "decided", "browser-start", "browser-end"].includes(String(value.type))
   );
 }
 

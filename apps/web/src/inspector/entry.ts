@@ -3,6 +3,9 @@ import type { Mode } from "../modes";
 
 /** What happened at this end, between the chunks: without it nobody could tell who waited for whom. */
 export type Mark =
+  /** A decision left this page. */
+  | { type: "sent"; approvalId: string; approved: boolean }
+  /** It is in force. */
   | { type: "decided"; approvalId: string; approved: boolean }
   | { type: "browser-start"; toolCallId: string }
   | { type: "browser-end"; toolCallId: string };

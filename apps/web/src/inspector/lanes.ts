@@ -23,6 +23,8 @@ interface Call {
   /** Announced: from here on the model waits. */
   from: number;
   askedAt?: number;
+  /** When a decision left this page; it counts only if it was taken. */
+  sentAt?: number;
   decidedAt?: number;
   startedAt?: number;
   endedAt?: number;
@@ -51,10 +53,14 @@ function collectCalls(entries: readonly Entry[]): Map<string, Call> {
   for (const entry of entries) {
     const { at } = entry;
     if (entry.kind === "mark") {
-      if (entry.mark.type === "decided") {
+      if (entry.mark.type === "sent") {
+        const call = byApproval.get(entry.mark.approvalId);
+        if (call) call.sentAt = at;
+      } else if (entry.mark.type === "decided") {
         const call = byApproval.get(entry.mark.approvalId);
         if (call) {
-          call.decidedAt ??= at;
+          // The person was waited for until then; the rest is the way to the server.
+          call.decidedAt ??= call.sentAt ?? at;
           call.isDenied = !entry.mark.approved;
         }
       } else if (entry.mark.type === "browser-start") {

@@ -1,6 +1,8 @@
-import { ExternalLink, Globe, X } from "lucide-react";
+import { CircleAlert, ExternalLink, Globe, RotateCcw, X } from "lucide-react";
 import { useStore } from "../store";
-import { closePage, type Page, pagesStore, showPage } from "./pages";
+import { visible } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
+import { closePage, frameLoaded, type Page, pagesStore, reloadPage, showPage } from "./pages";
 
 /** The pages that `open-url` has opened, the newest on top. */
 export function PagesPanel() {
@@ -22,51 +24,93 @@ export function PagesPanel() {
             <button
               type="button"
               aria-pressed={page.key === current}
-              title={page.url}
+              title={visible(page.url)}
               onClick={() => showPage(page.key)}
             >
-              {nameOf(page)}
+              <Untrusted text={nameOf(page)} />
             </button>
-            <button type="button" aria-label={`Close ${nameOf(page)}`} onClick={() => closePage(page.key)}>
+            <button type="button" aria-label={`Close ${visible(nameOf(page))}`} onClick={() => closePage(page.key)}>
               <X size={13} aria-hidden="true" />
             </button>
           </li>
         ))}
       </ul>
       {stack.map((page) => (
-        <div key={page.key} className="pages__view" hidden={page.key !== current}>
-          <p className="pages__address">
-            <span>{page.url}</span>
-            <a
-              href={page.url}
-              target="_blank"
-              rel="noreferrer noopener"
-              aria-label="Open in a new tab"
-              title="Open in a new tab"
-            >
-              <ExternalLink size={14} aria-hidden="true" />
-            </a>
-          </p>
-          {/* Without allow-same-origin the page is a stranger to the console, even if it is served from the same host. */}
-          <iframe
-            title={nameOf(page)}
-            src={page.url}
-            sandbox="allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox"
-            referrerPolicy="no-referrer"
-            loading="eager"
-          />
-        </div>
+        <PageView key={page.key} page={page} isShown={page.key === current} />
       ))}
-      <p className="pages__note">Some sites do not allow to be shown inside another page; open those in a new tab.</p>
     </div>
   );
 }
 
+function PageView({ page, isShown }: { page: Page; isShown: boolean }) {
+  return (
+    <div className="pages__view" hidden={!isShown} data-page={page.state.kind}>
+      <p className="pages__address">
+        <span>
+          <Untrusted text={page.url} />
+        </span>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Load it again"
+          title="Load it again"
+          onClick={() => reloadPage(page.key)}
+        >
+          <RotateCcw size={14} aria-hidden="true" />
+        </button>
+        <a
+          className="icon-button"
+          href={page.url}
+          target="_blank"
+          rel="noreferrer noopener"
+          aria-label="Open in a new tab"
+          title="Open in a new tab"
+        >
+          <ExternalLink size={14} aria-hidden="true" />
+        </a>
+      </p>
+      <PageNote page={page} />
+      {/* Without allow-same-origin the page is a stranger to the console, even if it is served from the same host. */}
+      <iframe
+        key={page.attempt}
+        title={visible(nameOf(page))}
+        src={page.url}
+        sandbox="allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox"
+        referrerPolicy="no-referrer"
+        loading="eager"
+        onLoad={() => frameLoaded(page.key)}
+      />
+    </div>
+  );
+}
+
+/** What is known about the page, and no more. */
+function PageNote({ page: { state } }: { page: Page }) {
+  switch (state.kind) {
+    case "loading":
+      return (
+        <p className="pages__note" role="status">
+          Loading…
+        </p>
+      );
+    case "unconfirmed":
+      return (
+        <p className="pages__note">
+          Empty below? Some sites do not allow to be shown inside another page, and a browser does not tell. Open those
+          in a new tab.
+        </p>
+      );
+    case "failed":
+      return (
+        <p className="pages__note" data-tone="bad" role="alert">
+          <CircleAlert size={14} aria-hidden="true" />
+          <Untrusted text={state.reason} />
+        </p>
+      );
+  }
+}
+
 function nameOf({ title, url }: Page): string {
   if (title) return title;
-  try {
-    return new URL(url).host;
-  } catch {
-    return url;
-  }
+  return URL.canParse(url) ? new URL(url).host : url;
 }

@@ -1,11 +1,22 @@
 import { navigate, routeStore } from "../shell/route";
 import { createStore } from "../store";
+import { probe } from "./probe";
+
+/** How far a page got, as far as a browser tells. */
+export type PageState =
+  | { kind: "loading" }
+  /** Its frame has loaded something. Whether that is the page or the browser's refusal to frame it, nobody is told. */
+  | { kind: "unconfirmed" }
+  | { kind: "failed"; reason: string };
 
 /** One page that the assistant has opened. */
 export interface Page {
   key: string;
   url: string;
   title?: string;
+  state: PageState;
+  /** Counts how often it was loaded. */
+  attempt: number;
 }
 
 interface Pages {
@@ -15,18 +26,44 @@ interface Pages {
 
 export const pagesStore = createStore<Pages>({ stack: [], current: undefined });
 
+/** A frame that has not loaded anything by then never will: a download, an empty answer, a server that says nothing. */
+const LOAD_MS = 20_000;
+
 let opened = 0;
 
-/** Puts a page on top of the stack and shows it; the same address is not stacked twice. Returns the key of its view. */
-export function openPage({ url, title }: { url: string; title?: string }): string {
+/**
+ * Puts a page on top of the stack and shows it; the same address is not stacked twice. Answers when its frame has loaded
+ * something, and throws where it is known that the page is not shown.
+ */
+export async function openPage({ url, title }: { url: string; title?: string }): Promise<{
+  viewKey: string;
+  state: "unconfirmed";
+}> {
   const known = pagesStore.read().stack.find((page) => page.url === url);
   const key = known?.key ?? `view-${++opened}`;
-  pagesStore.write(({ stack }) => ({
-    stack: known ? stack : [...stack, { key, url, ...(title !== undefined && { title }) }],
-    current: key,
-  }));
+  if (known === undefined) {
+    const page: Page = { key, url, ...(title !== undefined && { title }), state: { kind: "loading" }, attempt: 1 };
+    pagesStore.write(({ stack }) => ({ stack: [...stack, page], current: key }));
+  } else showPage(key);
   if (routeStore.read().dock !== "pages") navigate({ dock: "pages" });
-  return key;
+  if (known === undefined) void watchPage(key, url);
+  else if (known.state.kind === "failed") reloadPage(key);
+  const { state } = await settled(key);
+  if (state.kind === "failed") throw new Error(state.reason);
+  return { viewKey: key, state: "unconfirmed" };
+}
+
+/** Loads it once more. */
+export function reloadPage(key: string): void {
+  const page = pageOf(key);
+  if (page === undefined) return;
+  change(key, { state: { kind: "loading" }, attempt: page.attempt + 1 });
+  void watchPage(key, page.url);
+}
+
+/** Its frame has loaded something. */
+export function frameLoaded(key: string): void {
+  if (pageOf(key)?.state.kind === "loading") loaded.get(key)?.();
 }
 
 export function showPage(key: string): void {
@@ -38,4 +75,49 @@ export function closePage(key: string): void {
     const rest = stack.filter((page) => page.key !== key);
     return { stack: rest, current: current === key ? rest.at(-1)?.key : current };
   });
+}
+
+/** What waits for a frame's load event. */
+const loaded = new Map<string, () => void>();
+
+/** Asks the address itself, since a frame does not tell, and waits for the frame. */
+async function watchPage(key: string, url: string): Promise<void> {
+  const { promise: isLoaded, resolve } = Promise.withResolvers<PageState | undefined>();
+  loaded.set(key, () => resolve(undefined));
+  const timer = setTimeout(
+    () => resolve({ kind: "failed", reason: `Nothing was loaded within ${LOAD_MS / 1000} seconds.` }),
+    LOAD_MS,
+  );
+  const [trouble, found] = await Promise.all([isLoaded, probe(url, LOAD_MS)]);
+  clearTimeout(timer);
+  loaded.delete(key);
+  const reason = found.isReachable === false ? found.reason : undefined;
+  change(key, { state: reason !== undefined ? { kind: "failed", reason } : (trouble ?? { kind: "unconfirmed" }) });
+}
+
+/** Waits until it is known how far the page got, or the panel is closed. */
+function settled(key: string): Promise<{ state: PageState }> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const page = pageOf(key);
+      const isOpen = routeStore.read().dock !== undefined;
+      if (page?.state.kind === "loading" && isOpen) return;
+      for (const stop of unfollow) stop();
+      if (page !== undefined && page.state.kind !== "loading") resolve({ state: page.state });
+      else resolve({ state: { kind: "failed", reason: "The page was closed before it had loaded." } });
+    };
+    const unfollow = [pagesStore.subscribe(look), routeStore.subscribe(look)];
+    look();
+  });
+}
+
+function pageOf(key: string): Page | undefined {
+  return pagesStore.read().stack.find((page) => page.key === key);
+}
+
+function change(key: string, changes: Partial<Page>): void {
+  pagesStore.write((pages) => ({
+    ...pages,
+    stack: pages.stack.map((page) => (page.key === key ? { ...page, ...changes } : page)),
+  }));
 }

@@ -1,9 +1,12 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { useIsCurrent, watchConnection } from "../api/connection";
 import { keyStore } from "../api/key";
 import { ChatView } from "../chat/ChatView";
+import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
 import { NowPlaying } from "../panel/NowPlaying";
 import { useStore } from "../store";
+import { ConnectionBanner } from "./ConnectionBanner";
 import { Dock } from "./Dock";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
@@ -14,12 +17,23 @@ import { Sidebar } from "./Sidebar";
 import { useMedia } from "./useMedia";
 
 export function App() {
+  const { key } = useStore(keyStore);
+  useEffect(() => watchConnection(key), [key]);
+  return (
+    <ApprovalsProvider>
+      <Frame />
+    </ApprovalsProvider>
+  );
+}
+
+function Frame() {
   const route = useStore(routeStore);
   const { generation } = useStore(keyStore);
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const [isDockWide, setIsDockWide] = useState(false);
   const isNarrow = useMedia("(max-width: 820px)");
   const isMedium = useMedia("(max-width: 1120px)");
+  const isCurrent = useIsCurrent();
   const { chatId, mode, isNew, dock } = route;
   const isDockBeside = dock !== undefined && !isMedium;
 
@@ -35,7 +49,7 @@ export function App() {
     />
   );
   return (
-    <div className="app" data-dock={isDockBeside} data-wide={isDockWide}>
+    <div className="app" data-dock={isDockBeside} data-wide={isDockWide} data-stale={!isCurrent}>
       {isNarrow ? (
         <Sheet title="Chats" side="left" isOpen={isMenuOpen} onClose={() => setIsMenuOpen(false)}>
           {sidebar}
@@ -47,6 +61,7 @@ export function App() {
       )}
       <main className="app__main">
         <Header route={route} onMenu={() => setIsMenuOpen(true)} />
+        <ConnectionBanner />
         <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
           <ChatView
             chatId={chatId}

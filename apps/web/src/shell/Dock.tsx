@@ -1,6 +1,7 @@
 import { Activity, Globe, Inbox, Maximize2, Minimize2, X } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { approvalsStore } from "../api/resources";
+import { useContext } from "react";
+import { ApprovalsContext } from "../inbox/ApprovalsContext";
 import { InboxPanel } from "../inbox/InboxPanel";
 import { InspectorPanel } from "../inspector/InspectorPanel";
 import { PagesPanel } from "../panel/PagesPanel";
@@ -25,7 +26,7 @@ const LOOK: Record<DockTab, { label: string; Icon: typeof Inbox }> = {
 
 /** What can stand beside the chat. */
 export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
-  const { value: approvals } = useStore(approvalsStore);
+  const { approvals } = useContext(ApprovalsContext);
   const { stack } = useStore(pagesStore);
   const counts: Record<DockTab, number> = { approvals: approvals?.length ?? 0, pages: stack.length, inspector: 0 };
   return (

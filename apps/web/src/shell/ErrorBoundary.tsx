@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { Untrusted } from "../text/Untrusted";
 
 interface Props {
   children: ReactNode;
@@ -22,7 +23,9 @@ export class ErrorBoundary extends Component<Props, State> {
     return (
       <div className="empty" role="alert">
         <h2>Something broke here</h2>
-        <p>{error.message}</p>
+        <p>
+          <Untrusted text={error.message} reading="prose" />
+        </p>
         <button type="button" className="button" onClick={() => this.setState({ error: undefined })}>
           Try again
         </button>

@@ -1,7 +1,10 @@
 import { Activity, Inbox, Menu, PanelRight } from "lucide-react";
-import { approvalsStore, chatsStore } from "../api/resources";
+import { useContext } from "react";
+import { chatsStore } from "../api/resources";
+import { ApprovalsContext } from "../inbox/ApprovalsContext";
 import type { Mode } from "../modes";
 import { useStore } from "../store";
+import { Untrusted } from "../text/Untrusted";
 import { ModeSwitch } from "./ModeSwitch";
 import { type DockTab, navigate, type Route } from "./route";
 
@@ -12,7 +15,7 @@ interface Props {
 
 export function Header({ route, onMenu }: Props) {
   const { value: chats } = useStore(chatsStore);
-  const { value: approvals } = useStore(approvalsStore);
+  const { approvals, staleSince } = useContext(ApprovalsContext);
   const title = route.isNew ? "New chat" : (chats?.find(({ id }) => id === route.chatId)?.title ?? "Chat");
   const waiting = approvals?.length ?? 0;
   const toggle = (tab: DockTab) => navigate({ dock: route.dock === tab ? undefined : tab });
@@ -21,20 +24,22 @@ export function Header({ route, onMenu }: Props) {
       <button type="button" className="icon-button header__menu" aria-label="Chats" onClick={onMenu}>
         <Menu size={18} aria-hidden="true" />
       </button>
-      <h1 className="header__title">{title}</h1>
+      <h1 className="header__title">
+        <Untrusted text={title} />
+      </h1>
       <ModeSwitch mode={route.mode} onChange={(mode: Mode) => navigate({ mode })} />
       <div className="header__docks" role="toolbar" aria-label="Panels">
         <button
           type="button"
           className="icon-button header__dock"
-          aria-label={waiting > 0 ? `Approvals, ${waiting} waiting` : "Approvals"}
+          aria-label={approvalsLabel(waiting, staleSince !== undefined)}
           aria-pressed={route.dock === "approvals"}
           title="Approvals of all chats"
           onClick={() => toggle("approvals")}
         >
           <Inbox size={18} aria-hidden="true" />
           {waiting > 0 && (
-            <span className="badge header__badge" aria-hidden="true">
+            <span className="badge header__badge" data-stale={staleSince !== undefined} aria-hidden="true">
               {waiting}
             </span>
           )}
@@ -62,4 +67,9 @@ export function Header({ route, onMenu }: Props) {
       </div>
     </header>
   );
+}
+
+function approvalsLabel(waiting: number, isStale: boolean): string {
+  const words = ["Approvals", ...(waiting > 0 ? [`${waiting} waiting`] : []), ...(isStale ? ["not up to date"] : [])];
+  return words.join(", ");
 }

@@ -3,6 +3,7 @@ import { Dialog } from "radix-ui";
 import { useId, useState } from "react";
 import { keyStore, setKey } from "../api/key";
 import { useStore } from "../store";
+import { Layer } from "./layer";
 
 /** Opens by itself when the server answers 401. */
 export function KeyDialog() {
@@ -14,35 +15,37 @@ export function KeyDialog() {
       <Dialog.Portal>
         <Dialog.Overlay className="overlay" />
         <Dialog.Content className="dialog" onEscapeKeyDown={(event) => event.preventDefault()}>
-          <KeyRound size={22} className="dialog__icon" aria-hidden="true" />
-          <Dialog.Title className="dialog__title">This server wants an API key</Dialog.Title>
-          <Dialog.Description className="dialog__text">
-            {key === undefined
-              ? "It is kept in this tab until you close it, and sent to this server only."
-              : "The key was not accepted. Please check it and try again."}
-          </Dialog.Description>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (typed.trim() !== "") setKey(typed.trim());
-              setTyped("");
-            }}
-          >
-            <label htmlFor={field} className="dialog__label">
-              API key
-            </label>
-            <input
-              id={field}
-              className="field mono"
-              type="password"
-              autoComplete="off"
-              value={typed}
-              onChange={(event) => setTyped(event.target.value)}
-            />
-            <button type="submit" className="button button--primary dialog__submit" disabled={typed.trim() === ""}>
-              Continue
-            </button>
-          </form>
+          <Layer>
+            <KeyRound size={22} className="dialog__icon" aria-hidden="true" />
+            <Dialog.Title className="dialog__title">This server wants an API key</Dialog.Title>
+            <Dialog.Description className="dialog__text">
+              {key === undefined
+                ? "It is kept in this tab until you close it, and sent to this server only."
+                : "The key was not accepted. Please check it and try again."}
+            </Dialog.Description>
+            <form
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (typed.trim() !== "") setKey(typed.trim());
+                setTyped("");
+              }}
+            >
+              <label htmlFor={field} className="dialog__label">
+                API key
+              </label>
+              <input
+                id={field}
+                className="field mono"
+                type="password"
+                autoComplete="off"
+                value={typed}
+                onChange={(event) => setTyped(event.target.value)}
+              />
+              <button type="submit" className="button button--primary dialog__submit" disabled={typed.trim() === ""}>
+                Continue
+              </button>
+            </form>
+          </Layer>
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

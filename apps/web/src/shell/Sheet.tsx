@@ -1,5 +1,6 @@
 import { Dialog } from "radix-ui";
 import type { ReactNode } from "react";
+import { Layer } from "./layer";
 
 interface Props {
   title: string;
@@ -22,7 +23,7 @@ export function Sheet({ title, side, isOpen, onClose, children }: Props) {
         <Dialog.Overlay className="overlay" />
         <Dialog.Content className="sheet" data-side={side} aria-describedby={undefined}>
           <Dialog.Title className="visually-hidden">{title}</Dialog.Title>
-          {children}
+          <Layer>{children}</Layer>
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

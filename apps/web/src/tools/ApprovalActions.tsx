@@ -1,78 +1,100 @@
-import type { PendingApproval } from "holdpoint";
-import { Check, X } from "lucide-react";
-import { useId, useState } from "react";
-import { Countdown } from "./Countdown";
+import { Check, LoaderCircle, X } from "lucide-react";
+import { type MouseEvent, type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { DenyForm } from "./DenyForm";
+import { guardDecisions, useArmed } from "./guard";
+
+export type Decide = (approved: boolean, reason?: string) => void;
 
 interface Props {
   /** What the buttons decide about, for those who cannot see the card around them. */
   subject: string;
-  pending: PendingApproval | undefined;
-  onDecide: (approved: boolean, reason?: string) => void;
+  /** The decision that is on its way. */
+  sending: "approve" | "deny" | undefined;
+  /** How many lines of the input have not been in view. */
+  unseen: number;
+  onDecide: Decide;
+  /** Shows the whole input; left out where it is shown already. */
+  onReview?: (() => void) | undefined;
+  /** Where the focus goes when the buttons go away. */
+  onGone?: () => void;
+  /** Beside the buttons. */
+  children?: ReactNode;
 }
 
-/** Approve, or deny with a reason. Rendered only while the question is open. */
-export function ApprovalActions({ subject, pending, onDecide }: Props) {
+/** Approve, or deny with a reason. Rendered while the question is open, and inert while its answer is on its way. */
+export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, onGone, children }: Props) {
   const [isDenying, setIsDenying] = useState(false);
-  const [reason, setReason] = useState("");
-  const field = useId();
+  const row = useRef<HTMLDivElement>(null);
+  const { isArmed, accepts } = useArmed(row);
+  const isOpen = isArmed && sending === undefined;
+  const gone = useRef(onGone);
+  gone.current = onGone;
 
-  if (isDenying) {
-    return (
-      <form
-        className="approval"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onDecide(false, reason.trim() || undefined);
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Escape") setIsDenying(false);
-        }}
-      >
-        <label className="approval__label" htmlFor={field}>
-          Why not? The assistant will be told. <span className="approval__optional">Optional</span>
-        </label>
+  useLayoutEffect(() => {
+    const element = row.current;
+    return () => {
+      if (element?.contains(document.activeElement)) gone.current?.();
+    };
+  }, []);
+
+  const decide = (approved: boolean, reason?: string) => {
+    guardDecisions();
+    setIsDenying(false);
+    onDecide(approved, reason);
+  };
+  const approve = (event: MouseEvent) => {
+    if (sending !== undefined || !accepts(event)) return;
+    if (unseen > 0 && onReview !== undefined) onReview();
+    else decide(true);
+  };
+  return (
+    <div className="approval" ref={row}>
+      {isDenying && sending === undefined ? (
+        <DenyForm subject={subject} onDeny={(reason) => decide(false, reason)} onCancel={() => setIsDenying(false)} />
+      ) : (
         <div className="approval__row">
-          <input
-            id={field}
-            className="field"
-            // biome-ignore lint/a11y/noAutofocus: the person has just asked for this field
-            autoFocus
-            value={reason}
-            placeholder="Reason"
-            maxLength={1000}
-            onChange={(event) => setReason(event.target.value)}
-          />
-          <button type="submit" className="button button--bad">
+          <button
+            type="button"
+            className="button button--ok"
+            aria-label={`Approve: ${subject}${unseen > 0 && onReview ? `. Shows ${lines(unseen)} not seen yet first` : ""}`}
+            aria-disabled={!isOpen}
+            onClick={approve}
+          >
+            <Sign isSending={sending === "approve"} Icon={Check} />
+            {approveText(unseen, onReview !== undefined)}
+          </button>
+          <button
+            type="button"
+            className="button button--bad"
+            aria-label={`Deny: ${subject}`}
+            aria-disabled={!isOpen}
+            onClick={(event) => {
+              if (sending === undefined && accepts(event)) setIsDenying(true);
+            }}
+          >
+            <Sign isSending={sending === "deny"} Icon={X} />
             Deny
           </button>
-          <button type="button" className="button" onClick={() => setIsDenying(false)}>
-            Cancel
-          </button>
+          {children}
         </div>
-      </form>
-    );
-  }
-  return (
-    <div className="approval approval__row">
-      <button
-        type="button"
-        className="button button--ok"
-        aria-label={`Approve: ${subject}`}
-        onClick={() => onDecide(true)}
-      >
-        <Check size={15} aria-hidden="true" />
-        Approve
-      </button>
-      <button
-        type="button"
-        className="button button--bad"
-        aria-label={`Deny: ${subject}`}
-        onClick={() => setIsDenying(true)}
-      >
-        <X size={15} aria-hidden="true" />
-        Deny
-      </button>
-      {pending?.expiresAt && <Countdown requestedAt={pending.requestedAt} expiresAt={pending.expiresAt} />}
+      )}
     </div>
+  );
+}
+
+function approveText(unseen: number, opensReview: boolean): string {
+  if (unseen === 0) return "Approve";
+  return opensReview ? "Approve…" : `Approve with ${lines(unseen)} unread`;
+}
+
+function lines(count: number): string {
+  return count === 1 ? "1 line" : `${count} lines`;
+}
+
+function Sign({ isSending, Icon }: { isSending: boolean; Icon: typeof Check }) {
+  return isSending ? (
+    <LoaderCircle size={15} className="spin" aria-hidden="true" />
+  ) : (
+    <Icon size={15} aria-hidden="true" />
   );
 }

@@ -1,5 +1,8 @@
 import { useEffect, useState } from "react";
+import { serverNow } from "../api/clock";
+import { useIsCurrent } from "../api/connection";
 import { remaining } from "./countdown";
+import { timeText } from "./words";
 
 interface Props {
   requestedAt: string;
@@ -8,19 +11,23 @@ interface Props {
 
 const CIRCUMFERENCE = 2 * Math.PI * 7;
 
-/** Time left to decide. Not a live region: a screen reader should not count aloud. */
+/** Time left to decide, by the server's clock. Not a live region: a screen reader should not count aloud. */
 export function Countdown({ requestedAt, expiresAt }: Props) {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
+  const isCurrent = useIsCurrent();
   const left = remaining(expiresAt, now);
   const isOver = left?.isOver ?? true;
 
   useEffect(() => {
-    if (isOver) return;
-    const timer = setInterval(() => setNow(Date.now()), 250);
+    if (isOver || !isCurrent) return;
+    setNow(serverNow());
+    const timer = setInterval(() => setNow(serverNow()), 250);
     return () => clearInterval(timer);
-  }, [isOver]);
+  }, [isOver, isCurrent]);
 
   if (left === undefined) return null;
+  // Nobody knows whether it still waits: the deadline is all that can be said.
+  if (!isCurrent) return <span className="countdown">until {timeText(expiresAt, new Date())}</span>;
   const whole = Date.parse(expiresAt) - Date.parse(requestedAt);
   const share = whole > 0 ? Math.min(1, left.ms / whole) : 0;
   return (
@@ -36,7 +43,8 @@ export function Countdown({ requestedAt, expiresAt }: Props) {
           strokeDashoffset={CIRCUMFERENCE * (1 - share)}
         />
       </svg>
-      {left.isOver ? "expired" : <span>{left.text} left</span>}
+      {/* That it has expired, only the server says. */}
+      {left.isOver ? "time is up" : <span>{left.text} left</span>}
     </span>
   );
 }

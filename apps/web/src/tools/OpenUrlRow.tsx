@@ -1,21 +1,22 @@
 import { ExternalLink, PanelRight } from "lucide-react";
+import { isObject } from "../ask/isObject";
 import { openPage } from "../panel/pages";
-import type { AnyToolPart } from "./toolStatus";
 
 interface Props {
-  part: AnyToolPart;
+  input: unknown;
+  /** The server still waits for the page. */
+  isWaiting: boolean;
   /** Runs the call again, for a server that still waits for it. */
   onRetry: () => void;
 }
 
 /** The page can always be opened by hand, whatever became of the call. */
-export function OpenUrlRow({ part, onRetry }: Props) {
-  const page = pageOf(part.input);
-  if (page === undefined || part.state === "input-streaming") return null;
-  const isHeld = part.state === "input-available";
+export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
+  const page = pageOf(input);
+  if (page === undefined) return null;
   return (
     <div className="tool-card__row">
-      <button type="button" className="button" onClick={() => (isHeld ? onRetry() : openPage(page))}>
+      <button type="button" className="button" onClick={() => (isWaiting ? onRetry() : void openPage(page))}>
         <PanelRight size={15} aria-hidden="true" />
         Open
       </button>
@@ -28,10 +29,8 @@ export function OpenUrlRow({ part, onRetry }: Props) {
 }
 
 function pageOf(input: unknown): { url: string; title?: string } | undefined {
-  if (typeof input !== "object" || input === null || !("url" in input) || typeof input.url !== "string")
-    return undefined;
+  if (!isObject(input) || typeof input.url !== "string") return undefined;
   // The server checks the schema; a capture from a file has been checked by nobody.
   if (!/^https?:\/\//i.test(input.url)) return undefined;
-  const title = "title" in input && typeof input.title === "string" ? input.title : undefined;
-  return { url: input.url, ...(title !== undefined && { title }) };
+  return { url: input.url, ...(typeof input.title === "string" && { title: input.title }) };
 }

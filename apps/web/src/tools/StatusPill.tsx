@@ -1,7 +1,7 @@
 import { Check, CircleAlert, Hand, LoaderCircle } from "lucide-react";
-import type { ToolStatus } from "./toolStatus";
+import type { CallStatus } from "./callStatus";
 
-export function StatusPill({ status }: { status: ToolStatus }) {
+export function StatusPill({ status }: { status: CallStatus }) {
   return (
     <span className="pill" data-tone={status.tone}>
       <PillIcon tone={status.tone} />
@@ -10,7 +10,7 @@ export function StatusPill({ status }: { status: ToolStatus }) {
   );
 }
 
-function PillIcon({ tone }: Pick<ToolStatus, "tone">) {
+function PillIcon({ tone }: Pick<CallStatus, "tone">) {
   switch (tone) {
     case "busy":
       return <LoaderCircle size={13} className="spin" aria-hidden="true" />;

@@ -1,13 +1,16 @@
 import type { ToolCallId, ToolPart, UiMessage } from "../protocol.js";
-import { nameOfTool, toolPartOf } from "../tools/tool-part.js";
+import { nameOfTool, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
 
-/** What the client knows besides its messages. Without it every output counts as the client's and every tool as the server's. */
+/**
+ * What the client knows besides its messages. Without it every output counts as the client's, every error as the server's, and every
+ * tool as the server's.
+ */
 export type DecideContext = {
   /** Tools that run in this browser; then only their results count as the client's. */
   frontendTools?: Iterable<string> | undefined;
-  /** Calls whose outcome the server sent. */
+  /** Calls whose outcome the server sent. Given at all, every other outcome is the client's. */
   serverOutcomes?: Iterable<ToolCallId> | undefined;
-  /** Answers that have gone out already: the `answers` of earlier decisions. */
+  /** Answers that have reached the server already: the `answers` of earlier decisions. */
   sent?: Iterable<AnswerKey> | undefined;
 };
 
@@ -15,34 +18,44 @@ export type DecideContext = {
 export type AnswerKey = `${"approval" | "result"}:${ToolCallId}`;
 
 /** Whether to send, and which check of docs/auto-send.md said so. */
-export type Decision =
+export type SendDecision =
   | { send: true; check: 7 | 8; answers: AnswerKey[] }
   | { send: false; check: 1 | 2 | 3 | 4 | 5 | 6 };
 
-/** The separate confirmation part of older front ends. */
+/** The separate confirmation part of the specification. It is a question: its output is no tool's result. */
 const CONFIRMATION = "adk_request_confirmation";
 
 /** What {@link decide} needs of a message: the AI SDK's `UIMessage` fits, and so does the server's. */
 export type DecidableMessage = { role: string; parts: readonly { type: string }[] } | UiMessage;
 
-/** Should an adk client send again, now that this is its last message? Pure; the order of the checks is the decision. */
-export function decide(messages: readonly DecidableMessage[], context: DecideContext = {}): Decision {
-  const message = messages.at(-1);
+/**
+ * Should an adk client send again, now that this is its last message? Pure; the order of the checks is the decision. Malformed
+ * messages are never sent.
+ */
+export function decide(
+  messages: readonly DecidableMessage[] | null | undefined,
+  context: DecideContext = {},
+): SendDecision {
+  const message = Array.isArray(messages) ? (messages as readonly (DecidableMessage | null)[]).at(-1) : undefined;
   if (message?.role !== "assistant") return { send: false, check: 1 };
 
-  const parts: readonly { type: string }[] = message.parts;
+  const parts: readonly unknown[] = Array.isArray(message.parts) ? message.parts : [];
   const lastTool = parts.findLastIndex((part) => toolPartOf(part) !== undefined);
-  if (parts.slice(lastTool + 1).some((part) => part.type === "text")) return { send: false, check: 2 };
+  if (parts.slice(lastTool + 1).some(isText)) return { send: false, check: 2 };
 
-  const tools = parts.map(toolPartOf).filter((tool) => tool !== undefined);
+  const tools = toolPartsOf(message);
   const frontend = context.frontendTools && new Set(context.frontendTools);
-  const serverOutcomes = new Set(context.serverOutcomes);
+  const serverOutcomes = context.serverOutcomes && new Set(context.serverOutcomes);
   const sent = new Set(context.sent);
-  const isResult = (tool: ToolPart) =>
-    (tool.state === "output-available" || tool.state === "output-error") &&
-    tool.preliminary !== true &&
-    (frontend?.has(nameOfTool(tool)) ?? true) &&
-    !serverOutcomes.has(tool.toolCallId);
+  const isResult = (tool: ToolPart) => {
+    const name = nameOfTool(tool);
+    if (tool.preliminary === true || serverOutcomes?.has(tool.toolCallId)) return false;
+    if (frontend !== undefined && !frontend.has(name)) return false;
+    if (frontend === undefined && name === CONFIRMATION) return false;
+    // Where nothing is known, an error is the backend's: a browser's own result is an output in all but rare cases.
+    const isKnown = frontend !== undefined || serverOutcomes !== undefined;
+    return tool.state === "output-available" || (tool.state === "output-error" && isKnown);
+  };
   const answers = tools.filter((tool) => isAnswered(tool) || isResult(tool)).map(keyOf);
   if (answers.every((answer) => sent.has(answer))) return { send: false, check: 3 };
 
@@ -57,6 +70,11 @@ export function decide(messages: readonly DecidableMessage[], context: DecideCon
   if (tools.some((tool) => waits(tool) && frontend?.has(nameOfTool(tool)))) return { send: false, check: 6 };
 
   return { send: true, check: tools.some(isResult) ? 7 : 8, answers };
+}
+
+function isText(part: unknown): boolean {
+  const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
+  return type === "text" && typeof text === "string";
 }
 
 function isAnswered(tool: ToolPart): boolean {

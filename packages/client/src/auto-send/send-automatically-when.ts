@@ -9,13 +9,15 @@ const REMEMBERED = 10_000;
 /** `useChat`'s `sendAutomaticallyWhen`, with the memory that the decision needs. */
 export type AutoSend = {
   /** Whether to send now. A yes is remembered, so that the same state is not sent twice. */
-  (options: { messages: readonly DecidableMessage[] }): boolean;
+  (options: { messages: readonly DecidableMessage[] | null | undefined }): boolean;
   /** Which tools run in this browser, once that is known. */
   setFrontendTools: (names: Iterable<string>) => void;
   /** Tell it each chunk that comes from the server: outcomes in them are not the client's. */
   observe: (chunk: Pick<Chunk, "type"> & { toolCallId?: ToolCallId }) => void;
   /** Calls whose outcome came from the server in another way, such as its list of messages. */
   settled: (calls: Iterable<ToolCallId>) => void;
+  /** Answers that reached the server in another way, such as a decision through the inbox: they are not sent. */
+  delivered: (answers: Iterable<AnswerKey>) => void;
   /** The request after the last yes failed: what it carried counts as not sent. */
   requestFailed: () => void;
   /** Does both for every request of a transport. */
@@ -32,12 +34,13 @@ export type AutoSend = {
  */
 export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string> } = {}): AutoSend {
   let frontendTools = options.frontendTools && new Set(options.frontendTools);
-  const serverOutcomes = new Set<ToolCallId>();
+  // Unknown until somebody tells: that none has come is something else than that nobody looked.
+  let serverOutcomes: Set<ToolCallId> | undefined;
   const sent = new Set<AnswerKey>();
   let inFlight: AnswerKey[] = [];
 
-  const autoSend = ({ messages }: { messages: readonly DecidableMessage[] }) => {
-    const decision = decide(messages, { frontendTools, serverOutcomes, sent });
+  const autoSend: (...args: Parameters<AutoSend>) => boolean = (options) => {
+    const decision = decide(options?.messages, { frontendTools, serverOutcomes, sent });
     if (decision.send) {
       inFlight = decision.answers.filter((answer) => !sent.has(answer));
       for (const answer of inFlight) remember(sent, answer);
@@ -45,10 +48,11 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     return decision.send;
   };
   const settled = (calls: Iterable<ToolCallId>) => {
+    serverOutcomes ??= new Set();
     for (const call of calls) remember(serverOutcomes, call);
   };
   const observe: AutoSend["observe"] = (chunk) => {
-    if (chunk.toolCallId !== undefined && isOutcome(chunk.type)) settled([chunk.toolCallId]);
+    settled(chunk.toolCallId !== undefined && isOutcome(chunk.type) ? [chunk.toolCallId] : []);
   };
   const requestFailed = () => {
     for (const answer of inFlight) sent.delete(answer);
@@ -60,9 +64,14 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     },
     observe,
     settled,
+    delivered: (answers: Iterable<AnswerKey>) => {
+      for (const answer of answers) remember(sent, answer);
+    },
     requestFailed,
-    watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) =>
-      watchTransport(transport, { onChunk: observe, onFailure: requestFailed }),
+    watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) => {
+      settled([]);
+      return watchTransport(transport, { onChunk: observe, onFailure: requestFailed });
+    },
   });
 }
 

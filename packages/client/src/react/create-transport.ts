@@ -37,15 +37,17 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
   const http = (api: string, headers: Record<string, string> = {}) => ({
     api: server.url(api),
     headers: { ...server.headers, ...headers },
-    fetch: orNothing(options.fetch ?? ((input, init) => fetch(input, init))),
+    fetch: orNothing(server.fetch),
   });
+  // A result that a browser makes is acknowledged while the response is open.
+  const wait = { "x-holdpoint-wait": "stream" };
   switch (mode) {
     case "live":
       return new LiveChatTransport(options);
     case "sse":
-      return new StreamTransport(http("/stream", { "x-holdpoint-text": "progressive" }), http("/api/chat"));
+      return new StreamTransport(http("/stream", { "x-holdpoint-text": "progressive" }), http("/api/chat", wait));
     case "ai-sdk":
-      return new DefaultChatTransport(http("/api/chat"));
+      return new DefaultChatTransport(http("/api/chat", wait));
     case "ai-sdk-ws":
       return createWebSocketTransport(server, options);
   }
@@ -72,7 +74,8 @@ function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
     url: server.socketUrl("/api/chat/ws").href,
     params: async (): Promise<Record<string, string>> => {
       const ticket = await server.ticket();
-      return ticket === undefined ? {} : { ticket };
+      // A browser can't send headers with a WebSocket.
+      return { wait: "stream", ...(ticket !== undefined && { ticket }) };
     },
     // The SDK calls it with a string too, and uses no more of it than we do.
     ...(webSocket !== undefined && { webSocket: webSocket as never }),

@@ -1,36 +1,38 @@
-import {
-  type ChatTransport,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  lastAssistantMessageIsCompleteWithToolCalls,
-  type UIMessage,
-} from "ai";
+import { type ChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { type AutoSend, sendAutomaticallyWhen } from "../auto-send/send-automatically-when.js";
-import type { Chunk, ToolCallId } from "../protocol.js";
-import { Backoff } from "../server/backoff.js";
+import type { ChatHold, Chunk, MessageId, ToolCallId } from "../protocol.js";
+import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
+import { Listeners } from "../server/listeners.js";
+import { repeatUntilAnswered } from "../server/repeat.js";
+import { Server } from "../server/server.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { FrontendToolExecutor, type ToolReport } from "../tools/frontend-tool-executor.js";
-import { ASK_USER } from "../tools/open-questions.js";
-import type { ToolHandlers } from "../tools/tool-handler.js";
+import type { FrontendCall, ToolHandlers } from "../tools/tool-handler.js";
 import { LiveChatTransport } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
-import { watchTransport } from "../transport/watch-transport.js";
+import { type FailedAt, watchTransport } from "../transport/watch-transport.js";
 import { createTransport, type TransportOptions } from "./create-transport.js";
-import type { HoldpointMode } from "./use-holdpoint.js";
+import type { HoldpointMode, StopReport } from "./use-holdpoint.js";
 
 /** What changes besides the messages. */
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
   toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+  holds: ChatHold[] | undefined;
+  unsent: readonly MessageId[];
+  stopping: StopReport | undefined;
   /** Grows when something came that nobody reads. */
   unread: number;
 };
 
 /** What a session asks for anew every time, since it may change from one rendering to the next. */
 export type SessionCallbacks = {
-  handlers: () => ToolHandlers;
+  handlers: () => ToolHandlers | undefined;
   onChunk: (chunk: Chunk | "[DONE]") => void;
+  /** Whether the application knows that the chat is new. */
+  isNew: () => boolean;
 };
 
 /** One chat in one mode: its transport, its auto-send and its tools, put together. */
@@ -41,55 +43,138 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   readonly executor: FrontendToolExecutor;
   /** Only in the adk profile. */
   readonly autoSend: AutoSend | undefined;
+  readonly decider: Decider;
+  readonly server: Server;
+  /** Whether the server has this chat. One that has not is not asked about it. */
+  isStored: boolean;
+  /** Told of chunks that may change what waits, and of streams that nobody here has asked for. */
+  onNews: (() => void) | undefined;
   readonly #options: TransportOptions;
+  readonly #callbacks: SessionCallbacks;
   readonly #inner: ChatTransport<UI_MESSAGE>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
+  readonly #idle = new Listeners();
+  readonly #sent = new Set<MessageId>();
+  #messages: readonly UI_MESSAGE[] = [];
+  #pending: MessageId | undefined;
+  #failure: FailedAt | undefined;
+  #failures = 0;
+  #requests = 0;
+  #open = 0;
+  #isAsked = false;
+  #status: number | undefined;
   #state: SessionState;
 
   constructor(mode: HoldpointMode, options: TransportOptions, callbacks: SessionCallbacks) {
     this.#options = options;
-    const isAdk = mode === "sse" || mode === "live";
+    this.#callbacks = callbacks;
+    this.isStored = !callbacks.isNew();
+    this.server = new Server(options);
+    this.decider = new Decider(options);
     const transport = createTransport<UI_MESSAGE>(mode, {
       ...options,
+      fetch: async (input, init) => {
+        const response = await (options.fetch ?? fetch)(input, init);
+        this.#status = response.status;
+        return response;
+      },
       onChunk: callbacks.onChunk,
-      onConnection: (connection) => this.#set({ connection }),
-      onUnread: () => this.#set({ unread: this.#state.unread + 1 }),
+      onConnection: (connection) => this.set({ connection }),
+      onUnread: () => this.set({ unread: this.#state.unread + 1 }),
     });
     this.#inner = transport;
     this.live = transport instanceof LiveChatTransport ? transport : undefined;
-    this.#state = { connection: this.live?.connection, tools: undefined, toolRuns: {}, unread: 0 };
+    this.#state = {
+      connection: this.live?.connection,
+      tools: undefined,
+      toolRuns: {},
+      holds: undefined,
+      unsent: [],
+      stopping: undefined,
+      unread: 0,
+    };
     this.executor = new FrontendToolExecutor({
       ...options,
-      profile: isAdk ? "adk" : "ai-sdk",
-      handlers: callbacks.handlers,
-      onReport: (report) => this.#set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
+      handlers: () => callbacks.handlers() ?? {},
+      failsWithoutHandler: (call) => this.#isInCharge(call),
+      onReport: (report) => this.set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
     });
-    // Until the server has said which tools are the browser's, those with a handler are. An answer to a running tool is never one
-    // that the client sends: it is acknowledged while the response is open.
-    const frontendTools = Object.keys(callbacks.handlers()).filter((name) => name !== ASK_USER);
-    this.autoSend = isAdk ? sendAutomaticallyWhen({ frontendTools }) : undefined;
+    // Every result of this browser is acknowledged: none is the client's to send.
+    this.autoSend = mode === "sse" || mode === "live" ? sendAutomaticallyWhen({ frontendTools: [] }) : undefined;
     this.transport = watchTransport<UI_MESSAGE>(transport, {
-      onChunk: (chunk) => {
-        if (this.live === undefined) callbacks.onChunk(chunk as Chunk);
-        this.autoSend?.observe(chunk as Chunk);
-        this.executor.observeChunk(chunk as Chunk);
+      onRequest: ({ messages, trigger }) => this.#requested(messages, trigger),
+      onChunk: (chunk) => this.#received(chunk as Chunk),
+      onFailure: (_, at) => this.#failed(at === "request" && this.#isRefusal ? "server" : at),
+      onBegin: () => {
+        this.#requests++;
+        this.#open++;
+        this.#status = undefined;
       },
-      onFailure: () => this.autoSend?.requestFailed(),
+      onEnd: () => {
+        this.#open--;
+        if (this.isBusy) return;
+        this.#isAsked = false;
+        this.#idle.call();
+      },
     });
   }
 
-  /** `sendAutomaticallyWhen` of `useChat`: the profile's own. */
+  /** `sendAutomaticallyWhen` of `useChat`: the profile's own. It asks for what follows the decisions that are in force. */
   readonly shouldSend = ({ messages }: { messages: UI_MESSAGE[] }): boolean =>
-    this.autoSend?.({ messages }) ??
-    (lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) ||
-      lastAssistantMessageIsCompleteWithToolCalls({ messages }));
+    this.autoSend?.({ messages }) ?? lastAssistantMessageIsCompleteWithApprovalResponses({ messages });
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener);
 
   readonly getState = (): SessionState => this.#state;
+
+  /** How many requests there were: what was read before the last is old. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Whether a request is under way. React's state comes a little later. */
+  get isBusy(): boolean {
+    return this.#open > 0;
+  }
+
+  /** Whether a stream is read that was resumed: somebody else may have asked for it. */
+  get isResuming(): boolean {
+    return this.isBusy && !this.#isAsked;
+  }
+
+  /** Calls back whenever the last request under way is over, until the returned function is called. */
+  onIdle(listener: () => void): () => void {
+    return this.#idle.add(listener);
+  }
+
+  /** Waits until no request is under way, or the time is up. */
+  async whenIdle(limitMs: number): Promise<void> {
+    if (!this.isBusy) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        remove();
+        resolve();
+      };
+      const timer = setTimeout(done, limitMs);
+      const remove = this.#idle.add(done);
+    });
+  }
+
+  /** How many requests failed in a row. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Whether the last request got lost, so that only the record says what came of it. What the server said itself stands. */
+  get isLost(): boolean {
+    return this.#failure === "request" || this.#failure === "response";
+  }
+
+  set(change: Partial<SessionState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#listeners.call();
+  }
 
   /** Begins; the returned function ends it, and leaves the turn to the server. */
   start(): () => void {
@@ -102,23 +187,79 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     };
   }
 
-  async #learnTools(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff();
-    while (!signal.aborted && this.#state.tools === undefined) {
-      try {
-        const tools = await fetchTools({ ...this.#options, signal });
-        this.executor.setTools(tools);
-        this.autoSend?.setFrontendTools(tools.filter((tool) => tool.execution === "frontend").map((tool) => tool.name));
-        this.#set({ tools });
-      } catch {
-        // A server that can't be reached is seen where the chat is; here it is only asked again.
-        await backoff.pause(signal);
-      }
-    }
+  /** Runs what may run in this browser. */
+  observe(messages: readonly UI_MESSAGE[]): void {
+    this.#messages = messages;
+    this.executor.observe(messages, this.#state.holds ?? []);
   }
 
-  #set(change: Partial<SessionState>): void {
-    this.#state = { ...this.#state, ...change };
-    for (const listener of this.#listeners) listener();
+  /** The server has these messages: they are sent. */
+  hasTaken(ids: ReadonlySet<MessageId>): void {
+    const unsent = this.#state.unsent.filter((id) => !ids.has(id));
+    if (unsent.length < this.#state.unsent.length) this.set({ unsent });
+  }
+
+  #requested(messages: readonly UI_MESSAGE[], trigger: string): void {
+    this.#isAsked = true;
+    this.#failure = undefined;
+    const last = messages.at(-1);
+    this.#pending = trigger === "submit-message" && last?.role === "user" ? last.id : undefined;
+    if (this.#pending === undefined) return;
+    this.#sent.add(this.#pending);
+    this.hasTaken(new Set([this.#pending]));
+  }
+
+  #received(chunk: Chunk): void {
+    if (this.live === undefined) this.#callbacks.onChunk(chunk);
+    if (chunk.type !== "error") {
+      this.#pending = undefined;
+      this.isStored = true;
+    }
+    if (chunk.type === "finish") this.#failures = 0;
+    this.autoSend?.observe(chunk as Parameters<AutoSend["observe"]>[0]);
+    this.executor.observeChunk(chunk);
+    const isTool = chunk.type.startsWith("tool-") && !chunk.type.endsWith("-delta");
+    if (isTool || (chunk.type === "start" && this.isResuming)) this.onNews?.();
+  }
+
+  /** Whether the server has answered, and will say the same the next time. After 409 the record says what stands. */
+  get #isRefusal(): boolean {
+    const status = this.#status ?? 0;
+    return status >= 400 && status < 500 && status !== 409 && status !== 429;
+  }
+
+  #failed(at: FailedAt): void {
+    this.#failure = at;
+    this.#failures++;
+    this.autoSend?.requestFailed();
+    if (at !== "server") this.server.reachability.suspect();
+    if (this.#pending !== undefined) this.set({ unsent: [...this.#state.unsent, this.#pending] });
+    this.#pending = undefined;
+  }
+
+  /**
+   * Whether this page is expected to run a call: it has handlers, and the turn, or the call's approval, came from here. Another page may
+   * have handlers that this one has not.
+   */
+  #isInCharge({ toolCallId }: FrontendCall): boolean {
+    if (this.#callbacks.handlers() === undefined) return false;
+    const asked = this.#messages.findLast(({ role }) => role === "user");
+    if (asked !== undefined && this.#sent.has(asked.id)) return true;
+    const approvalId = this.#state.holds?.find((hold) => hold.toolCallId === toolCallId)?.approvalId;
+    return approvalId !== undefined && this.decider.getReports()[approvalId]?.state === "in-force";
+  }
+
+  async #learnTools(signal: AbortSignal): Promise<void> {
+    try {
+      const tools = await repeatUntilAnswered(
+        this.server,
+        (attempt) => fetchTools({ ...this.#options, signal: attempt }),
+        { signal },
+      );
+      this.executor.setTools(tools);
+      this.set({ tools });
+    } catch {
+      // Refused: the chat itself will say why.
+    }
   }
 }

@@ -1,18 +1,24 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
-import type { AckResponse, ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import type { ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
 import { ApprovalsClient } from "../server/approvals-client.js";
+import { Decider, type DecisionReport, type SettledDecision } from "../server/decider.js";
+import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 
 /** The inbox, live. */
 export type UseApprovalsHelpers = {
   /** What waits for a decision, oldest first; `undefined` until the first list is here. */
   approvals: PendingApproval[] | undefined;
-  /** Decides one. Throws a `ServerError` where another decision stands (409) or the time is up (410). */
-  decide: (approvalId: ApprovalId, decision: DecisionRequest) => Promise<AckResponse>;
+  /** Decides one. Resolves once the decision is in force or refused, and never rejects. */
+  decide: (approvalId: ApprovalId, decision: DecisionRequest) => Promise<SettledDecision>;
+  /** The decisions that were made on this page, by request: here and in chats. */
+  decisions: Readonly<Record<ApprovalId, DecisionReport>>;
   /** The last failure, until the next list comes. */
   error: Error | undefined;
-  /** Whether changes are being followed. */
+  /** Whether the server answers and changes are being followed. */
   isConnected: boolean;
+  /** Since when the list may be out of date; `undefined` while it is current, and before there is one. */
+  staleSince: Date | undefined;
 };
 
 /** Everything that waits for this user's decision, in whichever chat, as it changes. */
@@ -20,45 +26,56 @@ export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
   const { baseUrl, apiKey, headers, fetch, events } = options;
   // Headers are usually written in place: only their content makes another client.
   const headersKey = JSON.stringify(headers ?? {});
-  const client = useMemo(
-    () =>
-      new ApprovalsClient({
-        baseUrl,
-        apiKey,
-        fetch,
-        events,
-        headers: JSON.parse(headersKey) as Record<string, string>,
-      }),
-    [baseUrl, apiKey, fetch, events, headersKey],
-  );
+  const { client, decider, reachability } = useMemo(() => {
+    const server = { baseUrl, apiKey, fetch, events, headers: JSON.parse(headersKey) as Record<string, string> };
+    return {
+      client: new ApprovalsClient(server),
+      decider: new Decider(server),
+      reachability: reachabilityOf(server),
+    };
+  }, [baseUrl, apiKey, fetch, events, headersKey]);
+  const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
+  const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const [approvals, setApprovals] = useState<PendingApproval[]>();
   const [error, setError] = useState<Error>();
-  const [isConnected, setIsConnected] = useState(false);
+  const [isFollowing, setIsFollowing] = useState(false);
+  const [lostAt, setLostAt] = useState<Date>();
 
   useEffect(() => {
+    const lost = () => setLostAt((before) => before ?? new Date());
     const stop = client.watch({
       onChange: (list) => {
         setApprovals(list);
         setError(undefined);
+        setLostAt(undefined);
       },
-      onConnection: setIsConnected,
-      onError: setError,
+      onConnection: (isConnected) => {
+        setIsFollowing(isConnected);
+        if (!isConnected) lost();
+      },
+      onError: (failure) => {
+        setError(failure);
+        lost();
+      },
     });
     return () => {
       stop();
       setApprovals(undefined);
-      setIsConnected(false);
+      setIsFollowing(false);
+      setLostAt(undefined);
     };
   }, [client]);
 
   const decide = useCallback(
     async (approvalId: ApprovalId, decision: DecisionRequest) => {
-      const answer = await client.decide(approvalId, decision);
-      // The event will say so too; the click should be seen at once.
-      setApprovals((list) => list?.filter((approval) => approval.approvalId !== approvalId));
-      return answer;
+      const settled = await decider.decide(approvalId, decision);
+      // The event will say so too; who waited for the answer should not see the question again.
+      if (settled.state === "in-force") setApprovals((list) => list?.filter((open) => open.approvalId !== approvalId));
+      return settled;
     },
-    [client],
+    [decider],
   );
-  return { approvals, decide, error, isConnected };
+  const isConnected = isFollowing && state === "connected";
+  const staleSince = approvals === undefined ? undefined : (lostAt ?? (state === "unreachable" ? since : undefined));
+  return { approvals, decide, decisions, error, isConnected, staleSince };
 }

@@ -1,18 +1,21 @@
 import { type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatInit, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import type { ApprovalId, ChatId, Chunk, ToolCallId } from "../protocol.js";
+import type { ApprovalId, ChatHold, ChatId, Chunk, MessageId, ToolCallId } from "../protocol.js";
+import type { DecisionReport } from "../server/decider.js";
+import type { ListedCalls } from "../server/fetch-holds.js";
+import type { ServerStatus } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
-import type { AddToolOutput, ToolReport } from "../tools/frontend-tool-executor.js";
+import type { ToolReport } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
+import { ChatFollower } from "./chat-follower.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
-import { isAsking } from "./merge-stored.js";
-import { useDecisionsElsewhere } from "./use-decisions-elsewhere.js";
-import { useStored } from "./use-stored.js";
+import { type Answers, useAnswers } from "./use-answers.js";
+import { type TurnControls, useTurn } from "./use-turn.js";
 
 /**
  * How the chat speaks to the server. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, as a stock
@@ -31,11 +34,19 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
   Pick<ChatInit<UI_MESSAGE>, "onError" | "onFinish" | "onData"> & {
     mode: HoldpointMode;
     chatId: ChatId;
-    /** What runs in this browser, by tool name. */
+    /**
+     * What runs in this browser, by tool name. Given at all, it is all that this page can do: a call of another tool fails at once, if the
+     * turn or its approval came from this page. Left out, this page runs nothing and fails nothing: another one may.
+     */
     handlers?: ToolHandlers | undefined;
-    /** The messages to begin with, such as those of `fetchMessages`. */
+    /** Which calls `holds` lists. Default: those that wait or waited for somebody. */
+    calls?: ListedCalls | undefined;
+    /**
+     * The messages to begin with, such as those of `fetchMessages`. Left out, they are read from the server; an empty list says that the
+     * chat is new, and nothing is read before something is sent.
+     */
     initialMessages?: UI_MESSAGE[] | undefined;
-    /** Whether to pick up a turn that is under way when the hook is first used. Default: yes. */
+    /** Whether to pick up a response that is under way and that this hook does not read: at first use, of another tab, after a loss. Default: yes. */
     resume?: boolean | undefined;
     /** Every chunk that comes from the server, for an inspector. */
     onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
@@ -47,23 +58,41 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
     live?: LiveSettings | undefined;
   };
 
-/** Everything that `useChat` returns, and what Holdpoint adds. `stop` also stops a turn that waits. */
-export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> & {
-  /** The live connection and its round trip; in other modes `undefined`. */
-  connection: LiveConnection | undefined;
-  /** The server's tools, once they are known. */
-  tools: ToolSpec[] | undefined;
-  /** Why a call of this browser failed, or why its result did not reach the server. */
-  toolErrors: Readonly<Record<ToolCallId, Error>>;
-  /** How the calls of this browser go. */
-  toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
-  /** Answers a question with yes. */
-  approve: (approvalId: ApprovalId, reason?: string) => Promise<void>;
-  /** Answers a question with no. */
-  deny: (approvalId: ApprovalId, reason?: string) => Promise<void>;
-  /** Runs a call of this browser once more. */
-  retryTool: (toolCallId: ToolCallId) => Promise<void>;
-};
+/** How a stop goes. */
+export type StopReport =
+  /** The server is being told. */
+  | { state: "sending" }
+  /** The server was not told: the turn may go on. */
+  | { state: "failed"; error: Error };
+
+/**
+ * Everything that `useChat` returns, and what Holdpoint adds. What it says about a call is what the server holds: an answer is shown when
+ * the server has it.
+ */
+export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> &
+  Answers<UI_MESSAGE> &
+  TurnControls & {
+    /** Whether the server answers, and since when. */
+    server: ServerStatus;
+    /** What waits in this chat, what was decided about it and how it ended; `undefined` until it was read. */
+    holds: ChatHold[] | undefined;
+    /** The decisions that were made on this page, by request: in this chat, in others and in the inbox. */
+    decisions: Readonly<Record<ApprovalId, DecisionReport>>;
+    /** How the last stop goes, until it is done. */
+    stopping: StopReport | undefined;
+    /** Messages that are shown and that the server does not have, since their request failed. */
+    unsent: readonly MessageId[];
+    /** The live connection and its round trip; in other modes `undefined`. */
+    connection: LiveConnection | undefined;
+    /** The server's tools, once they are known. */
+    tools: ToolSpec[] | undefined;
+    /** Why a call of this browser failed, or why its result did not reach the server. */
+    toolErrors: Readonly<Record<ToolCallId, Error>>;
+    /** How the calls of this browser go. */
+    toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+    /** Runs a call of this browser once more. */
+    retryTool: (toolCallId: ToolCallId) => Promise<void>;
+  };
 
 /**
  * A chat with a Holdpoint server: `useChat` with the transport, the auto-send and the frontend tools of the mode. Whoever unmounts it
@@ -81,19 +110,25 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
     return { ...live, headers, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket };
   }, [contents, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket]);
-  const session = useMemo(() => {
-    const handlers = () => latest.current.handlers ?? {};
-    return new HoldpointSession<UI_MESSAGE>(
-      mode,
-      { ...server, webSocketTransport },
-      { handlers, onChunk: (chunk) => latest.current.onChunk?.(chunk) },
-    );
-  }, [mode, server, webSocketTransport]);
-  const { connection, tools, toolRuns, unread } = useSyncExternalStore(
-    session.subscribe,
-    session.getState,
-    session.getState,
+  const session = useMemo(
+    () =>
+      new HoldpointSession<UI_MESSAGE>(
+        mode,
+        { ...server, webSocketTransport },
+        {
+          handlers: () => latest.current.handlers,
+          onChunk: (chunk) => latest.current.onChunk?.(chunk),
+          isNew: () => latest.current.initialMessages?.length === 0,
+        },
+      ),
+    [mode, server, webSocketTransport],
   );
+  const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
+  const { connection, tools, toolRuns, holds, unsent, stopping, unread } = state;
+  const { decider } = session;
+  const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
+  const { subscribe, getStatus } = session.server.reachability;
+  const serverStatus = useSyncExternalStore(subscribe, getStatus, getStatus);
   // Before useChat, whose own cleanup stops the response: the transport is closed by then, so that the turn goes on.
   useEffect(() => session.start(), [session]);
 
@@ -107,31 +142,58 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     onFinish: (event) => latest.current.onFinish?.(event),
     onData: (part) => latest.current.onData?.(part),
   });
-  const { messages, status, addToolOutput, resumeStream } = chat;
+  const { messages, status, resumeStream } = chat;
   const isIdle = status === "ready" || status === "error";
+  const chatRef = useRef(chat);
+  chatRef.current = chat;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what may run changes when the tools become known.
+  const follower = useMemo(
+    () =>
+      new ChatFollower<UI_MESSAGE>({
+        session,
+        server,
+        chat: () => chatRef.current,
+        calls: () => latest.current.calls,
+        mayResume: () => latest.current.resume ?? true,
+      }),
+    [session, server],
+  );
+  useEffect(() => follower.start(), [follower]);
   useEffect(() => {
-    session.executor.observe(messages, addToolOutput as AddToolOutput);
-  }, [session, messages, addToolOutput, tools]);
+    // What changed while a response was read may be more than the response told, and one that got lost told nothing.
+    if (isIdle) void follower.refresh();
+  }, [follower, isIdle]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what may run changes with the tools and with what waits.
+  useEffect(() => {
+    session.observe(messages);
+  }, [session, messages, tools, holds]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `unread` says that there is something new to look for.
   useEffect(() => {
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);
 
-  const { sync, stop } = useStored({ chat, session, server });
-  useDecisionsElsewhere({ isAsking: isIdle && isAsking(messages.at(-1)), server, sync });
-
-  const { addToolApprovalResponse } = chat;
-  const [approve, deny] = useMemo(() => {
-    const answer = (approved: boolean) => async (id: ApprovalId, reason?: string) =>
-      addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
-    return [answer(true), answer(false)] as const;
-  }, [addToolApprovalResponse]);
+  const answers = useAnswers({ chat, session, follower });
+  const turn = useTurn({ chat, session, follower, server });
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
-  return { ...chat, id: chatId, stop, approve, deny, connection, tools, toolRuns, toolErrors, retryTool };
+  return {
+    ...chat,
+    ...answers,
+    ...turn,
+    id: chatId,
+    server: serverStatus,
+    holds,
+    decisions,
+    stopping,
+    unsent,
+    connection,
+    tools,
+    toolRuns,
+    toolErrors,
+    retryTool,
+  };
 }
 
 function errorsOf(runs: Readonly<Record<ToolCallId, ToolReport>>): Record<ToolCallId, Error> {

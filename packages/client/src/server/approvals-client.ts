@@ -1,5 +1,7 @@
-import type { AckResponse, ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
+import type { PendingApproval } from "../protocol.js";
 import { type ServerEvent, watchEvents } from "./events.js";
+import { readPages } from "./read-pages.js";
+import { repeatUntilAnswered } from "./repeat.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -13,7 +15,7 @@ export type ApprovalsListener = {
   onError?: ((error: Error) => void) | undefined;
 };
 
-/** The approvals inbox: everything that waits for this user's decision, in whichever chat. */
+/** The approvals inbox: everything that waits for this user's decision, in whichever chat. Deciding is the `Decider`'s. */
 export class ApprovalsClient {
   readonly #options: ServerOptions;
   readonly #server: Server;
@@ -25,18 +27,7 @@ export class ApprovalsClient {
 
   /** What waits now, oldest first. */
   async list(signal?: AbortSignal): Promise<PendingApproval[]> {
-    const response = await this.#server.request("/api/approvals", { signal });
-    return (await response.json()) as PendingApproval[];
-  }
-
-  /**
-   * Decides one. The same decision again is no error (`ignored` in the answer); one that contradicts an earlier decision, or comes
-   * after the deadline, is thrown as a `ServerError` with status 409 or 410.
-   */
-  async decide(approvalId: ApprovalId, decision: DecisionRequest): Promise<AckResponse> {
-    const path = `/api/approvals/${encodeURIComponent(approvalId)}`;
-    const response = await this.#server.request(path, { method: "POST", body: decision });
-    return (await response.json()) as AckResponse;
+    return await readPages<PendingApproval>(this.#server, "/api/approvals", signal);
   }
 
   /** Follows the inbox, over lost connections too, until the returned function is called. */
@@ -44,28 +35,32 @@ export class ApprovalsClient {
     const abort = new AbortController();
     let isReading = false;
     let isStale = false;
+    const onError = (error: Error) => {
+      if (!abort.signal.aborted) listener.onError?.(error);
+    };
     // One list at a time: a change during the reading makes it read once more, however many changes there were.
     const read = async () => {
       isStale = true;
       if (isReading) return;
       isReading = true;
-      try {
-        while (isStale && !abort.signal.aborted) {
-          isStale = false;
-          const approvals = await this.list(abort.signal);
+      while (isStale && !abort.signal.aborted) {
+        isStale = false;
+        try {
+          const approvals = await repeatUntilAnswered(this.#server, (signal) => this.list(signal), {
+            signal: abort.signal,
+            onRetry: onError,
+          });
           if (!abort.signal.aborted) listener.onChange(approvals);
+        } catch (error) {
+          onError(error instanceof Error ? error : new Error(String(error)));
         }
-      } catch (error) {
-        if (!abort.signal.aborted) listener.onError?.(error instanceof Error ? error : new Error(String(error)));
-      } finally {
-        isReading = false;
       }
+      isReading = false;
     };
     const onEvent = (event: ServerEvent) => {
       if (event.type !== "chat") void read();
     };
-    const { onConnection, onError } = listener;
-    const stop = watchEvents({ ...this.#options, onConnection, onError, onEvent });
+    const stop = watchEvents({ ...this.#options, onConnection: listener.onConnection, onError, onEvent });
     return () => {
       abort.abort();
       stop();

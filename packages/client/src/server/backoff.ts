@@ -23,8 +23,8 @@ export class Backoff {
     return full / 2 + (Math.random() * full) / 2;
   }
 
-  /** Waits, or returns at once when the signal says so. */
-  pause(signal: AbortSignal): Promise<void> {
+  /** Waits, for so long at least; or returns at once when the signal says so. */
+  pause(signal: AbortSignal, leastMs = 0): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = () => {
@@ -32,7 +32,7 @@ export class Backoff {
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, this.next());
+      const timer = setTimeout(done, Math.max(leastMs, this.next()));
       signal.addEventListener("abort", done);
     });
   }

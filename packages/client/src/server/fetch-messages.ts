@@ -1,5 +1,6 @@
 import type { ChatId, UiMessage } from "../protocol.js";
-import { Server, ServerError } from "./server.js";
+import { Server } from "./server.js";
+import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** The stored messages of a chat, open questions included. A chat that the server does not know has none. */

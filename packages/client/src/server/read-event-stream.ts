@@ -1,8 +1,8 @@
 /** An event is small; one that never ends must not fill the memory. */
 const MAX_EVENT = 8 * 1024 * 1024;
 
-/** The `data` of each server-sent event, wherever the bytes are split. */
-export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+/** The `data` of each server-sent event, wherever the bytes are split. `onBytes` is told of all that comes, comments included. */
+export async function* readEventStream(body: ReadableStream<Uint8Array>, onBytes?: () => void): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -11,6 +11,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      onBytes?.();
       rest += decoder.decode(value, { stream: true });
       // A last \r may be half of a line's end.
       const end = rest.endsWith("\r") ? rest.length - 1 : rest.length;

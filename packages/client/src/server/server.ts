@@ -1,26 +1,16 @@
+import { type Reachability, reachabilityOf } from "./reachability.js";
+import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
-
-/** An answer of the server that is no success. */
-export class ServerError extends Error {
-  override readonly name = "ServerError";
-
-  constructor(
-    message: string,
-    /** The HTTP status. */
-    readonly status: number,
-    /** The reason that the server gave, such as `approval-required`. */
-    readonly reason?: string,
-  ) {
-    super(message);
-  }
-}
 
 /** Requests to one server, with its address and key. */
 export class Server {
   readonly #options: ServerOptions;
+  /** Whether it answers, as far as this page knows. */
+  readonly reachability: Reachability;
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.reachability = reachabilityOf(options);
   }
 
   /** The address of a path. */
@@ -51,36 +41,35 @@ export class Server {
     return ((await response.json()) as { ticket: string }).ticket;
   }
 
-  /** A request; an answer that is no success is thrown as a {@link ServerError}. */
+  /** `fetch`, and what it says about whether the server answers. */
+  readonly fetch: typeof fetch = async (input, init) => {
+    let response: Response;
+    try {
+      response = await (this.#options.fetch ?? fetch)(input, init);
+    } catch (error) {
+      if (!isGivenUp(init?.signal)) this.reachability.suspect();
+      throw error;
+    }
+    if (response.status < 500) this.reachability.answered();
+    else this.reachability.suspect();
+    return response;
+  };
+
+  /** A request; a response that is not 2xx is thrown as a {@link ServerError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;
-    const response = await (this.#options.fetch ?? fetch)(this.url(path), {
+    const response = await this.fetch(this.url(path), {
       method,
       headers: { ...this.headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     });
-    if (!response.ok) throw await refusal(response);
+    if (!response.ok) throw await ServerError.of(response);
     return response;
   }
 }
 
-/** What a refusal says: `{reason}` in JSON, else its text, else its status. */
-async function refusal(response: Response): Promise<ServerError> {
-  const text = await response.text().catch(() => "");
-  const reason = reasonOf(text);
-  const words = reason ?? (text.trim() || response.statusText || "no reason given");
-  return new ServerError(`The server refused (${response.status}): ${words}`, response.status, reason);
-}
-
-function reasonOf(text: string): string | undefined {
-  try {
-    const answer: unknown = JSON.parse(text);
-    if (typeof answer !== "object" || answer === null) return undefined;
-    const { reason, error } = answer as { reason?: unknown; error?: unknown };
-    const said = reason ?? error;
-    return typeof said === "string" ? said : undefined;
-  } catch {
-    return undefined;
-  }
+/** Whether this side did not want the answer any more. One that took too long was wanted. */
+function isGivenUp(signal: AbortSignal | null | undefined): boolean {
+  return signal?.aborted === true && (signal.reason as Error | undefined)?.name !== "TimeoutError";
 }

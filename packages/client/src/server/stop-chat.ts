@@ -1,11 +1,16 @@
 import type { ChatId } from "../protocol.js";
-import { Server, ServerError } from "./server.js";
+import { Server } from "./server.js";
+import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** Stops the turn of a chat: what runs is cancelled, and what waits is closed. A chat that does not exist has nothing to stop. */
-export async function stopChat(chatId: ChatId, options: ServerOptions = {}): Promise<void> {
+export async function stopChat(
+  chatId: ChatId,
+  options: ServerOptions & { signal?: AbortSignal | undefined } = {},
+): Promise<void> {
   try {
-    await new Server(options).request(`/api/chat/${encodeURIComponent(chatId)}/stop`, { method: "POST" });
+    const path = `/api/chat/${encodeURIComponent(chatId)}/stop`;
+    await new Server(options).request(path, { method: "POST", signal: options.signal });
   } catch (error) {
     if (!(error instanceof ServerError && error.status === 404)) throw error;
   }

@@ -1,30 +1,27 @@
 import type { AckRequest } from "../protocol.js";
-import { Backoff } from "../server/backoff.js";
-import { type Server, ServerError } from "../server/server.js";
-
-/** How often a result is sent at most: with the growing pauses, for about a minute. */
-const MAX_ATTEMPTS = 12;
+import { repeatUntilAnswered } from "../server/repeat.js";
+import type { Server } from "../server/server.js";
+import { isTemporary, ServerError } from "../server/server-error.js";
 
 /**
- * Tells the server a call's result. Sent again where the server did not answer or was busy, and where it does not have the call's
- * approval yet (409 `approval-required`): the approval is on its way by another request.
+ * Tells the server a call's result, until it is answered: the call's own deadline ends it. Sent again too where the server does not have
+ * the call's approval yet (409 `approval-required`): the approval is on its way by another request.
  */
 export async function acknowledge(server: Server, ack: AckRequest, signal: AbortSignal): Promise<void> {
-  const backoff = new Backoff(100, 10_000);
-  for (;;) {
-    try {
-      await server.request("/api/tools/ack", { method: "POST", body: ack, signal });
-      return;
-    } catch (error) {
-      if (signal.aborted || !isTemporary(error) || backoff.attempts + 1 >= MAX_ATTEMPTS) throw explained(error);
-      await backoff.pause(signal);
-    }
+  const isRepeated = (error: unknown) => isTemporary(error) || isUnapproved(error);
+  try {
+    await repeatUntilAnswered(
+      server,
+      (attempt) => server.request("/api/tools/ack", { method: "POST", body: ack, signal: attempt }),
+      { signal, isTemporary: isRepeated },
+    );
+  } catch (error) {
+    throw explained(error);
   }
 }
 
-function isTemporary(error: unknown): boolean {
-  if (!(error instanceof ServerError)) return true;
-  return error.status >= 500 || error.status === 429 || error.reason === "approval-required";
+function isUnapproved(error: unknown): boolean {
+  return error instanceof ServerError && error.reason === "approval-required";
 }
 
 /** In words for a person; the status stays. */
@@ -32,10 +29,7 @@ function explained(error: unknown): Error {
   if (!(error instanceof ServerError)) {
     return new Error("The result could not be sent: the server can't be reached.", { cause: error });
   }
-  const words =
-    error.reason === "approval-required"
-      ? "The result was not taken: the call still waits for its approval."
-      : WORDS[error.status];
+  const words = WORDS[error.status];
   return words === undefined ? error : new ServerError(words, error.status, error.reason);
 }
 

@@ -1,15 +1,14 @@
 import type { DecidableMessage } from "../auto-send/decide.js";
-import type { ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
-import { ApprovalsClient } from "../server/approvals-client.js";
+import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
+import { fetchHolds } from "../server/fetch-holds.js";
 import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
-import { isReleased } from "./is-released.js";
 import { ASK_USER, OpenQuestions } from "./open-questions.js";
 import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
-import { nameOfTool, toolPartOf } from "./tool-part.js";
+import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
 
 /** How one call goes. */
 export type ToolReport = FrontendCall & {
@@ -20,49 +19,43 @@ export type ToolReport = FrontendCall & {
 
 /** Options of a {@link FrontendToolExecutor}. */
 export type FrontendToolExecutorOptions = ServerOptions & {
-  /** The chat of the calls. Without it, a call whose approval was given before a reload is not run. */
-  chatId?: ChatId | undefined;
-  /** `adk`: an approved call's result goes out with its approval, by `addToolOutput`. `ai-sdk`: every result is acknowledged. */
-  profile: "adk" | "ai-sdk";
+  /** The chat of the calls. */
+  chatId: ChatId;
   /** What runs here. A function is asked at every call, so that handlers may change. */
   handlers: ToolHandlers | (() => ToolHandlers);
+  /**
+   * Whether a call whose tool has no handler here is to fail at once. Say yes only where nobody else is expected to run it: another tab,
+   * or another program, may have a handler. Default: never, and the call waits for its deadline.
+   */
+  failsWithoutHandler?: ((call: FrontendCall) => boolean) | undefined;
   /** How each call goes. */
   onReport?: ((report: ToolReport) => void) | undefined;
 };
 
-/** How a result is put into the chat: `addToolOutput` of `useChat`. */
-export type AddToolOutput = (
-  result:
-    | { tool: string; toolCallId: ToolCallId; output: unknown }
-    | { tool: string; toolCallId: ToolCallId; state: "output-error"; errorText: string },
-) => void | PromiseLike<void>;
+/** What came of a call in the browser. */
+export type ToolResult = { output: unknown } | { error: Error };
 
-type Result = { output: unknown } | { error: Error };
-/** Takes a result to where it belongs. */
-type Deliver = (call: FrontendCall, result: Result, requestedAt: string) => Promise<void>;
-
-/** How long a call whose tool asks only sometimes is given to be asked about, before the inbox is looked at. */
-const ASKING_MS = 300;
 /** How many calls are kept for {@link FrontendToolExecutor.retry}, or until the tools are known. */
 const KEPT = 500;
 
-/** Runs the calls that are the browser's own, each once, and tells the server how they went. */
+/**
+ * Runs the calls that are the browser's own, each once, and tells the server how they went. A call that may need an approval is run when
+ * the server's record says that it waits for a browser, and for no other reason.
+ */
 export class FrontendToolExecutor {
   readonly #options: FrontendToolExecutorOptions;
   readonly #server: Server;
-  readonly #inbox: ApprovalsClient;
   readonly #life = new AbortController();
-  readonly #seen = new Map<ToolCallId, { call: FrontendCall; deliver: Deliver }>();
-  readonly #checking = new Set<ToolCallId>();
+  readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
   readonly #questions = new OpenQuestions();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
-  #latest: { messages: readonly DecidableMessage[]; addToolOutput: AddToolOutput } | undefined;
+  #messages: readonly DecidableMessage[] = [];
+  #isReading = false;
 
   constructor(options: FrontendToolExecutorOptions) {
     this.#options = options;
     this.#server = new Server(options);
-    this.#inbox = new ApprovalsClient(options);
   }
 
   /** The server's tools. Before they are known nothing runs by itself, but for the questions of a running tool. */
@@ -71,28 +64,26 @@ export class FrontendToolExecutor {
     for (const call of this.#early.splice(0)) this.#delegate(call);
   }
 
-  /** Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. */
-  observe(messages: readonly DecidableMessage[], addToolOutput: AddToolOutput): void {
-    this.#latest = { messages, addToolOutput };
+  /**
+   * Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. `holds` is what
+   * `fetchHolds` says; left out, it is read here when it is needed.
+   */
+  observe(messages: readonly DecidableMessage[], holds?: readonly ChatHold[]): void {
+    this.#messages = messages;
     for (const toolCallId of this.#questions.calls) {
-      if (this.#partOf(toolCallId)?.state.startsWith("output-")) this.#questions.takeBack(toolCallId);
+      const tool = this.#partOf(toolCallId);
+      if (tool !== undefined && isSettled(tool)) this.#questions.takeBack(toolCallId);
     }
     const last = messages.at(-1);
-    if (last?.role !== "assistant") return;
-    for (const part of last.parts) {
-      const tool = toolPartOf(part);
-      if (tool === undefined || !this.isOwn(tool)) continue;
-      const call = callOf(tool);
-      if (tool.state === "approval-responded" && tool.approval?.approved === true) {
-        // The SDK does one thing after the other: the output is added after the approval that is in this state already, and
-        // both go out together. An acknowledgement that is faster than its approval is refused and sent again.
-        this.#start(call, this.#answering(addToolOutput));
-      } else if (tool.state === "input-available") {
-        const { approval } = this.#tools?.get(call.toolName) ?? {};
-        if (call.toolName === ASK_USER || approval === "never") this.#start(call, this.#acknowledging);
-        else void this.#startIfReleased(call);
-      }
+    const open = last?.role === "assistant" ? toolPartsOf(last).filter((tool) => this.#mayBeOwn(tool)) : [];
+    for (const tool of open) {
+      const name = nameOfTool(tool);
+      const asksNobody = name === ASK_USER || this.#tools?.get(name)?.approval === "never";
+      if (tool.state === "input-available" && asksNobody) this.#begin(callOf(tool));
     }
+    if (holds !== undefined) this.#release(holds);
+    else if (open.some(({ state }) => state === "input-available" || state === "approval-responded"))
+      void this.#readHolds();
   }
 
   /** Looks at a chunk: a delegated call is run when it comes, and never because it is in the history. */
@@ -106,26 +97,26 @@ export class FrontendToolExecutor {
 
   /** Runs a call and acknowledges it; a call that ran before is not run again, and one without an id not at all. */
   async execute(call: FrontendCall): Promise<void> {
-    if (call.toolCallId) await this.#start(call, this.#acknowledging);
+    if (call.toolCallId) await this.#start(call, true);
+  }
+
+  /** Tells the server a result that was made elsewhere on the page. */
+  async answer(call: FrontendCall, result: ToolResult): Promise<void> {
+    await this.#deliver(call, result, new Date().toISOString());
   }
 
   /** Runs a call once more: the way back after a failure, or after a reload. One that is settled is only run, not delivered. */
   async retry(toolCallId: ToolCallId): Promise<void> {
-    const seen = this.#seen.get(toolCallId) ?? this.#find(toolCallId);
-    if (seen === undefined) throw new Error("This call is not one of this browser's, so it can't be run here.");
+    const tool = this.#partOf(toolCallId);
+    const seen = this.#seen.get(toolCallId) ?? (tool && { call: callOf(tool), isWaiting: true });
+    if (seen === undefined || !Object.hasOwn(this.#handlers, seen.call.toolName))
+      throw new Error("This call is not one of this browser's, so it can't be run here.");
+    if (tool?.state === "approval-requested") throw new Error("This call waits for its approval.");
+    const isWaiting = seen.isWaiting && !(tool !== undefined && isSettled(tool));
     if (seen.call.toolName === ASK_USER) {
       this.#questions.takeBack(toolCallId);
-      await this.#start(seen.call, seen.deliver);
-    } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, seen.deliver));
-  }
-
-  /** Whether a call is for this browser to run: its tool is a frontend's, and there is a handler for it. */
-  isOwn(tool: ToolPart): boolean {
-    const name = nameOfTool(tool);
-    const isFrontend = name === ASK_USER || this.#tools?.get(name)?.execution === "frontend";
-    return (
-      isFrontend && Boolean(tool.toolCallId) && tool.providerExecuted !== true && Object.hasOwn(this.#handlers, name)
-    );
+      await this.#start(seen.call, isWaiting);
+    } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
   }
 
   /** Nobody looks at this chat any more: takes open questions back. Whoever comes again is asked again. */
@@ -144,119 +135,101 @@ export class FrontendToolExecutor {
     return typeof handlers === "function" ? handlers() : handlers;
   }
 
-  /** A call of an earlier page, in the messages. */
-  #find(toolCallId: ToolCallId): { call: FrontendCall; deliver: Deliver } | undefined {
-    const tool = this.#partOf(toolCallId);
-    const { addToolOutput } = this.#latest ?? {};
-    if (tool === undefined || addToolOutput === undefined || !Object.hasOwn(this.#handlers, nameOfTool(tool)))
-      return undefined;
-    if (tool.state === "approval-requested") throw new Error("This call waits for its approval.");
-    const deliver = tool.state === "input-available" ? this.#acknowledging : this.#answering(addToolOutput);
-    return { call: callOf(tool), deliver: tool.state.startsWith("output-") ? async () => {} : deliver };
+  /** Whether a call's tool is the browser's. */
+  #mayBeOwn(tool: ToolPart): boolean {
+    const name = nameOfTool(tool);
+    const isFrontend = name === ASK_USER || this.#tools?.get(name)?.execution === "frontend";
+    return isFrontend && tool.toolCallId !== "" && tool.providerExecuted !== true;
   }
 
-  /** For an approved call. */
-  #answering(addToolOutput: AddToolOutput): Deliver {
-    return this.#options.profile === "adk" ? adding(addToolOutput) : this.#acknowledging;
+  /** Runs what the server's record says a browser is waited for. */
+  #release(holds: readonly ChatHold[]): void {
+    for (const { toolCallId, toolName, input, kind, state, cut } of holds) {
+      if (kind === "frontend" && state === "waiting" && !cut) this.#begin({ toolCallId, toolName, input });
+    }
+  }
+
+  async #readHolds(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#life.signal }));
+    } catch {
+      // The next change of the messages asks again.
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** Starts a call that waits for a browser, if that is this one. */
+  #begin(call: FrontendCall): void {
+    const isOurs = Object.hasOwn(this.#handlers, call.toolName) || this.#options.failsWithoutHandler?.(call);
+    if (isOurs) void this.#start(call, true);
   }
 
   #delegate(call: FrontendCall): void {
     const isDelegate = this.#tools?.get(call.toolName)?.execution === "delegate";
     // Nobody waits for it: there is nothing to deliver.
-    if (isDelegate && Object.hasOwn(this.#handlers, call.toolName)) void this.#start(call, async () => {});
-  }
-
-  /**
-   * A call that may have been asked about, and is not here: its question is on its way, or a rule did not ask, or it was answered before
-   * a reload. Only the server knows.
-   */
-  async #startIfReleased(call: FrontendCall): Promise<void> {
-    const { chatId } = this.#options;
-    const { toolCallId, toolName } = call;
-    if (this.#checking.has(toolCallId)) return;
-    this.#checking.add(toolCallId);
-    try {
-      await new Promise((resolve) => setTimeout(resolve, ASKING_MS));
-      if (this.#partOf(toolCallId)?.state !== "input-available") return;
-      if (chatId !== undefined) {
-        if (!(await isReleased({ chatId, toolCallId }, this.#options))) return;
-      } else {
-        const asked = await this.#inbox.list(this.#life.signal);
-        if (this.#tools?.get(toolName)?.approval === "always" || asked.some((open) => open.toolCallId === toolCallId))
-          return;
-      }
-      await this.#start(call, this.#acknowledging);
-    } catch (error) {
-      if (!this.#life.signal.aborted) this.#options.onReport?.({ ...call, state: "failed", error: asError(error) });
-    } finally {
-      // The next change of the messages may ask again.
-      this.#checking.delete(toolCallId);
-    }
+    if (isDelegate && Object.hasOwn(this.#handlers, call.toolName)) void this.#start(call, false);
   }
 
   #partOf(toolCallId: ToolCallId): ToolPart | undefined {
-    const messages = this.#latest?.messages ?? [];
-    const parts = messages.flatMap((message): readonly { type: string }[] => message.parts);
-    return parts.map(toolPartOf).find((part) => part?.toolCallId === toolCallId);
+    return this.#messages.flatMap(toolPartsOf).find((part) => part.toolCallId === toolCallId);
   }
 
   #key(toolCallId: ToolCallId): string {
     return `${this.#server.url("")} ${toolCallId}`;
   }
 
-  #start(call: FrontendCall, deliver: Deliver): Promise<void> {
-    this.#seen.set(call.toolCallId, { call, deliver });
+  #start(call: FrontendCall, isWaiting: boolean): Promise<void> {
+    this.#seen.set(call.toolCallId, { call, isWaiting });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
     if (call.toolName === ASK_USER)
-      return this.#questions.ask(call.toolCallId, (signal) => this.#run(call, deliver, signal));
-    return runOnce(this.#key(call.toolCallId), () => this.#run(call, deliver));
+      return this.#questions.ask(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
+    return runOnce(this.#key(call.toolCallId), () => this.#run(call, isWaiting));
   }
 
-  async #run(call: FrontendCall, deliver: Deliver, signal?: AbortSignal): Promise<void> {
-    const report = (state: ToolReport["state"], error?: Error) =>
-      this.#options.onReport?.({ ...call, state, ...(error !== undefined && { error }) });
-    report("running");
+  async #run(call: FrontendCall, isWaiting: boolean, signal?: AbortSignal): Promise<void> {
+    this.#report(call, "running");
     const requestedAt = new Date().toISOString();
     const result = await this.#handle({ ...call, signal });
     // Somebody else has answered meanwhile, or time has.
-    if (signal?.aborted) return report("done");
-    try {
-      await deliver(call, result, requestedAt);
-      if ("error" in result) report("failed", result.error);
-      else report("done");
-    } catch (error) {
-      if (!this.#life.signal.aborted) report("failed", asError(error));
-    }
+    if (signal?.aborted) return this.#report(call, "done");
+    if (isWaiting) return await this.#deliver(call, result, requestedAt);
+    if ("error" in result) this.#report(call, "failed", result.error);
+    else this.#report(call, "done");
   }
 
-  async #handle(call: HandledCall): Promise<Result> {
+  async #handle(call: HandledCall): Promise<ToolResult> {
     try {
-      const handler = this.#handlers[call.toolName];
-      if (handler === undefined) throw new Error(`There is no handler for ${call.toolName} here.`);
+      const handler = Object.hasOwn(this.#handlers, call.toolName) ? this.#handlers[call.toolName] : undefined;
+      if (handler === undefined) throw new Error(`This browser has no handler for the tool "${call.toolName}".`);
       return { output: await handler(call.input, call) };
     } catch (error) {
       return { error: asError(error) };
     }
   }
 
-  readonly #acknowledging: Deliver = async ({ toolCallId }, result, requestedAt) => {
+  async #deliver(call: FrontendCall, result: ToolResult, requestedAt: string): Promise<void> {
+    const { toolCallId } = call;
     const outcome =
       "error" in result
         ? ({ status: "failed", errorText: result.error.message } as const)
         : ({ status: "success", output: result.output ?? null, errorText: null } as const);
-    await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#life.signal);
-  };
-}
+    try {
+      await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#life.signal);
+      if ("error" in result) this.#report(call, "failed", result.error);
+      else this.#report(call, "done");
+    } catch (error) {
+      if (!this.#life.signal.aborted) this.#report(call, "failed", asError(error));
+    }
+  }
 
-function adding(addToolOutput: AddToolOutput): Deliver {
-  return async ({ toolCallId, toolName: tool }, result) => {
-    await addToolOutput(
-      "error" in result
-        ? { tool, toolCallId, state: "output-error", errorText: result.error.message }
-        : { tool, toolCallId, output: result.output ?? null },
-    );
-  };
+  #report(call: FrontendCall, state: ToolReport["state"], error?: Error): void {
+    const { toolCallId, toolName, input } = call;
+    this.#options.onReport?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
+  }
 }
 
 function callOf(tool: ToolPart): FrontendCall {

@@ -8,19 +8,29 @@ export type OpenUrlRequest = {
   title?: string;
 };
 
+/** What became of a page that was opened. One that was refused or can't be reached is thrown as an error. */
+export type OpenedUrl = {
+  /** The key of its view; left out, one is made. */
+  viewKey?: string | undefined;
+  /** `loaded`: it was seen to load. `unconfirmed`: it was opened, and the browser does not tell whether it loaded. */
+  state: "loaded" | "unconfirmed";
+};
+
 /**
- * The handler of `open-url`: gives the address to a function of yours that shows it (a panel, a tab), and answers
- * `{url, viewKey}`. The function returns the key of the view that it opened, or nothing to have one made.
+ * The handler of `open-url`: gives the address to a function of yours that shows it (a panel, a tab), and answers `{url, viewKey}`,
+ * and `state` where the function says it. The model is told what the function says: it returns once it knows, and throws where the page is
+ * not shown. A bare key, or nothing, says that the page was opened, and no more.
  */
 export function openUrl(options: {
-  open: (request: OpenUrlRequest) => string | undefined | Promise<string | undefined>;
+  open: (request: OpenUrlRequest) => OpenedUrl | string | undefined | Promise<OpenedUrl | string | undefined>;
 }): ToolHandler {
   return async (input, call) => {
     const { url, title } = (input ?? {}) as { url?: unknown; title?: unknown };
     if (typeof url !== "string") throw new Error("There is no address to open.");
     const address = checked(url);
-    const viewKey = await options.open({ url: address, ...(typeof title === "string" && { title }) });
-    return { url: address, viewKey: viewKey ?? `view-${call.toolCallId}` };
+    const opened = await options.open({ url: address, ...(typeof title === "string" && { title }) });
+    const { viewKey, state }: Partial<OpenedUrl> = typeof opened === "object" ? opened : { viewKey: opened };
+    return { url: address, viewKey: viewKey ?? `view-${call.toolCallId}`, ...(state !== undefined && { state }) };
   };
 }
 

@@ -1,9 +1,36 @@
-import type { ToolPart } from "../protocol.js";
+import type { ToolPart, ToolState } from "../protocol.js";
 
-/** The part as a tool call, if it is one. The SDK's own test would tie this to one version of the SDK's types. */
-export function toolPartOf(part: { type: string }): ToolPart | undefined {
-  const isTool = part.type.startsWith("tool-") || part.type === "dynamic-tool";
-  return isTool && "state" in part ? (part as ToolPart) : undefined;
+const STATES: ReadonlySet<unknown> = new Set<ToolState>([
+  "input-streaming",
+  "input-available",
+  "approval-requested",
+  "approval-responded",
+  "output-available",
+  "output-error",
+  "output-denied",
+]);
+
+/**
+ * The part as a tool call, if it is a whole one. It may be anything: a client can hold what another version, or another program, has
+ * stored. The SDK's own test would tie this to one version of the SDK's types.
+ */
+export function toolPartOf(part: unknown): ToolPart | undefined {
+  if (typeof part !== "object" || part === null) return undefined;
+  const { type, state, toolCallId, toolName } = part as Partial<Record<string, unknown>>;
+  if (typeof type !== "string" || typeof toolCallId !== "string" || !STATES.has(state)) return undefined;
+  const isTool = type === "dynamic-tool" ? typeof toolName === "string" : type.startsWith("tool-");
+  return isTool ? (part as ToolPart) : undefined;
+}
+
+/** The tool calls of a message, in order. */
+export function toolPartsOf(message: { parts?: unknown } | null | undefined): ToolPart[] {
+  const parts = message?.parts;
+  return Array.isArray(parts) ? parts.map(toolPartOf).filter((tool) => tool !== undefined) : [];
+}
+
+/** Whether a call has its outcome. */
+export function isSettled({ state }: ToolPart): boolean {
+  return state === "output-available" || state === "output-error" || state === "output-denied";
 }
 
 /** The name of a call's tool. */

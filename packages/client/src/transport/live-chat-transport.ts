@@ -1,5 +1,5 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
-import type { ChatId, Chunk } from "../protocol.js";
+import type { ChatId, Chunk, MessageId } from "../protocol.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRequest, LiveSession } from "./live-session.js";
@@ -48,6 +48,11 @@ export class LiveChatTransport<UI_MESSAGE extends UIMessage = UIMessage> impleme
   /** Whether something came that nobody has read. */
   get hasUnread(): boolean {
     return this.#session.hasUnread;
+  }
+
+  /** The message that more may come of on this connection, or that has something unread. */
+  get openMessage(): MessageId | undefined {
+    return this.#session.openMessage;
   }
 
   /** Sends a message, or answers; the stream ends with the turn, or where it waits for an approval. */

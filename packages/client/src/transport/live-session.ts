@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import type { Chunk, UiMessage } from "../protocol.js";
+import type { Chunk, MessageId, UiMessage } from "../protocol.js";
 import { fetchMessages } from "../server/fetch-messages.js";
 import type { LiveChatTransportOptions } from "./live-chat-transport.js";
 import type { LiveConnection } from "./live-connection.js";
@@ -30,6 +30,8 @@ type Open = {
 
 /** How many messages with something unread are kept. */
 const MAX_LOGS = 8;
+/** For how long an interrupt waits for a connection. Later it could meet another turn. */
+const INTERRUPT_MS = 5_000;
 /** How often it is asked whether a server that says nothing after a reconnect has nothing to say. */
 const BARRIERS = 2;
 
@@ -43,7 +45,7 @@ export class LiveSession {
   /** Whether anything of the open message was told on this connection. */
   #isTold = false;
   #resumes = 0;
-  #interrupt: { reason: string | undefined } | undefined;
+  #interrupt: { reason: string | undefined; at: number } | undefined;
   #onceQuiet: (() => void)[] = [];
 
   constructor(options: LiveChatTransportOptions) {
@@ -67,6 +69,11 @@ export class LiveSession {
 
   get hasUnread(): boolean {
     return this.#open === undefined && this.#logs.some((log) => log.hasUnread);
+  }
+
+  get openMessage(): MessageId | undefined {
+    const log = this.#logs.at(-1);
+    return log !== undefined && (!log.isOver || log.hasUnread) ? log.id : undefined;
   }
 
   /** Sends a request and shows what follows. */
@@ -111,7 +118,7 @@ export class LiveSession {
 
   interrupt(reason?: string): void {
     this.#open?.visible.end();
-    this.#interrupt = { reason };
+    this.#interrupt = { reason, at: performance.now() };
     this.#socket.open();
     this.#flushInterrupt();
   }
@@ -277,8 +284,10 @@ export class LiveSession {
 
   #flushInterrupt(): void {
     if (this.#interrupt === undefined) return;
-    const { reason } = this.#interrupt;
-    if (this.#socket.send({ type: "interrupt", ...(reason !== undefined && { reason }) })) this.#interrupt = undefined;
+    const { reason, at } = this.#interrupt;
+    if (performance.now() - at > INTERRUPT_MS) this.#interrupt = undefined;
+    else if (this.#socket.send({ type: "interrupt", ...(reason !== undefined && { reason }) }))
+      this.#interrupt = undefined;
   }
 
   #failed(error: Error): void {

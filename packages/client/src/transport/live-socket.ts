@@ -1,6 +1,7 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
-import { Server, ServerError } from "../server/server.js";
+import { Server } from "../server/server.js";
+import { isTemporary } from "../server/server-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
@@ -94,11 +95,12 @@ export class LiveSocket {
         if (signal.aborted) return;
         error = thrown instanceof Error ? thrown : new Error(String(thrown));
         // A key that is wrong now is wrong the next time too.
-        if (error instanceof ServerError && error.status < 500 && error.status !== 429) return this.#giveUp(error);
+        if (!isTemporary(error)) return this.#giveUp(error);
       }
       this.#set({ state: "reconnecting", rttMs: undefined });
+      this.#server.reachability.suspect();
       if (this.#backoff.attempts + 1 >= this.#options.maxAttempts) this.#options.onFailure(error);
-      await this.#backoff.pause(signal);
+      await this.#server.reachability.pause(this.#backoff, signal);
     }
   }
 
@@ -161,6 +163,7 @@ export class LiveSocket {
   #receive(record: LiveRecord): void {
     // Only now: a server that takes every connection and drops it again is not there.
     this.#backoff.reset();
+    this.#server.reachability.answered();
     if (record.kind !== "pong") this.#options.onRecord(record);
     if (record.kind !== "pong" || typeof record.timestamp !== "number") return;
     const sent = this.#pinged.get(record.timestamp);

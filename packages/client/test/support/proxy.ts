@@ -15,6 +15,12 @@ export type Proxy = {
   cut: () => void;
   /** Cuts every HTTP connection now. */
   cutHttp: () => void;
+  /** The requests so far, as `METHOD /path`. */
+  requests: string[];
+  /** Passes the next request that matches on to the server, and cuts the connection instead of giving back its answer. */
+  loseAnswer: (match: RegExp) => void;
+  /** Answers the next request that matches by itself; the server never sees it. */
+  answerNext: (match: RegExp, status: number, headers?: Record<string, string>) => void;
   /** Swallows (or passes on again) what the server sends over WebSockets. */
   mute: (isMuted: boolean) => void;
   /** Refuses (or takes again) new WebSockets. */
@@ -46,11 +52,27 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
     return true;
   };
 
+  const requests: string[] = [];
+  const plans: { match: RegExp; status?: number; headers?: Record<string, string> | undefined }[] = [];
   const http = createServer((incoming, outgoing) => {
+    const request = `${incoming.method} ${incoming.url}`;
+    requests.push(request);
+    const at = plans.findIndex(({ match }) => match.test(request));
+    const [plan] = at === -1 ? [] : plans.splice(at, 1);
+    if (plan?.status !== undefined) {
+      incoming.resume();
+      outgoing.writeHead(plan.status, plan.headers).end();
+      return;
+    }
     const forwarded = httpRequest(
       new URL(incoming.url ?? "/", target),
       { method: incoming.method ?? "GET", headers: incoming.headers },
       (answer) => {
+        if (plan !== undefined) {
+          answer.resume();
+          answer.on("end", () => outgoing.destroy());
+          return;
+        }
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
         answer.pipe(outgoing);
       },
@@ -95,6 +117,9 @@ export async function startProxy(target: string, cut?: Cut): Promise<Proxy> {
     sent,
     cut: cutNow,
     cutHttp: () => http.closeAllConnections(),
+    requests,
+    loseAnswer: (match) => plans.push({ match }),
+    answerNext: (match, status, headers) => plans.push({ match, status, headers }),
     mute: (value) => {
       isMuted = value;
     },

@@ -1,0 +1,99 @@
+import type { Locator, Page } from "@playwright/test";
+import { isFull } from "../playwright.config";
+import type { Console } from "./console";
+import { SCREENS, screens } from "./screens";
+import { expect, test } from "./test";
+
+const GAPS = isFull ? [60, 100, 150, 200, 300] : [60, 300];
+
+/** How many questions the server has decided. */
+async function decided(api: string, chats: readonly string[]): Promise<number> {
+  const holds = await Promise.all(
+    chats.map(async (id) => (await (await fetch(`${api}/api/chat/${id}/holds`)).json()) as { decision?: unknown }[]),
+  );
+  return holds.flat().filter(({ decision }) => decision !== undefined).length;
+}
+
+/** Two clicks at the same place of the screen. */
+async function doubleClick(page: Page, button: Locator, gapMs: number): Promise<void> {
+  await expect(button).not.toHaveAttribute("aria-disabled", "true");
+  const box = await button.boundingBox();
+  if (box === null) throw new Error("The button is not there.");
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.click(x, y);
+  await page.waitForTimeout(gapMs);
+  await page.mouse.click(x, y);
+}
+
+async function ask(console: Console, amount: number): Promise<string> {
+  await console.open("sse");
+  await console.send(`send ${amount} dollars to Hanako`);
+  await console.expectState(console.card("process_payment"), "approval-requested");
+  return console.chatId;
+}
+
+for (const screen of screens("desktop", "phone")) {
+  test.describe(screen, () => {
+    test.use(SCREENS[screen]);
+
+    for (const gap of GAPS) {
+      test(`a double-click of ${gap} ms in the inbox decides one thing, ${screen}`, async ({
+        console,
+        page,
+        server,
+      }) => {
+        const chats = [await ask(console, 50), await ask(console, 60), await ask(console, 70)];
+        await console.visit("sse", undefined, { dock: "approvals" });
+        const items = page.getByRole("region", { name: /^Approval: / });
+        await expect(items).toHaveCount(3);
+        const first = items.first();
+        await doubleClick(page, first.getByRole("button", { name: /^Approve/ }), gap);
+        await expect.poll(() => decided(server.api, chats)).toBeGreaterThan(0);
+        await page.waitForTimeout(400);
+        expect(await decided(server.api, chats)).toBe(1);
+        await expect(first).toContainText("Done");
+        // It stays where it is, with its outcome; the others wait, and can be decided.
+        await expect(items).toHaveCount(3);
+        await expect(items.first()).toContainText("950");
+        await expect(items.nth(1).getByRole("button", { name: /^Approve/ })).toBeVisible();
+        await items.nth(1).getByRole("button", { name: /^Deny/ }).click();
+        await items.nth(1).getByRole("button", { name: "Deny", exact: true }).click();
+        await expect(items.nth(1)).toContainText("Denied");
+        expect(await decided(server.api, chats)).toBe(2);
+      });
+    }
+
+    test(`a double-click on a chat's card decides one thing, ${screen}`, async ({ console, page, server }) => {
+      await console.open("ai-sdk");
+      await console.send("Aliceに30ドル、Bobに40ドル送金してください");
+      const cards = console.card("process_payment");
+      await expect(cards).toHaveCount(2);
+      await doubleClick(page, cards.first().getByRole("button", { name: /^Approve/ }), 200);
+      await expect.poll(() => decided(server.api, [console.chatId])).toBe(1);
+      await expect(cards.first()).toContainText("Done");
+      await page.waitForTimeout(400);
+      expect(await decided(server.api, [console.chatId])).toBe(1);
+      // The double click on Deny opens the form and sends nothing.
+      await doubleClick(page, cards.last().getByRole("button", { name: /^Deny/ }), 200);
+      await page.waitForTimeout(400);
+      expect(await decided(server.api, [console.chatId])).toBe(1);
+    });
+  });
+}
+
+test("the focus stays at the card that was decided", async ({ console, page }) => {
+  await ask(console, 50);
+  await ask(console, 60);
+  await console.visit("sse", undefined, { dock: "approvals" });
+  const items = page.getByRole("region", { name: /^Approval: / });
+  await expect(items).toHaveCount(2);
+  await items
+    .first()
+    .getByRole("button", { name: /^Approve/ })
+    .focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter");
+  await expect(items.first()).toContainText("Done");
+  await expect(items.first()).toBeFocused();
+  await expect(items.nth(1)).toContainText("Waits for you");
+});

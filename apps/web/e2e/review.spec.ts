@@ -1,0 +1,129 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import { expectNoOverflow, SCREENS, screens } from "./screens";
+import { configured, gatedTool, scripted } from "./scripts";
+import { expect, test } from "./test";
+
+/** 163 lines as JSON, the dangerous one far down. */
+const LONG = {
+  environment: "production",
+  services: Array.from({ length: 20 }, (_, at) => ({
+    name: `service-${at}`,
+    image: `registry.example/${"team/".repeat(6)}service-${at}:1.${at}.0`,
+    replicas: at % 4,
+    limits: {
+      cpu: `${at}00m`,
+      memory: "256Mi",
+      note: "within what the cluster has, and no more than that at any time",
+    },
+  })),
+  deleteVolumes: true,
+};
+
+test.use({
+  setup: {
+    args: [
+      ...configured(gatedTool("deploy")),
+      ...scripted([{ toolCall: { name: "deploy", input: LONG } }], [{ text: ["done"] }]),
+    ],
+  },
+});
+
+for (const screen of screens("desktop", "phone", "zoomed")) {
+  test.describe(screen, () => {
+    test.use(SCREENS[screen]);
+
+    test(`a long input is counted, and Approve shows it first, ${screen}`, async ({ console, page, server }) => {
+      await console.open("sse");
+      await console.send("deploy");
+      const card = console.card("deploy");
+      await console.expectState(card, "approval-requested");
+      const more = card.getByRole("button", { name: /^\d+ more lines$/ });
+      await expect(more).toBeVisible();
+      await expectNoOverflow(page);
+
+      await card.getByRole("button", { name: /^Approve/ }).focus();
+      await page.keyboard.press("Enter");
+      const review = page.getByRole("dialog", { name: /Deploy a release/ });
+      await expect(review).toBeVisible();
+      await expectNoOverflow(page);
+      const { violations } = await new AxeBuilder({ page }).include(".review").analyze();
+      expect(violations.map(({ id }) => id)).toEqual([]);
+      // Nothing was decided by opening it.
+      const waiting = (await (await fetch(`${server.api}/api/approvals`)).json()) as unknown[];
+      expect(waiting).toHaveLength(1);
+
+      await review.getByRole("tab", { name: "JSON" }).click();
+      await expect(review.getByRole("tabpanel", { name: "JSON" })).toContainText('"environment": "production"');
+      await review.getByRole("tab", { name: "Fields" }).click();
+
+      // Page by page, by keyboard alone, until everything was in view.
+      const next = review.getByRole("button", { name: /lines? not seen yet$/ });
+      const approve = review.getByRole("button", { name: /^Approve/ });
+      await expect(approve).toContainText(/with \d+ lines unread/);
+      for (let pages = 0; pages < 80 && (await next.isVisible()); pages++) {
+        await next.focus();
+        await page.keyboard.press("Enter");
+        await page.waitForTimeout(60);
+      }
+      await expect(next).toHaveCount(0);
+      await expect(review.getByRole("row", { name: /deleteVolumes/ })).toBeInViewport();
+      await expect(approve).toHaveText("Approve");
+      await approve.focus();
+      await page.keyboard.press("Enter");
+      await expect(review).toHaveCount(0);
+      await expect(console.text).toContainText("done");
+      await console.expectIdle();
+    });
+  });
+}
+
+test.describe("what is in a value", () => {
+  const people = Array.from({ length: 5 }, (_, id) => ({
+    id,
+    name: `Person ${id}`,
+    role: "user",
+    active: id % 2 === 0,
+  }));
+  const deep = Array.from({ length: 30 }).reduce<unknown>((inner) => ({ next: inner }), "the end of a long way down");
+  const input = {
+    people,
+    deep,
+    text: "word ".repeat(400),
+    link: `https://example.com/${"a".repeat(600)}`,
+    count: "50",
+  };
+  test.use({
+    setup: {
+      args: [
+        ...configured(gatedTool("deploy")),
+        ...scripted([{ toolCall: { name: "deploy", input } }], [{ text: ["done"] }]),
+      ],
+    },
+  });
+
+  for (const screen of screens("desktop", "phone")) {
+    test.describe(screen, () => {
+      test.use(SCREENS[screen]);
+
+      test(`is a table where it is a list of objects, and never overflows, ${screen}`, async ({ console, page }) => {
+        await console.open("sse");
+        await console.send("deploy");
+        const card = console.card("deploy");
+        await expect(card.getByRole("table", { name: "people" }).getByRole("row")).toHaveCount(6);
+        await expect(card.getByRole("columnheader", { name: "role" })).toHaveCount(1);
+        await expectNoOverflow(page);
+        await page.getByRole("button", { name: /^Approvals/ }).click();
+        await expect(page.getByRole("region", { name: /^Approval: / })).toBeVisible();
+        await expectNoOverflow(page);
+        await page
+          .getByRole("button", { name: /more lines$/ })
+          .last()
+          .click();
+        const review = page.getByRole("dialog", { name: /Deploy a release/ });
+        await expect(review.getByRole("row", { name: /count/ })).toContainText("“50”");
+        await expect(review).toContainText("the end of a long way down");
+        await expectNoOverflow(page);
+      });
+    });
+  }
+});

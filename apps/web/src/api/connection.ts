@@ -1,0 +1,21 @@
+import { type ServerStatus, watchServer } from "holdpoint";
+import { createStore, useStore } from "../store";
+import { eventsSource } from "./events";
+import { apiFetch } from "./http";
+
+/** Whether the server answers, and since when it does or does not. */
+export const connectionStore = createStore<ServerStatus>({ state: "connecting", since: new Date() });
+
+/** Follows it, until the returned function is called. */
+export function watchConnection(key: string | undefined): () => void {
+  return watchServer({ apiKey: key, fetch: apiFetch, events: eventsSource }, (status) => connectionStore.write(status));
+}
+
+export function useServerStatus(): ServerStatus {
+  return useStore(connectionStore);
+}
+
+/** Whether what is shown can be current. */
+export function useIsCurrent(): boolean {
+  return useServerStatus().state !== "unreachable";
+}

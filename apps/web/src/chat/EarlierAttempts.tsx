@@ -1,0 +1,40 @@
+import type { ChatHold } from "holdpoint";
+import { History } from "lucide-react";
+import type { ToolInfo } from "../api/types";
+import { CallCard } from "../tools/CallCard";
+import { callStateOf } from "../tools/callState";
+
+interface Props {
+  holds: readonly ChatHold[];
+  toolNamed: (name: string) => ToolInfo | undefined;
+}
+
+/** Calls of turns that were regenerated or edited away. What ran stays visible: asking again undoes nothing. */
+export function EarlierAttempts({ holds, toolNamed }: Props) {
+  if (holds.length === 0) return null;
+  return (
+    <section className="earlier" aria-label="Earlier attempts">
+      <p className="earlier__title">
+        <History size={14} aria-hidden="true" />
+        {holds.length === 1 ? "Earlier attempt" : `Earlier attempts, ${holds.length} calls`}
+        <span className="earlier__note">replaced by the answer below; what it did stands</span>
+      </p>
+      {holds.map((hold) => {
+        const tool = toolNamed(hold.toolName);
+        const { toolCallId, toolName, input } = hold;
+        const state = callStateOf({ hold, tool });
+        return (
+          <CallCard
+            key={toolCallId}
+            call={{ toolCallId, toolName, input, state, question: undefined, report: undefined }}
+            tool={tool}
+            lead="Earlier attempt"
+            decide={undefined}
+            isCompact
+            attributes={{ "data-earlier": "true" }}
+          />
+        );
+      })}
+    </section>
+  );
+}

@@ -1,0 +1,69 @@
+import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import type { ChatHold, DecisionReport, PendingApproval, ToolReport } from "holdpoint";
+import type { ToolInfo } from "../api/types";
+import type { Decide } from "../tools/ApprovalActions";
+import type { Call } from "../tools/CallCard";
+import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
+
+/** What the calls of a chat need to know besides their parts: the server's record, and what this page is doing. */
+export interface ChatRecord {
+  toolNamed: (name: string) => ToolInfo | undefined;
+  holdOf: (toolCallId: string) => ChatHold | undefined;
+  pendingOf: (approvalId: string) => PendingApproval | undefined;
+  reportOf: (approvalId: string) => DecisionReport | undefined;
+  runOf: (toolCallId: string) => ToolReport | undefined;
+  /** Missing in a replay: nothing can be done there. */
+  actions: Actions | undefined;
+}
+
+export interface Actions {
+  decide: (approvalId: string, ...decision: Parameters<Decide>) => void;
+  retry: (toolCallId: string) => void;
+}
+
+/** A call of a message, as the record has it. */
+export function callOf(part: AnyToolPart, record: ChatRecord): Call & { approvalId: string | undefined } {
+  const toolName = getToolName(part);
+  const hold = record.holdOf(part.toolCallId);
+  const approvalId = hold?.approvalId ?? part.approval?.id;
+  const report = approvalId === undefined ? undefined : record.reportOf(approvalId);
+  const pending = approvalId === undefined ? undefined : record.pendingOf(approvalId);
+  const waiting = hold?.state === "waiting" && hold.kind === "approval" ? hold : undefined;
+  const asked = pending ?? waiting;
+  return {
+    toolCallId: part.toolCallId,
+    toolName,
+    title: part.title,
+    input: part.input,
+    approvalId,
+    report,
+    state: callStateOf({ part, hold, report, tool: record.toolNamed(toolName) }),
+    question: asked && {
+      requestedAt: asked.requestedAt,
+      expiresAt: asked.expiresAt ?? undefined,
+      reason: pending?.reason ?? undefined,
+    },
+  };
+}
+
+export function callsOf(message: UIMessage | undefined, record: ChatRecord): Call[] {
+  return message?.parts.filter(isToolUIPart).map((part) => callOf(part, record)) ?? [];
+}
+
+const WAITING: readonly CallState["kind"][] = ["asking", "prompt", "sending", "retrying"];
+
+/** Whether it waits for an answer of a person. */
+export function isAsking(calls: readonly Call[]): boolean {
+  return calls.some(({ state }) => WAITING.includes(state.kind));
+}
+
+/** Whether it waits for anybody: a person's answer, or a browser's or server's result. */
+export function isHeld(calls: readonly Call[]): boolean {
+  return calls.some(({ state }) => state.kind !== "settled" && state.kind !== "ending");
+}
+
+/** Whether the model has not gone on after its last call was settled: so it is after an expiry that nobody was there to see. */
+export function isUnanswered(message: UIMessage | undefined): boolean {
+  const last = message?.parts.at(-1);
+  return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");
+}

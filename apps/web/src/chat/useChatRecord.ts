@@ -1,0 +1,28 @@
+import { useContext, useMemo } from "react";
+import { toolsStore } from "../api/resources";
+import { ApprovalsContext } from "../inbox/ApprovalsContext";
+import { useStore } from "../store";
+import type { ChatRecord } from "./standing";
+import type { useSession } from "./useSession";
+
+/** What the server has recorded about the calls of a chat, and what this page does about them. */
+export function useChatRecord(session: ReturnType<typeof useSession>): ChatRecord {
+  const { holds, decisions, toolRuns, decide, retry } = session;
+  const { value: tools } = useStore(toolsStore);
+  const { approvals } = useContext(ApprovalsContext);
+  return useMemo(() => {
+    const toolByName = new Map(tools?.map((tool) => [tool.name, tool]));
+    const holdByCall = new Map(holds?.map((hold) => [hold.toolCallId, hold]));
+    return {
+      toolNamed: (name) => toolByName.get(name),
+      holdOf: (toolCallId) => holdByCall.get(toolCallId),
+      pendingOf: (approvalId) => approvals?.find((approval) => approval.approvalId === approvalId),
+      reportOf: (approvalId) => decisions[approvalId],
+      runOf: (toolCallId) => toolRuns[toolCallId],
+      actions: {
+        decide: (approvalId, approved, reason) => void decide(approvalId, approved, reason),
+        retry,
+      },
+    };
+  }, [tools, holds, approvals, decisions, toolRuns, decide, retry]);
+}

@@ -1,0 +1,23 @@
+import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
+import { createContext, type ReactNode } from "react";
+import { eventsSource } from "../api/events";
+import { apiFetch } from "../api/http";
+import { keyStore } from "../api/key";
+import { useStore } from "../store";
+
+type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
+
+/** The inbox, followed once for the whole page. */
+export const ApprovalsContext = createContext<Approvals>({
+  approvals: undefined,
+  decide: () => Promise.reject(new Error("There is no inbox around this.")),
+  decisions: {},
+  staleSince: undefined,
+  error: undefined,
+});
+
+export function ApprovalsProvider({ children }: { children: ReactNode }) {
+  const { key } = useStore(keyStore);
+  const approvals = useApprovals({ apiKey: key, fetch: apiFetch, events: eventsSource });
+  return <ApprovalsContext value={approvals}>{children}</ApprovalsContext>;
+}

@@ -1,0 +1,34 @@
+import { type ChatHold, fetchHolds } from "holdpoint";
+import { useEffect, useState } from "react";
+import { subscribeToEvents } from "../api/events";
+import { apiFetch } from "../api/http";
+import { keyStore } from "../api/key";
+import { useStore } from "../store";
+
+/** The record of a chat's holds, kept current while it is wanted. */
+export function useHoldsOf(chatId: string, isWanted: boolean): readonly ChatHold[] | undefined {
+  const [holds, setHolds] = useState<readonly ChatHold[]>();
+  const { generation } = useStore(keyStore);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with another key it is another record
+  useEffect(() => {
+    if (!isWanted) return;
+    const controller = new AbortController();
+    const read = () => {
+      fetchHolds(chatId, { fetch: apiFetch, signal: controller.signal })
+        .then(setHolds)
+        // What fails now is read at the next change.
+        .catch(() => undefined);
+    };
+    read();
+    const stop = subscribeToEvents((event) => {
+      if (!("chatId" in event) || event.chatId === chatId) read();
+    });
+    return () => {
+      controller.abort();
+      stop();
+    };
+  }, [chatId, isWanted, generation]);
+
+  return holds;
+}

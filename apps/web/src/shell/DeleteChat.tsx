@@ -1,0 +1,79 @@
+import { AlertDialog } from "radix-ui";
+import { useState } from "react";
+import { ApiError, apiFetch, refusalOf } from "../api/http";
+import { chatsStore } from "../api/resources";
+import type { ChatInfo } from "../api/types";
+import { Untrusted } from "../text/Untrusted";
+import { Layer } from "./layer";
+import { newChat } from "./route";
+
+interface Props {
+  chat: ChatInfo;
+  isCurrent: boolean;
+  onClose: () => void;
+}
+
+/** Asks before a chat is deleted: nothing brings it back. */
+export function DeleteChat({ chat, isCurrent, onClose }: Props) {
+  const [isDeleting, setIsDeleting] = useState(false);
+  const [problem, setProblem] = useState<string>();
+
+  const remove = async () => {
+    setIsDeleting(true);
+    setProblem(undefined);
+    try {
+      // First, so that nobody asks for what is not there any more.
+      if (isCurrent) newChat();
+      await deleteChat(chat.id);
+      chatsStore.refresh();
+      onClose();
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : "The server does not answer. The chat is still there.");
+      setIsDeleting(false);
+    }
+  };
+  return (
+    <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
+      <AlertDialog.Portal>
+        <AlertDialog.Overlay className="overlay" />
+        <AlertDialog.Content className="dialog">
+          <Layer>
+            <AlertDialog.Title className="dialog__title">Delete this chat?</AlertDialog.Title>
+            <AlertDialog.Description className="dialog__text" asChild>
+              <div>
+                <p className="dialog__name">
+                  <Untrusted text={chat.title || "Untitled"} />
+                </p>
+                <p>
+                  {chat.holds > 0
+                    ? "It waits for an answer, which is withdrawn. "
+                    : chat.isRunning
+                      ? "It is running, and is stopped. "
+                      : ""}
+                  This can't be undone. What its tools have done stays done.
+                </p>
+              </div>
+            </AlertDialog.Description>
+            {problem !== undefined && (
+              <p className="tool-card__error" role="alert">
+                <Untrusted text={problem} reading="prose" />
+              </p>
+            )}
+            <div className="dialog__row">
+              <AlertDialog.Cancel className="button">Keep it</AlertDialog.Cancel>
+              <button type="button" className="button button--bad" disabled={isDeleting} onClick={() => void remove()}>
+                Delete
+              </button>
+            </div>
+          </Layer>
+        </AlertDialog.Content>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}
+
+async function deleteChat(id: string): Promise<void> {
+  const response = await apiFetch(`/api/chat/${encodeURIComponent(id)}`, { method: "DELETE" });
+  // Somebody else has deleted it.
+  if (!response.ok && response.status !== 404) throw await refusalOf(response);
+}

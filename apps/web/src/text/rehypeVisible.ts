@@ -1,0 +1,40 @@
+import { runsOf, visible } from "./runs";
+
+/** What is used of a HAST node. */
+interface Node {
+  type: string;
+  value?: string;
+  tagName?: string;
+  properties?: Record<string, unknown>;
+  children?: Node[];
+}
+
+/** For Markdown, after it was parsed: entities can spell a character too. The same as `Untrusted` does. */
+export function rehypeVisible() {
+  return (tree: Node): void => visit(tree);
+}
+
+function visit(node: Node): void {
+  for (const name of ["title", "alt"]) {
+    const value = node.properties?.[name];
+    if (node.properties && typeof value === "string") node.properties[name] = visible(value);
+  }
+  node.children = node.children?.flatMap((child) => {
+    if (child.type === "text" && child.value !== undefined) return piecesOf(child.value);
+    visit(child);
+    return [child];
+  });
+}
+
+function piecesOf(text: string): Node[] {
+  return runsOf(text, "prose").map((run) =>
+    run.kind === "hidden"
+      ? {
+          type: "element",
+          tagName: "span",
+          properties: { className: ["untrusted__hidden"], title: run.name },
+          children: [{ type: "text", value: run.code }],
+        }
+      : { type: "text", value: run.kind === "text" ? run.text : "" },
+  );
+}

@@ -1,0 +1,73 @@
+import type { ToolReport } from "holdpoint";
+import { useEffect, useState } from "react";
+import { Untrusted } from "../text/Untrusted";
+import { PERMISSIONS } from "./browserTools";
+import type { CallState } from "./callState";
+
+interface Props {
+  toolName: string;
+  state: CallState;
+  /** How it goes in this page. */
+  run: ToolReport | undefined;
+  onRetry: () => void;
+}
+
+/** Where a browser's call is, what it waits for, and why it failed. */
+export function BrowserRun({ toolName, state, run, onRetry }: Props) {
+  const isWaiting = state.kind === "running" && state.where === "browser";
+  if (run?.error !== undefined && state.kind !== "settled") {
+    return (
+      <>
+        <p className="tool-card__error" role="alert">
+          <Untrusted text={run.error.message} reading="prose" />
+        </p>
+        {toolName !== "open-url" && (
+          <button type="button" className="button" onClick={onRetry}>
+            Try again
+          </button>
+        )}
+      </>
+    );
+  }
+  if (!isWaiting) return null;
+  if (run?.state === "running") return <PromptHint toolName={toolName} />;
+  return <p className="tool-card__note">It runs in a browser that has this chat open.</p>;
+}
+
+/** This browser may be asking its user something, where nobody looks. */
+function PromptHint({ toolName }: { toolName: string }) {
+  const permission = usePermission(PERMISSIONS[toolName]);
+  if (permission !== "prompt") return null;
+  return (
+    <p className="tool-card__note" role="status">
+      <b>Your browser is asking you.</b> Look for its question at the top of the window, beside the address. The call
+      waits until you answer there.
+    </p>
+  );
+}
+
+/** Whether the browser still has to ask for a permission. */
+function usePermission(name: PermissionName | undefined): PermissionState | undefined {
+  const [state, setState] = useState<PermissionState>();
+  useEffect(() => {
+    if (name === undefined) return;
+    let isGone = false;
+    let permission: PermissionStatus | undefined;
+    const follow = () => setState(permission?.state);
+    navigator.permissions
+      ?.query({ name })
+      .then((found) => {
+        if (isGone) return;
+        permission = found;
+        found.addEventListener("change", follow);
+        follow();
+      })
+      // A browser that does not know this permission: then nothing can be said.
+      .catch(() => undefined);
+    return () => {
+      isGone = true;
+      permission?.removeEventListener("change", follow);
+    };
+  }, [name]);
+  return state;
+}

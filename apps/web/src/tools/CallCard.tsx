@@ -1,0 +1,170 @@
+import type { DecisionReport } from "holdpoint";
+import { type ReactNode, useRef, useState } from "react";
+import type { ToolInfo } from "../api/types";
+import { visible } from "../text/runs";
+import { Untrusted } from "../text/Untrusted";
+import { Review } from "../value/Review";
+import { useUnread } from "../value/useUnread";
+import { ValuePreview } from "../value/ValuePreview";
+import { ApprovalActions, type Decide } from "./ApprovalActions";
+import { CallOutcome } from "./CallOutcome";
+import { Countdown } from "./Countdown";
+import type { CallState } from "./callState";
+import { callStatus } from "./callStatus";
+import { DecisionLine } from "./DecisionLine";
+import { DecisionTrouble } from "./DecisionTrouble";
+import { StatusPill } from "./StatusPill";
+import { subjectOf } from "./subject";
+import { ToolIcon } from "./ToolIcon";
+
+/** A call, wherever it is shown: in its chat, in the inbox, as an earlier attempt. */
+export interface Call {
+  toolCallId: string;
+  toolName: string;
+  title?: string | undefined;
+  input: unknown;
+  state: CallState;
+  /** Its approval request, while that is open. */
+  question: Question | undefined;
+  /** This page's own decision about it. */
+  report: DecisionReport | undefined;
+}
+
+export interface Question {
+  requestedAt: string;
+  expiresAt: string | undefined;
+  /** Why it is asked. */
+  reason: string | undefined;
+}
+
+interface Props {
+  call: Call;
+  tool: ToolInfo | undefined;
+  /** What the card is called, before the call's title. */
+  lead?: string;
+  /** Missing where nothing can be decided: in a replay. */
+  decide: Decide | undefined;
+  /** It changes as little as it can after the decision, for the sake of what is below it. */
+  isFixed?: boolean;
+  /** Input and result are folded. */
+  isCompact?: boolean;
+  /** Under the title. */
+  context?: ReactNode;
+  /** At the end. */
+  children?: ReactNode;
+  /** For the tests and the styles. */
+  attributes?: Record<`data-${string}`, string | boolean | undefined>;
+}
+
+/** One tool call: what is asked, with which input, what was decided by whom, what came of it. */
+export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context, children, attributes }: Props) {
+  const card = useRef<HTMLElement>(null);
+  const [isReviewing, setIsReviewing] = useState(false);
+  const { toolCallId, toolName, input, state, question, report } = call;
+  const schema = tool?.inputSchema;
+  const title = call.title ?? tool?.title ?? toolName;
+  const subject = subjectOf(title, input, schema);
+  const status = callStatus(state);
+  const unseen = useUnread(toolCallId, input, schema);
+  const isOpen = state.kind === "asking" || state.kind === "sending" || state.kind === "retrying";
+  const isAsked = isOpen && !(state.kind === "asking" && !state.mayDecide);
+
+  const actions = (extra: { onReview?: () => void; onGone?: () => void; onDecided?: () => void; beside?: ReactNode }) =>
+    isAsked &&
+    decide && (
+      <ApprovalActions
+        subject={subject}
+        sending={state.kind === "asking" ? undefined : state.approved ? "approve" : "deny"}
+        unseen={unseen}
+        onDecide={(approved, reason) => {
+          extra.onDecided?.();
+          decide(approved, reason);
+        }}
+        onReview={extra.onReview}
+        onGone={extra.onGone}
+      >
+        {extra.beside}
+      </ApprovalActions>
+    );
+  return (
+    <section
+      ref={card}
+      className="tool-card"
+      data-tone={status.tone}
+      data-tool={toolName}
+      data-call={toolCallId}
+      data-standing={state.kind}
+      aria-label={`${lead ? `${lead}: ` : ""}${subject}: ${status.label}`}
+      tabIndex={-1}
+      {...attributes}
+    >
+      <header className="tool-card__head">
+        <span className="tool-card__icon">
+          <ToolIcon name={toolName} />
+        </span>
+        <h2 className="tool-card__title">
+          <Untrusted text={title} />
+          <code className="tool-card__name">
+            <Untrusted text={toolName} />
+          </code>
+        </h2>
+        <StatusPill status={status} />
+      </header>
+      {context}
+      {(isOpen || isFixed) && (
+        <p className="tool-card__ask">
+          {isOpen && <strong>May the assistant do this?</strong>}{" "}
+          {tool?.description && <Untrusted text={tool.description} />}{" "}
+          {question?.reason && (
+            <span className="tool-card__why">
+              <Untrusted text={question.reason} />.
+            </span>
+          )}
+        </p>
+      )}
+      {input !== undefined && (
+        <Fold isFolded={isCompact || (!isFixed && state.kind === "settled" && state.result.kind === "output")}>
+          <ValuePreview
+            id={toolCallId}
+            caption={`Input of ${title}`}
+            value={input}
+            schema={schema}
+            onReview={() => setIsReviewing(true)}
+          />
+        </Fold>
+      )}
+      {actions({
+        onReview: () => setIsReviewing(true),
+        onGone: () => card.current?.focus(),
+        beside: question?.expiresAt && <Countdown requestedAt={question.requestedAt} expiresAt={question.expiresAt} />,
+      })}
+      {isOpen && !decide && <p className="tool-card__note">The question stands open at this point of the capture.</p>}
+      {isOpen && !isAsked && <p className="tool-card__note">It waits for somebody who may decide it.</p>}
+      <DecisionTrouble state={state} report={report} />
+      <DecisionLine state={state} report={report} />
+      <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />
+      {children}
+      {isReviewing && (
+        <Review
+          id={toolCallId}
+          title={title}
+          subject="Input"
+          value={input}
+          schema={schema}
+          onClose={() => setIsReviewing(false)}
+          footer={actions({ onDecided: () => setIsReviewing(false) })}
+        />
+      )}
+    </section>
+  );
+}
+
+function Fold({ isFolded, children }: { isFolded: boolean | undefined; children: ReactNode }) {
+  if (!isFolded) return children;
+  return (
+    <details className="tool-card__fold">
+      <summary>Input</summary>
+      {children}
+    </details>
+  );
+}

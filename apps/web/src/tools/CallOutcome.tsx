@@ -1,0 +1,71 @@
+import { useState } from "react";
+import { Untrusted } from "../text/Untrusted";
+import { Review } from "../value/Review";
+import { ValuePreview } from "../value/ValuePreview";
+import { ackOutcomeOf } from "./ackOutcome";
+import type { CallState } from "./callState";
+import { Time } from "./Time";
+import { ENDINGS } from "./words";
+
+interface Props {
+  id: string;
+  state: CallState;
+  title: string;
+  /** The result is folded. */
+  isCompact?: boolean | undefined;
+}
+
+/** The result or the error of a call that is settled, and why it ended. */
+export function CallOutcome({ id, state, title, isCompact = false }: Props) {
+  const [isReviewing, setIsReviewing] = useState(false);
+  if (state.kind !== "settled") return null;
+  const { cause, at, result } = state;
+  const ending = cause && ENDINGS[cause];
+  const note = result.kind === "output" ? ackOutcomeOf(result.output)?.note : undefined;
+  return (
+    <>
+      {ending !== undefined && (
+        <p className="tool-card__note">
+          {ending}
+          {at !== undefined && (
+            <>
+              {" "}
+              <Time iso={at} />
+            </>
+          )}
+        </p>
+      )}
+      {note !== undefined && (
+        <p className="tool-card__note">
+          <Untrusted text={note} reading="prose" />
+        </p>
+      )}
+      {result.kind === "output" && (
+        <details className="tool-card__fold" open={!isCompact}>
+          <summary>Result</summary>
+          <ValuePreview
+            id={`${id} result`}
+            caption={`Result of ${title}`}
+            value={result.output}
+            onReview={() => setIsReviewing(true)}
+          />
+        </details>
+      )}
+      {result.kind === "error" && cause !== "decision" && (
+        <p className={ending === undefined ? "tool-card__error" : "tool-card__told"}>
+          {ending !== undefined && "The assistant was told: "}
+          <Untrusted text={result.text} />
+        </p>
+      )}
+      {result.kind === "output" && isReviewing && (
+        <Review
+          id={`${id} result`}
+          title={title}
+          subject="Result"
+          value={result.output}
+          onClose={() => setIsReviewing(false)}
+        />
+      )}
+    </>
+  );
+}

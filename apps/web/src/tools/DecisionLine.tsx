@@ -1,0 +1,54 @@
+import type { Decision, DecisionReport } from "holdpoint";
+import { Fragment } from "react";
+import { Untrusted } from "../text/Untrusted";
+import type { CallState } from "./callState";
+import { Time } from "./Time";
+
+interface Props {
+  state: CallState;
+  report: DecisionReport | undefined;
+}
+
+/** Who decided, when, and why: as it is recorded. */
+export function DecisionLine({ state, report }: Props) {
+  const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
+  if (decision === undefined) return null;
+  const did = decision.kind === "approve" ? "approved" : "denied";
+  return (
+    <p className="tool-card__decision">
+      {isOwn(decision, report) ? (
+        <>
+          <b>You</b> {did} this
+        </>
+      ) : (
+        <>
+          {did === "approved" ? "Approved" : "Denied"} by <Names names={decision.by} />
+        </>
+      )}{" "}
+      at <Time iso={decision.at} />
+      {decision.reason ? (
+        <>
+          : <Untrusted text={decision.reason} />
+        </>
+      ) : (
+        "."
+      )}
+    </p>
+  );
+}
+
+/** This page made it: its request was the one that is in force. Another tab of the same person is named like anybody else. */
+function isOwn(decision: Decision, report: DecisionReport | undefined): boolean {
+  return report?.state === "in-force" && !report.ignored && report.approved === (decision.kind === "approve");
+}
+
+function Names({ names }: { names: readonly string[] }) {
+  return names.map((name, at) => (
+    <Fragment key={name}>
+      {at > 0 && ", "}
+      <b>
+        <Untrusted text={name} />
+      </b>
+    </Fragment>
+  ));
+}

@@ -1,0 +1,62 @@
+import { useId, useRef, useState } from "react";
+import { useArmed } from "./guard";
+
+interface Props {
+  subject: string;
+  onDeny: (reason: string | undefined) => void;
+  onCancel: () => void;
+}
+
+/** Asks why not. */
+export function DenyForm({ subject, onDeny, onCancel }: Props) {
+  const [reason, setReason] = useState("");
+  const row = useRef<HTMLDivElement>(null);
+  const { isArmed, accepts } = useArmed(row);
+  const field = useId();
+  const deny = (event: { detail: number }) => {
+    if (accepts(event)) onDeny(reason.trim() || undefined);
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        // By Enter in the field; the button has its own handler, which knows of clicks.
+        deny({ detail: 0 });
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        // Only the form, not the dialog around it.
+        event.stopPropagation();
+        onCancel();
+      }}
+    >
+      <label className="approval__label" htmlFor={field}>
+        Why not? The assistant will be told. <span className="approval__optional">Optional</span>
+      </label>
+      <div className="approval__row" ref={row}>
+        <input
+          id={field}
+          className="field"
+          // biome-ignore lint/a11y/noAutofocus: the person has just asked for this field
+          autoFocus
+          value={reason}
+          placeholder="Reason"
+          maxLength={1000}
+          onChange={(event) => setReason(event.target.value)}
+        />
+        <button
+          type="button"
+          className="button button--bad"
+          aria-disabled={!isArmed}
+          aria-description={subject}
+          onClick={deny}
+        >
+          Deny
+        </button>
+        <button type="button" className="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,126 @@
+import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
+import { type Cause, type ChatHold, type Decision, type DecisionReport, settledMetadata } from "holdpoint";
+import type { ToolInfo } from "../api/types";
+import { ASK_USER } from "../ask/question";
+
+export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
+
+/** What came of a call. */
+export type Result = { kind: "output"; output: unknown } | { kind: "error"; text: string } | { kind: "none" };
+
+/** Where a call stands, as the server's record has it; `sending` and `retrying` are what this page is doing about it. */
+export type CallState =
+  | { kind: "preparing" }
+  | { kind: "asking"; mayDecide: boolean }
+  /** A running tool asks the user something. */
+  | { kind: "prompt" }
+  | { kind: "sending"; approved: boolean }
+  | { kind: "retrying"; approved: boolean }
+  | { kind: "running"; where: "server" | "browser"; decision: Decision | undefined }
+  /** Its outcome has come and the record has not been read again: nobody knows yet why it ended. */
+  | { kind: "ending" }
+  | {
+      kind: "settled";
+      cause: Cause | undefined;
+      at: string | undefined;
+      decision: Decision | undefined;
+      result: Result;
+    };
+
+/** What is known about a call. */
+export interface Facts {
+  part?: AnyToolPart | undefined;
+  hold?: ChatHold | undefined;
+  /** This page's own decision. */
+  report?: DecisionReport | undefined;
+  tool?: ToolInfo | undefined;
+}
+
+export function callStateOf({ part, hold, report, tool }: Facts): CallState {
+  if (hold?.state === "settled") return settledByHold(hold, part);
+  if (part !== undefined && isSettled(part)) return settledByPart(part, hold);
+  if (report?.state === "sending" || report?.state === "retrying")
+    return { kind: report.state, approved: report.approved };
+  const decision = hold?.decision;
+  if (decision !== undefined) return { kind: "running", where: whereOf(tool), decision };
+  // Answered with 200: it is in force, and the record will say so in a moment.
+  if (report?.state === "in-force") {
+    return report.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
+  }
+  if (hold?.state === "waiting" && hold.kind === "approval") {
+    return { kind: "asking", mayDecide: hold.allowed.includes("approve") || hold.allowed.includes("deny") };
+  }
+  return part === undefined ? withoutPart(hold, tool) : openPart(part, hold, tool);
+}
+
+function withoutPart(hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
+  // In the inbox, whose list says that it waits.
+  if (hold === undefined) return { kind: "asking", mayDecide: true };
+  return hold.kind === "prompt" ? { kind: "prompt" } : { kind: "running", where: whereOf(tool), decision: undefined };
+}
+
+function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
+  switch (part.state) {
+    case "input-streaming":
+      return { kind: "preparing" };
+    case "approval-requested":
+      return { kind: "asking", mayDecide: true };
+    case "approval-responded":
+      return part.approval.approved
+        ? { kind: "running", where: whereOf(tool), decision: undefined }
+        : { kind: "ending" };
+    default:
+      if (getToolName(part) === ASK_USER) return { kind: "prompt" };
+      // A call that may have to be approved is not running: its question is on its way.
+      if (hold === undefined && tool !== undefined && tool.approval !== "never") return { kind: "preparing" };
+      return { kind: "running", where: whereOf(tool), decision: undefined };
+  }
+}
+
+function whereOf(tool: ToolInfo | undefined): "server" | "browser" {
+  return tool?.execution === "frontend" ? "browser" : "server";
+}
+
+function isSettled(part: AnyToolPart): boolean {
+  return part.state === "output-available" ? part.preliminary !== true : part.state.startsWith("output-");
+}
+
+function settledByHold({ outcome, decision }: ChatHold, part: AnyToolPart | undefined): CallState {
+  const { cause, at, output, errorText } = outcome ?? {};
+  const result: Result =
+    errorText !== undefined
+      ? { kind: "error", text: errorText }
+      : output !== undefined
+        ? { kind: "output", output }
+        : part !== undefined && isSettled(part)
+          ? resultOf(part)
+          : { kind: "none" };
+  return { kind: "settled", cause, at, decision, result };
+}
+
+function settledByPart(part: AnyToolPart, hold: ChatHold | undefined): CallState {
+  const known = settledMetadata(part);
+  if (known !== undefined) {
+    const { cause, decidedBy, decidedAt } = known;
+    const approval = part.approval;
+    const decision: Decision | undefined =
+      decidedBy.length === 0 || decidedAt === undefined
+        ? undefined
+        : {
+            kind: approval?.approved === false ? "deny" : "approve",
+            by: decidedBy,
+            at: decidedAt,
+            ...(approval?.reason !== undefined && { reason: approval.reason }),
+          };
+    return { kind: "settled", cause, at: undefined, decision, result: resultOf(part) };
+  }
+  const result = resultOf(part);
+  // An output speaks for itself; why there is none, only the record says.
+  if (hold !== undefined && result.kind !== "output") return { kind: "ending" };
+  return { kind: "settled", cause: undefined, at: undefined, decision: hold?.decision, result };
+}
+
+function resultOf(part: AnyToolPart): Result {
+  if (part.state === "output-available") return { kind: "output", output: part.output };
+  return part.state === "output-error" ? { kind: "error", text: part.errorText } : { kind: "none" };
+}

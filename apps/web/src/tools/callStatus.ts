@@ -1,0 +1,62 @@
+import { ackOutcomeOf } from "./ackOutcome";
+import type { CallState } from "./callState";
+
+export type Tone = "quiet" | "busy" | "hold" | "ok" | "bad";
+
+export interface CallStatus {
+  label: string;
+  tone: Tone;
+}
+
+/** What a card says about its call, in a word or two. */
+export function callStatus(state: CallState): CallStatus {
+  switch (state.kind) {
+    case "preparing":
+      return { label: "Preparing", tone: "busy" };
+    case "asking":
+      return state.mayDecide ? { label: "Waits for you", tone: "hold" } : { label: "Waits for approval", tone: "hold" };
+    case "prompt":
+      return { label: "Waits for you", tone: "hold" };
+    case "sending":
+      return { label: "Sending", tone: "busy" };
+    case "retrying":
+      return { label: "Not sent yet", tone: "bad" };
+    case "running":
+      return { label: state.where === "browser" ? "In the browser" : "Running", tone: "busy" };
+    case "ending":
+      return { label: "Ending", tone: "busy" };
+    case "settled":
+      return settled(state);
+  }
+}
+
+function settled({ cause, result, decision }: CallState & { kind: "settled" }): CallStatus {
+  switch (cause) {
+    case "decision":
+      return decision?.kind === "approve" ? { label: "Answered", tone: "ok" } : { label: "Denied", tone: "bad" };
+    case "expired":
+      return { label: "Expired", tone: "bad" };
+    case "stopped":
+      return { label: "Stopped", tone: "quiet" };
+    case "superseded":
+      return { label: "Withdrawn", tone: "quiet" };
+    case "interrupted":
+      return { label: "Outcome unknown", tone: "bad" };
+    case "refused":
+      return { label: "Not run", tone: "bad" };
+    case "ran":
+    case "result":
+    case undefined:
+      if (result.kind === "output") return outputStatus(result.output);
+      return { label: result.kind === "error" ? "Failed" : "Not run", tone: "bad" };
+  }
+}
+
+/** Some outputs are a failure told as a value. */
+function outputStatus(output: unknown): CallStatus {
+  const ack = ackOutcomeOf(output);
+  if (ack !== undefined) return ack.status;
+  if (typeof output === "object" && output !== null && "success" in output && output.success === false)
+    return { label: "Not done", tone: "bad" };
+  return { label: "Done", tone: "ok" };
+}

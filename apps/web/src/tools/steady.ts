@@ -1,0 +1,88 @@
+import { type RefObject, useEffect, useState } from "react";
+
+/*
+ * Something that has just appeared, or was moved by what is above it, is not what a person aimed at. What they scroll themselves is.
+ */
+
+const STEADY_MS = 350;
+
+interface Place {
+  left: number;
+  top: number;
+}
+
+interface Watched {
+  scroller: Element | null;
+  where: Place;
+  since: number;
+  isSteady: boolean;
+  onChange: (isSteady: boolean) => void;
+}
+
+const watched = new Map<HTMLElement, Watched>();
+let isLooking = false;
+
+/** The page itself has scrolled: what is under the pointer now is something else. */
+export function unsettle(): void {
+  for (const each of watched.values()) each.since = performance.now();
+}
+
+/** Whether an element has stood still in what it is scrolled with. Looked at in every frame, since a click can come in every one. */
+export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: boolean, isSteadyNow: () => boolean] {
+  const [isSteady, setIsSteady] = useState(false);
+
+  useEffect(() => {
+    const target = element.current;
+    if (target === null) return;
+    const scroller = scrollerOf(target);
+    const since = performance.now();
+    watched.set(target, { scroller, where: whereIs(target, scroller), since, isSteady: false, onChange: setIsSteady });
+    if (!isLooking) requestAnimationFrame(look);
+    isLooking = true;
+    return () => {
+      watched.delete(target);
+    };
+  }, [element]);
+
+  const isSteadyNow = () => {
+    const each = element.current === null ? undefined : watched.get(element.current);
+    if (each === undefined || element.current === null) return false;
+    const isThere = !isElsewhere(each.where, whereIs(element.current, each.scroller));
+    return isThere && performance.now() - each.since >= STEADY_MS;
+  };
+  return [isSteady, isSteadyNow];
+}
+
+function look(): void {
+  const now = performance.now();
+  for (const [element, each] of watched) {
+    const where = whereIs(element, each.scroller);
+    if (isElsewhere(each.where, where)) {
+      each.where = where;
+      each.since = now;
+    }
+    const isSteady = now - each.since >= STEADY_MS;
+    if (isSteady === each.isSteady) continue;
+    each.isSteady = isSteady;
+    each.onChange(isSteady);
+  }
+  isLooking = watched.size > 0;
+  if (isLooking) requestAnimationFrame(look);
+}
+
+function whereIs(element: HTMLElement, scroller: Element | null): Place {
+  const { left, top } = element.getBoundingClientRect();
+  return { left, top: top + (scroller?.scrollTop ?? 0) };
+}
+
+/** Less than a few pixels is rounding. */
+function isElsewhere(before: Place, now: Place): boolean {
+  return Math.abs(before.left - now.left) > 3 || Math.abs(before.top - now.top) > 3;
+}
+
+function scrollerOf(element: Element): Element | null {
+  for (let above = element.parentElement; above !== null; above = above.parentElement) {
+    if (/auto|scroll/.test(getComputedStyle(above).overflowY)) return above;
+  }
+  return null;
+}

@@ -1,0 +1,41 @@
+import type { Cause } from "holdpoint";
+
+/** Why a call ended without running to its end, for people. What ran speaks for itself. */
+export const ENDINGS: Record<Cause, string | undefined> = {
+  ran: undefined,
+  result: undefined,
+  decision: undefined,
+  expired: "Nobody answered in time.",
+  stopped: "The turn was stopped.",
+  superseded: "A newer message took its place.",
+  interrupted: "The server was interrupted while this ran. Whether it was carried out is not known.",
+  refused: "The server did not run it.",
+};
+
+/** What a refused decision means, and what to do. */
+export function refusalText(approved: boolean, status: number | undefined): string {
+  const yours = approved ? "Your approval" : "Your denial";
+  switch (status) {
+    case 409:
+      return `${yours} was not taken: another decision was made first, and stands.`;
+    case 410:
+      return `${yours} came too late: the question was closed before.`;
+    case 404:
+      return `${yours} was not taken: the server does not know this question any more.`;
+    case 401:
+      return `${yours} was not taken: the server wants a valid API key. Enter it, then decide again.`;
+    case 403:
+      return `${yours} was not taken: you may not decide this.`;
+    default:
+      return `${yours} was not taken. Decide again.`;
+  }
+}
+
+/** `18:03:52`, with the day where it is another one. */
+export function timeText(iso: string, now: Date): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return iso;
+  const isToday = time.toDateString() === now.toDateString();
+  const clock = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return isToday ? clock : `${time.toLocaleDateString([], { dateStyle: "medium" })}, ${clock}`;
+}

@@ -1,0 +1,69 @@
+import { ArrowDown } from "lucide-react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
+import { useSeen, useWatchLines } from "./seen";
+
+interface Props {
+  id: string;
+  label: string;
+  /** How many lines there are. */
+  count: number;
+  /** Draws the first ones. */
+  children: (limit: number) => ReactNode;
+  container?: RefObject<HTMLElement | null>;
+}
+
+/** How many more lines are drawn when the reader comes near the end. */
+const STEP = 200;
+
+/** Lines to scroll through. It knows which of them have not been in view, says so, and goes there. */
+export function ReviewBody({ id, label, count, children, container }: Props) {
+  const own = useRef<HTMLElement>(null);
+  const box = container ?? own;
+  const [limit, setLimit] = useState(STEP);
+  const [target, setTarget] = useState<number>();
+  const seen = useSeen(id);
+  const unseen = count - seen.size;
+  useWatchLines({ id, container: box, rendered: Math.min(limit, count) });
+
+  useEffect(() => {
+    if (target === undefined) return;
+    box.current?.querySelector(`[data-line="${target}"]`)?.scrollIntoView({ block: "start" });
+    setTarget(undefined);
+  }, [target, box]);
+
+  const goOn = () => {
+    const next = firstMissing(seen);
+    setLimit(Math.max(limit, next + STEP));
+    setTarget(next);
+    // The button may go away with the last line.
+    box.current?.focus({ preventScroll: true });
+  };
+  return (
+    <div className="review__frame">
+      <section
+        ref={box}
+        className="review__body"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard
+        tabIndex={0}
+        aria-label={label}
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          if (limit < count && scrollHeight - scrollTop - clientHeight < clientHeight * 2) setLimit(limit + STEP);
+        }}
+      >
+        {children(limit)}
+      </section>
+      {unseen > 0 && (
+        <button type="button" className="review__next" onClick={goOn}>
+          <ArrowDown size={14} aria-hidden="true" />
+          {unseen} {unseen === 1 ? "line" : "lines"} not seen yet
+        </button>
+      )}
+    </div>
+  );
+}
+
+function firstMissing(seen: ReadonlySet<number>): number {
+  let line = 0;
+  while (seen.has(line)) line += 1;
+  return line;
+}

@@ -1,0 +1,38 @@
+import { Maximize2 } from "lucide-react";
+import { useMemo, useRef } from "react";
+import { Lines } from "./Lines";
+import { linesOf } from "./lines";
+import type { Schema } from "./schema";
+import { useWatchLines } from "./seen";
+
+interface Props {
+  /** Of the value, for what was seen of it. */
+  id: string;
+  caption: string;
+  value: unknown;
+  schema?: Schema;
+  onReview: () => void;
+}
+
+/** A value up to this many lines is shown whole in its card; of a longer one, fewer. */
+const WHOLE = 16;
+const BEGINNING = 12;
+
+/** The beginning of a value, and how much more there is. */
+export function ValuePreview({ id, caption, value, schema, onReview }: Props) {
+  const container = useRef<HTMLDivElement>(null);
+  const lines = useMemo(() => linesOf(value, schema), [value, schema]);
+  const limit = lines.length <= WHOLE ? lines.length : BEGINNING;
+  const more = lines.length - limit;
+  useWatchLines({ id, container, rendered: limit });
+  if (lines.length === 0) return <p className="value__empty">No fields</p>;
+  return (
+    <div className="preview" ref={container} data-lines={lines.length}>
+      <Lines caption={caption} lines={lines} limit={limit} />
+      <button type="button" className="preview__more" data-cut={more > 0} onClick={onReview}>
+        <Maximize2 size={13} aria-hidden="true" />
+        {more > 0 ? `${more} more ${more === 1 ? "line" : "lines"}` : "Full view"}
+      </button>
+    </div>
+  );
+}

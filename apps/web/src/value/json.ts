@@ -1,0 +1,22 @@
+import { replaceHidden } from "../text/runs";
+
+/**
+ * JSON that shows everything: characters that nobody would see are written as JSON's own escapes, so that it is the same value
+ * wherever it is pasted.
+ */
+export function jsonText(value: unknown): string {
+  const json = JSON.stringify(value, null, 2) ?? "null";
+  // The line breaks between the fields stay; those within strings are escaped by now.
+  return replaceHidden(json, (character) => (character === "\n" ? character : unitsOf(character).join("")));
+}
+
+function unitsOf(character: string): string[] {
+  return Array.from({ length: character.length }, (_, at) => {
+    return `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** A line of JSON, cut where its strings begin and end: each keeps its own direction. */
+export function tokensOf(line: string): string[] {
+  return line.match(/"(?:[^"\\]|\\.)*"?|[^"]+/g) ?? [];
+}

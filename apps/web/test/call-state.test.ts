@@ -1,0 +1,129 @@
+import type { ChatHold, Decision, DecisionReport } from "holdpoint";
+import { describe, expect, it } from "vitest";
+import type { ToolInfo } from "../src/api/types";
+import { type AnyToolPart, callStateOf } from "../src/tools/callState";
+import { callStatus } from "../src/tools/callStatus";
+import { refusalText, timeText } from "../src/tools/words";
+
+const base = { type: "tool-pay", toolCallId: "c", input: { amount: 5 } } as const;
+const part = (rest: object) => ({ ...base, ...rest }) as unknown as AnyToolPart;
+const asked = part({ state: "approval-requested", approval: { id: "a" } });
+const hold = (rest: Partial<ChatHold> = {}): ChatHold => ({
+  toolCallId: "c",
+  toolName: "pay",
+  input: { amount: 5 },
+  kind: "approval",
+  state: "waiting",
+  approvalId: "a",
+  requestedAt: "2026-01-01T00:00:00Z",
+  allowed: ["approve", "deny"],
+  cut: false,
+  ...rest,
+});
+const report = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionReport;
+const decision: Decision = { kind: "approve", by: ["alice"], at: "2026-01-01T00:00:01Z" };
+const pay = { name: "pay", execution: "server", approval: "always" } as ToolInfo;
+const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
+
+describe("what a card says follows the record", () => {
+  it("waits while the question is open", () => {
+    expect(label({ part: asked })).toBe("Waits for you");
+    expect(label({ part: asked, hold: hold() })).toBe("Waits for you");
+    expect(label({ part: asked, hold: hold({ allowed: [] }) })).toBe("Waits for approval");
+    expect(label({ hold: hold() })).toBe("Waits for you");
+  });
+
+  it("is sending, then trying again, and never running because of a click", () => {
+    expect(label({ part: asked, hold: hold(), report: report({ state: "sending" }) })).toBe("Sending");
+    const error = new Error("away");
+    expect(label({ part: asked, hold: hold(), report: report({ state: "retrying", error }) })).toBe("Not sent yet");
+    expect(label({ part: asked, hold: hold(), report: report({ state: "refused", error }) })).toBe("Waits for you");
+  });
+
+  it("runs once the decision is in force", () => {
+    expect(label({ part: asked, hold: hold(), report: report({ state: "in-force", ignored: false }) })).toBe("Running");
+    expect(label({ part: asked, hold: hold({ state: "running", decision }) })).toBe("Running");
+    const tool = { ...pay, execution: "frontend" } as ToolInfo;
+    expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
+    const denied = report({ approved: false, state: "in-force", ignored: false });
+    expect(label({ part: asked, hold: hold(), report: denied })).toBe("Ending");
+  });
+
+  it("goes over a decision of this page that is still being sent", () => {
+    const settled = hold({ state: "settled", outcome: { cause: "superseded", at: "2026-01-01T00:00:02Z" } });
+    expect(label({ part: asked, hold: settled, report: report({ state: "sending" }) })).toBe("Withdrawn");
+  });
+
+  it.each([
+    ["decision", "Denied"],
+    ["expired", "Expired"],
+    ["stopped", "Stopped"],
+    ["superseded", "Withdrawn"],
+    ["interrupted", "Outcome unknown"],
+    ["refused", "Not run"],
+    ["ran", "Failed"],
+    ["result", "Failed"],
+  ] as const)("names the cause %s, whatever the words of the error", (cause, said) => {
+    const outcome = { cause, at: "2026-01-01T00:00:02Z", errorText: "User denied: timed out, superseded, stopped" };
+    expect(label({ part: asked, hold: hold({ state: "settled", outcome }) })).toBe(said);
+    const callProviderMetadata = { holdpoint: { cause, decidedBy: [], edited: false } };
+    const stored = part({ state: "output-error", errorText: outcome.errorText, callProviderMetadata });
+    expect(label({ part: stored })).toBe(said);
+  });
+
+  it("does not guess why a call ended", () => {
+    const error = part({ state: "output-error", errorText: "User denied the tool call" });
+    expect(label({ part: error, hold: hold() })).toBe("Ending");
+    expect(label({ part: part({ state: "output-denied", approval: { id: "a", approved: false } }) })).toBe("Not run");
+    expect(label({ part: error })).toBe("Failed");
+  });
+
+  it("tells who decided, from the record or from the stored message", () => {
+    const outcome = { cause: "ran", at: "2026-01-01T00:00:02Z", output: { ok: 1 } } as const;
+    expect(callStateOf({ hold: hold({ state: "settled", outcome, decision }) })).toMatchObject({
+      decision: { by: ["alice"] },
+      result: { kind: "output", output: { ok: 1 } },
+    });
+    const holdpoint = { cause: "decision", decidedBy: ["bob"], decidedAt: decision.at, edited: false };
+    const stored = part({
+      state: "output-denied",
+      approval: { id: "a", approved: false, reason: "no" },
+      callProviderMetadata: { holdpoint },
+    });
+    expect(callStateOf({ part: stored })).toMatchObject({ decision: { kind: "deny", by: ["bob"], reason: "no" } });
+  });
+
+  it("does not call a page done that nobody saw", () => {
+    const page = (rest: object) => {
+      const output = { toolCallId: "c", ...rest };
+      return label({ hold: hold({ state: "settled", outcome: { cause: "result", at: "", output } }) });
+    };
+    expect(page({ status: "success", output: { url: "u", viewKey: "v" } })).toBe("Opened, not confirmed");
+    expect(page({ status: "success", output: { url: "u", viewKey: "v", state: "unconfirmed" } })).toBe(
+      "Opened, not confirmed",
+    );
+    expect(page({ status: "success", output: { url: "u", viewKey: "v", state: "loaded" } })).toBe("Opened");
+    expect(page({ status: "failed", errorText: "away" })).toBe("Failed");
+    expect(page({ status: "timeout" })).toBe("Expired");
+  });
+
+  it("has a question on its way for a call that must be approved", () => {
+    expect(label({ part: part({ state: "input-available" }), tool: pay })).toBe("Preparing");
+    expect(label({ part: part({ state: "input-available" }), tool: { ...pay, approval: "never" } })).toBe("Running");
+  });
+});
+
+describe("words", () => {
+  it("say what a refusal means", () => {
+    expect(refusalText(true, 409)).toContain("another decision was made first");
+    expect(refusalText(false, 410)).toMatch(/^Your denial came too late/);
+    expect(refusalText(true, undefined)).toContain("Decide again");
+  });
+
+  it("name the day where it is another one", () => {
+    const now = new Date("2026-03-01T12:00:00");
+    expect(timeText("2026-03-01T10:11:12", now)).toMatch(/^10:11:12/);
+    expect(timeText("2026-02-27T10:11:12", now)).toContain("Feb");
+    expect(timeText("no time", now)).toBe("no time");
+  });
+});

@@ -1,0 +1,174 @@
+import type { UseChatHelpers } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import type { ApprovalId } from "../protocol.js";
+import { Backoff } from "../server/backoff.js";
+import { type ServerEvent, watchEvents } from "../server/events.js";
+import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
+import { fetchMessages } from "../server/fetch-messages.js";
+import { repeatUntilAnswered } from "../server/repeat.js";
+import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import type { HoldpointSession } from "./holdpoint-session.js";
+import {
+  type ChatRecord,
+  hasOutdated,
+  isBeingWritten,
+  mergeEarlier,
+  mergeRecord,
+  settledCalls,
+} from "./merge-record.js";
+
+/** What the follower uses of `useChat`. */
+type Chat<UI_MESSAGE extends UIMessage> = Pick<
+  UseChatHelpers<UI_MESSAGE>,
+  "messages" | "status" | "setMessages" | "resumeStream" | "clearError"
+>;
+
+/**
+ * Keeps a chat as the server has it: what other tabs, the inbox and deadlines did, what a newer message took the place of, and what came of
+ * requests that got lost. It reads the record when the server says that something changed, after every response and every decision, and
+ * when the server is back.
+ */
+export class ChatFollower<UI_MESSAGE extends UIMessage> {
+  readonly #session: HoldpointSession<UI_MESSAGE>;
+  readonly #server: LiveChatTransportOptions;
+  readonly #chat: () => Chat<UI_MESSAGE>;
+  readonly #calls: () => ListedCalls | undefined;
+  readonly #mayResume: () => boolean;
+  #life: AbortController | undefined;
+  #reading: Promise<void> | undefined;
+  #isStale = false;
+
+  constructor(options: {
+    session: HoldpointSession<UI_MESSAGE>;
+    server: LiveChatTransportOptions;
+    chat: () => Chat<UI_MESSAGE>;
+    calls: () => ListedCalls | undefined;
+    mayResume: () => boolean;
+  }) {
+    this.#session = options.session;
+    this.#server = options.server;
+    this.#chat = options.chat;
+    this.#calls = options.calls;
+    this.#mayResume = options.mayResume;
+  }
+
+  /** Begins to follow, until the returned function is called. */
+  start(): () => void {
+    const life = new AbortController();
+    this.#life = life;
+    const { reachability } = this.#session.server;
+    const stopEvents = watchEvents({
+      ...this.#server,
+      onConnection: undefined,
+      onEvent: (event) => {
+        if (this.#concerns(event)) void this.refresh();
+      },
+    });
+    const stopReachability = reachability.subscribe(() => {
+      if (reachability.getStatus().state === "connected") void this.refresh();
+    });
+    this.#session.onNews = () => void this.refresh();
+    // A resume that found nothing changes no status.
+    const stopIdle = this.#session.onIdle(() => void this.refresh());
+    void this.refresh();
+    return () => {
+      life.abort();
+      stopEvents();
+      stopReachability();
+      stopIdle();
+      this.#session.onNews = undefined;
+    };
+  }
+
+  /** Reads the record, and shows it. One reading at a time; resolves after one that began no earlier than now. */
+  async refresh(): Promise<void> {
+    this.#isStale = true;
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
+    });
+    await this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    // Who left and came again goes on with the reading that was given up.
+    const isWanted = () => this.#isStale && this.#session.isStored;
+    while (isWanted() && this.#life !== undefined && !this.#life.signal.aborted) {
+      this.#isStale = false;
+      try {
+        await this.#read(this.#life.signal);
+      } catch {
+        // Refused, or this chat is not looked at any more. What is shown stays as it is.
+      }
+    }
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const { chatId } = this.#server;
+    const options = { ...this.#server, calls: this.#calls() };
+    const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) =>
+      repeatUntilAnswered(this.#session.server, attempt, { signal });
+    const { requests } = this.#session;
+    const holds = await read((each) => fetchHolds(chatId, { ...options, signal: each }));
+    if (signal.aborted) return;
+    if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
+    const isOutdated = this.#session.isResuming || hasOutdated(this.#chat().messages, holds);
+    if (!this.#isIdle && !isOutdated) return;
+    const stored = await read((each) => fetchMessages(chatId, { ...options, signal: each }));
+    if (signal.aborted) return;
+    // A request since then may have changed it all.
+    if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;
+    else if (this.#isIdle) await this.#show({ stored, holds });
+    else this.#set(mergeEarlier(this.#chat().messages, { stored }));
+  }
+
+  async #show(record: ChatRecord): Promise<void> {
+    const session = this.#session;
+    session.hasTaken(new Set(record.stored.map(({ id }) => id)));
+    const undecided = this.#undecided(record);
+    const unsent = new Set(session.getState().unsent);
+    this.#set(mergeRecord(this.#chat().messages, record, { unsent, undecided, followed: session.live?.openMessage }));
+    const { status, clearError, resumeStream } = this.#chat();
+    // An error that the server told stands until somebody does something about it.
+    if (status === "error" && !session.isLost) return;
+    const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
+    // While a question is open nothing is written but outcomes, and each of them is an event. A live connection tells by itself.
+    const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
+    if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
+      if (session.failures > 0) await this.#afterFailure();
+      if (this.#isIdle) void resumeStream();
+    } else if (status === "error" && unsent.size === 0) clearError();
+  }
+
+  /** A server that breaks every response off is not asked without a pause. */
+  async #afterFailure(): Promise<void> {
+    const backoff = new Backoff(100, 10_000);
+    for (let failure = 1; failure < this.#session.failures; failure++) backoff.next();
+    if (this.#life !== undefined) await backoff.pause(this.#life.signal);
+  }
+
+  #set(merged: readonly UI_MESSAGE[]): void {
+    const { messages, setMessages } = this.#chat();
+    this.#session.autoSend?.settled(settledCalls(merged));
+    if (merged !== messages) setMessages([...merged]);
+  }
+
+  get #isIdle(): boolean {
+    const { status } = this.#chat();
+    return !this.#session.isBusy && (status === "ready" || status === "error");
+  }
+
+  /** Requests of this chat that a decision is being sent for. */
+  #undecided({ holds }: ChatRecord): ReadonlySet<ApprovalId> {
+    const reports = this.#session.decider.getReports();
+    const asked = holds.flatMap(({ approvalId }) => approvalId ?? []);
+    return new Set(asked.filter((id) => reports[id]?.state === "sending" || reports[id]?.state === "retrying"));
+  }
+
+  #concerns(event: ServerEvent): boolean {
+    if (event.type === "ready" || event.type === "missed") return true;
+    if (event.chatId !== this.#server.chatId) return false;
+    this.#session.isStored = true;
+    // While a response is read it says itself what is written.
+    return event.type === "approvals" || this.#isIdle;
+  }
+}

@@ -1,0 +1,121 @@
+import type { UIMessage } from "ai";
+import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolPart, UiMessage } from "../protocol.js";
+import { isSettled, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
+
+/** What the server has stored of a chat. */
+export type ChatRecord = {
+  /** `GET /api/chat/{id}/messages`: a message that is being written is left out. */
+  stored: readonly UiMessage[];
+  /** `GET /api/chat/{id}/holds`. */
+  holds: readonly ChatHold[];
+};
+
+/** What this client knows that the record does not say. */
+export type Local = {
+  /** Messages of the user that the server has not taken. */
+  unsent: ReadonlySet<MessageId>;
+  /** Requests that a decision is being sent for: they are shown as open until it is in force. */
+  undecided: ReadonlySet<ApprovalId>;
+  /** A message that comes by another way: it is left as it is, but for its decisions. */
+  followed?: MessageId | undefined;
+};
+
+/** Whether the server is writing an answer: the record leaves it out, and ends with the message that it answers. */
+export function isBeingWritten({ stored }: Pick<ChatRecord, "stored">): boolean {
+  return stored.at(-1)?.role === "user";
+}
+
+/** Calls that the server has settled. */
+export function settledCalls(messages: readonly { parts?: unknown }[]): ToolCallId[] {
+  return messages
+    .flatMap(toolPartsOf)
+    .filter(isSettled)
+    .map(({ toolCallId }) => toolCallId);
+}
+
+/**
+ * The messages as the record has them. What is being written, and what the server never got, is kept. Messages that say the same keep
+ * their identity, and so does the list, so that nothing is rendered again.
+ */
+export function mergeRecord<UI_MESSAGE extends UIMessage>(
+  shown: readonly UI_MESSAGE[],
+  record: ChatRecord,
+  local: Local,
+): readonly UI_MESSAGE[] {
+  const { stored } = record;
+  const decided = (message: UI_MESSAGE) => withDecisions(message, record.holds, local.undecided);
+  // A chat that the server does not know: there is nothing to go by.
+  if (stored.length === 0) return sameAs(shown, shown.map(decided));
+  const known = new Map(shown.map((message) => [message.id, message]));
+  const merged = stored.map((theirs) => {
+    const ours = known.get(theirs.id);
+    if (ours !== undefined && theirs.id === local.followed) return decided(ours);
+    return ours !== undefined && isSame(ours, theirs) ? ours : (theirs as unknown as UI_MESSAGE);
+  });
+  const ids = new Set(stored.map(({ id }) => id));
+  const lastAt = shown.findIndex(({ id }) => id === stored.at(-1)?.id);
+  const tail = isBeingWritten(record) && lastAt !== -1 ? shown.slice(lastAt + 1) : [];
+  const written = tail.filter(({ id, role }) => role === "assistant" && !ids.has(id)).map(decided);
+  const unsent = shown.filter(({ id }) => local.unsent.has(id) && !ids.has(id));
+  return sameAs(shown, [...merged, ...written, ...unsent]);
+}
+
+/**
+ * The messages, with all but the last as the record has them: that one is being written here. The message that it answers may be another
+ * tab's.
+ */
+export function mergeEarlier<UI_MESSAGE extends UIMessage>(
+  shown: readonly UI_MESSAGE[],
+  record: Pick<ChatRecord, "stored">,
+): readonly UI_MESSAGE[] {
+  const theirs = new Map(record.stored.map((message) => [message.id, message]));
+  const last = shown.at(-1);
+  const merged = shown.slice(0, -1).map((ours) => {
+    const message = theirs.get(ours.id);
+    return message === undefined || isSame(ours, message) ? ours : (message as unknown as UI_MESSAGE);
+  });
+  const asked = record.stored.at(-1);
+  const isMissing = isBeingWritten(record) && shown.every(({ id }) => id !== asked?.id);
+  const isWritten = last?.role === "assistant" && !theirs.has(last.id);
+  if (asked !== undefined && isMissing && isWritten) merged.push(asked as unknown as UI_MESSAGE);
+  return sameAs(shown, last === undefined ? merged : [...merged, last]);
+}
+
+/** Whether a call of an earlier message is shown as open although it is settled: a newer message took its place. */
+export function hasOutdated(shown: readonly UIMessage[], holds: readonly ChatHold[]): boolean {
+  const settled = new Set(holds.filter(({ state }) => state === "settled").map(({ toolCallId }) => toolCallId));
+  const earlier = shown.slice(0, -1).flatMap(toolPartsOf);
+  return earlier.some((tool) => !isSettled(tool) && settled.has(tool.toolCallId));
+}
+
+/** A message with the decisions that are in force: no stream says that a call was approved. */
+function withDecisions<UI_MESSAGE extends UIMessage>(
+  message: UI_MESSAGE,
+  holds: readonly ChatHold[],
+  undecided: ReadonlySet<ApprovalId>,
+): UI_MESSAGE {
+  const answer = (part: UI_MESSAGE["parts"][number]) => {
+    const tool = toolPartOf(part);
+    const { approval } = tool ?? {};
+    if (tool?.state !== "approval-requested" || approval === undefined || undecided.has(approval.id)) return part;
+    const decision = holds.find(({ approvalId }) => approvalId === approval.id)?.decision;
+    return decision === undefined ? part : (decidedPart(tool, decision) as unknown as typeof part);
+  };
+  const parts = message.parts.map(answer);
+  return parts.every((part, at) => part === message.parts[at]) ? message : { ...message, parts };
+}
+
+function decidedPart(tool: ToolPart, { kind, reason }: NonNullable<ChatHold["decision"]>): ToolPart {
+  const id = tool.approval?.id ?? "";
+  const approval = { ...tool.approval, id, approved: kind === "approve", ...(reason !== undefined && { reason }) };
+  return { ...tool, state: "approval-responded", approval };
+}
+
+function isSame(ours: UIMessage, theirs: UiMessage): boolean {
+  return JSON.stringify(ours) === JSON.stringify(theirs);
+}
+
+function sameAs<T>(before: readonly T[], after: readonly T[]): readonly T[] {
+  const isSameList = before.length === after.length && after.every((each, at) => each === before[at]);
+  return isSameList ? before : after;
+}

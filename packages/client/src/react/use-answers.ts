@@ -1,0 +1,71 @@
+import type { UseChatHelpers } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import { useMemo, useRef } from "react";
+import type { ApprovalId, ToolCallId } from "../protocol.js";
+import type { SettledDecision } from "../server/decider.js";
+import { toolPartsOf } from "../tools/tool-part.js";
+import type { ChatFollower } from "./chat-follower.js";
+import type { HoldpointSession } from "./holdpoint-session.js";
+
+/** The answers that a page can give. Each is the server's before it is shown. */
+export type Answers<UI_MESSAGE extends UIMessage> = Pick<
+  UseChatHelpers<UI_MESSAGE>,
+  "addToolApprovalResponse" | "addToolOutput" | "addToolResult"
+> & {
+  /** Approves a request. Resolves once the decision is in force or refused. */
+  approve: (approvalId: ApprovalId, reason?: string) => Promise<SettledDecision>;
+  /** Denies a request. Resolves once the decision is in force or refused. */
+  deny: (approvalId: ApprovalId, reason?: string) => Promise<SettledDecision>;
+};
+
+/** Sends answers to the server, and shows them when they are in force. */
+export function useAnswers<UI_MESSAGE extends UIMessage>({
+  chat,
+  session,
+  follower,
+}: {
+  chat: UseChatHelpers<UI_MESSAGE>;
+  session: HoldpointSession<UI_MESSAGE>;
+  follower: ChatFollower<UI_MESSAGE>;
+}): Answers<UI_MESSAGE> {
+  const latest = useRef(chat);
+  latest.current = chat;
+  return useMemo(() => {
+    const decide = async (id: ApprovalId, approved: boolean, reason?: string) => {
+      const settled = await session.decider.decide(id, { approved, ...(reason !== undefined && { reason }) });
+      if (settled.state === "in-force") {
+        const { messages, addToolApprovalResponse } = latest.current;
+        // On a live connection what follows comes by itself. Elsewhere the SDK now asks for it, once all questions are answered.
+        const call = callOf(messages, id);
+        if (session.live !== undefined && call !== undefined) session.autoSend?.delivered([`approval:${call}`]);
+        await addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
+      }
+      await follower.refresh();
+      return settled;
+    };
+    const addToolOutput = async (result: {
+      tool: unknown;
+      toolCallId: ToolCallId;
+      output?: unknown;
+      state?: "output-available" | "output-error";
+      errorText?: string;
+    }) => {
+      const { tool, toolCallId, output, state, errorText = "The tool failed." } = result;
+      const call = { toolCallId, toolName: String(tool), input: undefined };
+      await session.executor.answer(call, state === "output-error" ? { error: new Error(errorText) } : { output });
+      await follower.refresh();
+    };
+    return {
+      approve: (id, reason) => decide(id, true, reason),
+      deny: (id, reason) => decide(id, false, reason),
+      addToolApprovalResponse: async ({ id, approved, reason }) => void (await decide(id, approved, reason)),
+      // The SDK's types name the tools of its message type, which nothing here depends on.
+      addToolOutput: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolOutput"],
+      addToolResult: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolResult"],
+    };
+  }, [session, follower]);
+}
+
+function callOf(messages: readonly UIMessage[], approvalId: ApprovalId): ToolCallId | undefined {
+  return messages.flatMap(toolPartsOf).find(({ approval }) => approval?.id === approvalId)?.toolCallId;
+}

@@ -1,0 +1,103 @@
+import { Backoff } from "./backoff.js";
+import type { EventsListener, ServerEvent } from "./events.js";
+import { readEventStream } from "./read-event-stream.js";
+import { Server } from "./server.js";
+import type { ServerOptions } from "./server-options.js";
+
+/** How long the connection may be silent. The server breaks a silence after 15 s. */
+const SILENCE_MS = 40_000;
+
+/** One connection to `GET /api/events`, for everybody of a page who follows it. */
+export class EventStream {
+  readonly #server: Server;
+  readonly #listeners = new Set<EventsListener>();
+  #life: AbortController | undefined;
+  #isConnected = false;
+
+  constructor(options: ServerOptions) {
+    this.#server = new Server(options);
+  }
+
+  /** Connects for the first, and closes after the last. */
+  subscribe(listener: EventsListener): () => void {
+    // Its own object, so that one listener may be there twice.
+    const own = { ...listener };
+    this.#listeners.add(own);
+    if (this.#life === undefined) {
+      this.#life = new AbortController();
+      void this.#follow(this.#life.signal);
+    } else if (this.#isConnected) {
+      own.onConnection?.(true);
+      own.onEvent({ type: "ready" });
+    }
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size > 0) return;
+      this.#life?.abort();
+      this.#life = undefined;
+      this.#isConnected = false;
+    };
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff();
+    while (!signal.aborted) {
+      try {
+        await this.#connectOnce(signal, backoff);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#each(({ onError }) => onError?.(error instanceof Error ? error : new Error(String(error))));
+      }
+      if (signal.aborted) return;
+      this.#setConnected(false);
+      this.#server.reachability.suspect();
+      await this.#server.reachability.pause(backoff, signal);
+    }
+  }
+
+  async #connectOnce(signal: AbortSignal, backoff: Backoff): Promise<void> {
+    const silence = new AbortController();
+    const giveUp = () => silence.abort(signal.reason);
+    signal.addEventListener("abort", giveUp);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const heard = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(new DOMException("The server fell silent.", "TimeoutError")), SILENCE_MS);
+    };
+    try {
+      heard();
+      const response = await this.#server.request("/api/events", { signal: silence.signal });
+      if (response.body === null) throw new Error("The server's list of changes came without a body.");
+      for await (const data of readEventStream(response.body, heard)) {
+        if (signal.aborted) return;
+        const event = eventOf(data);
+        if (event?.type === "ready") {
+          backoff.reset();
+          this.#setConnected(true);
+        }
+        if (event !== undefined) this.#each(({ onEvent }) => onEvent(event));
+      }
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  #setConnected(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    this.#each(({ onConnection }) => onConnection?.(isConnected));
+  }
+
+  #each(tell: (listener: EventsListener) => void): void {
+    for (const listener of [...this.#listeners]) tell(listener);
+  }
+}
+
+/** An event that can't be read is a newer server's: not for us. */
+function eventOf(data: string): ServerEvent | undefined {
+  try {
+    return JSON.parse(data) as ServerEvent;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,23 @@
+import type { Server } from "./server.js";
+
+/** More pages than any list has; one that never ends must not be read for ever. */
+const MAX_PAGES = 1_000;
+
+/** A whole list, page after page: a full page names the next in its `link` header. */
+export async function readPages<T>(server: Server, path: string, signal?: AbortSignal): Promise<T[]> {
+  const entries: T[] = [];
+  let next: string | undefined = path;
+  for (let page = 0; next !== undefined && page < MAX_PAGES; page++) {
+    const response: Response = await server.request(next, { signal });
+    entries.push(...((await response.json()) as T[]));
+    next = nextOf(response.headers.get("link"), path);
+  }
+  return entries;
+}
+
+/** The query of the next page. Only that is taken: a proxy may know the server by another address. */
+function nextOf(link: string | null, path: string): string | undefined {
+  const target = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(link ?? "")?.[1];
+  const query = target?.split("?", 2)[1];
+  return query === undefined ? undefined : `${path}?${query}`;
+}

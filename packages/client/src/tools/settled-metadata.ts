@@ -1,0 +1,34 @@
+import type { Cause, SettledMetadata } from "../protocol.js";
+
+const CAUSES: ReadonlySet<unknown> = new Set<Cause>([
+  "ran",
+  "result",
+  "decision",
+  "expired",
+  "stopped",
+  "superseded",
+  "interrupted",
+  "refused",
+]);
+
+/**
+ * Why a call ended, and who decided: what the server has written into a settled tool part of `/messages`. A part that was streamed does not
+ * have it, and a cause that this version does not know is none.
+ */
+export function settledMetadata(part: unknown): SettledMetadata | undefined {
+  const fields = field(field(part, "callProviderMetadata"), "holdpoint");
+  const cause = field(fields, "cause");
+  if (!CAUSES.has(cause)) return undefined;
+  const decidedBy = field(fields, "decidedBy");
+  const decidedAt = field(fields, "decidedAt");
+  return {
+    cause: cause as Cause,
+    decidedBy: Array.isArray(decidedBy) ? decidedBy.filter((subject) => typeof subject === "string") : [],
+    ...(typeof decidedAt === "string" && { decidedAt }),
+    edited: field(fields, "edited") === true,
+  };
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Partial<Record<string, unknown>>)[name] : undefined;
+}

@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import { Decider, ServerError } from "../src/index.js";
+import { until } from "./support/until.js";
+
+let servers = 0;
+
+/** A server that answers as it is told, in turn; the last answer is repeated. */
+function fake(...answers: (Response | Error | (() => Promise<Response>))[]) {
+  const sent: { url: string; body: unknown }[] = [];
+  const respond: typeof fetch = async (input, init) => {
+    if (init?.method !== "POST") return Response.json([]);
+    sent.push({ url: String(input), body: JSON.parse(String(init.body)) });
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    if (answer instanceof Error) throw answer;
+    return typeof answer === "function" ? answer() : (answer?.clone() ?? Response.error());
+  };
+  const options = { baseUrl: `http://decider-${servers++}.example`, fetch: respond };
+  return { options, sent, decider: new Decider(options) };
+}
+const ok = (more: object = {}) => Response.json({ ok: true, ...more });
+const refusal = (status: number, reason: string) => Response.json({ ok: false, reason }, { status });
+
+describe("a decision", () => {
+  it("is sent at once, and is in force when it is answered", async () => {
+    const { decider, sent } = fake(ok());
+    const seen: string[] = [];
+    decider.subscribe(() => seen.push(decider.getReports()["a/1"]?.state ?? "none"));
+    const settled = await decider.decide("a/1", { approved: false, reason: "too much" });
+    expect(settled).toEqual({
+      approvalId: "a/1",
+      approved: false,
+      reason: "too much",
+      attempts: 1,
+      state: "in-force",
+      ignored: false,
+    });
+    expect(seen).toEqual(["sending", "in-force"]);
+    expect(sent).toEqual([
+      { url: expect.stringMatching(/\/api\/approvals\/a%2F1$/), body: { approved: false, reason: "too much" } },
+    ]);
+  });
+
+  it.each([
+    ["a lost connection", new TypeError("fetch failed")],
+    ["a failing server", new Response("", { status: 500 })],
+    ["a gateway", new Response("", { status: 502 })],
+    ["a page in between that says yes to everything", new Response("<html>Sign in</html>")],
+    ["an answer that is none", Response.json({ ok: false })],
+  ])("is repeated after %s", async (_, failure) => {
+    const { decider, sent } = fake(failure, ok({ ignored: true }));
+    const seen: string[] = [];
+    decider.subscribe(() => seen.push(decider.getReports().a?.state ?? "none"));
+    expect(await decider.decide("a", { approved: true })).toMatchObject({
+      state: "in-force",
+      ignored: true,
+      attempts: 2,
+    });
+    expect(sent).toHaveLength(2);
+    expect(seen).toEqual(["sending", "retrying", "retrying", "in-force"]);
+  });
+
+  it.each([
+    [400, "malformed"],
+    [401, "a key is needed"],
+    [403, "not yours"],
+    [404, "unknown"],
+    [409, "the other decision stands"],
+    [410, "expired"],
+    [422, "reason: too long"],
+  ])("is refused with %i, and not repeated", async (status, reason) => {
+    const { decider, sent } = fake(refusal(status, reason));
+    const settled = await decider.decide("a", { approved: true });
+    expect(settled).toMatchObject({ state: "refused", attempts: 1 });
+    expect(settled.state === "refused" && settled.error).toBeInstanceOf(ServerError);
+    expect(settled).toMatchObject({ error: { status, reason } });
+    expect(decider.getReports().a).toBe(settled);
+    expect(sent).toHaveLength(1);
+  });
+
+  it("waits as long as a busy server says", async () => {
+    const { decider } = fake(new Response("", { status: 429, headers: { "retry-after": "1" } }), ok());
+    const begun = Date.now();
+    await decider.decide("a", { approved: true });
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(990);
+  });
+});
+
+describe("two decisions at once", () => {
+  const gate = () => {
+    let open: (response: Response) => void = () => {};
+    const answer = new Promise<Response>((resolve) => {
+      open = resolve;
+    });
+    return { answer: async () => (await answer).clone(), open };
+  };
+
+  it("that are the same are one, whichever decider they come by", async () => {
+    const { answer, open } = gate();
+    const { decider, options, sent } = fake(answer);
+    const other = new Decider({ ...options, fetch: (input, init) => options.fetch(input, init) });
+    const both = [decider.decide("a", { approved: true }), other.decide("a", { approved: true })];
+    expect(other.getReports()).toBe(decider.getReports());
+    open(ok());
+    const [one, two] = await Promise.all(both);
+    expect(two).toBe(one);
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each([
+    ["the opposite", { approved: false }],
+    ["another reason", { approved: true, reason: "why not" }],
+  ])("that differ: %s is refused without being sent", async (_, second) => {
+    const { answer, open } = gate();
+    const { decider, sent } = fake(answer);
+    const first = decider.decide("a", { approved: true });
+    const settled = await decider.decide("a", second);
+    expect(settled).toMatchObject({ state: "refused", attempts: 0, ...second });
+    expect(decider.getReports().a).toMatchObject({ state: "sending", approved: true });
+    open(ok());
+    expect(await first).toMatchObject({ state: "in-force" });
+    expect(sent).toHaveLength(1);
+  });
+
+  it("another key is another person", async () => {
+    const { answer, open } = gate();
+    const { decider, options, sent } = fake(answer);
+    const other = new Decider({ ...options, apiKey: "another" });
+    const both = [decider.decide("a", { approved: true }), other.decide("a", { approved: false })];
+    await until("both", () => sent.length === 2);
+    open(ok());
+    await Promise.all(both);
+  });
+
+  it("after an answer: the other one is the server's to refuse", async () => {
+    const { decider } = fake(ok(), refusal(409, "approved before"));
+    await decider.decide("a", { approved: true });
+    expect(await decider.decide("a", { approved: false })).toMatchObject({ state: "refused", error: { status: 409 } });
+  });
+});
+
+it("remembers a limited number of answered decisions, and all that are under way", async () => {
+  const never = new Promise<Response>(() => {});
+  const { decider } = fake(() => never, ok());
+  void decider.decide("open", { approved: true });
+  for (let i = 0; i < 510; i++) await decider.decide(`a-${i}`, { approved: true });
+  const ids = Object.keys(decider.getReports());
+  expect(ids).toHaveLength(502);
+  expect(ids).toContain("open");
+  expect(ids).toContain("a-509");
+  expect(ids).not.toContain("a-0");
+});

@@ -1,0 +1,30 @@
+import type { ChatHold, PendingApproval, UiMessage } from "../../src/protocol.js";
+
+/** What another program sees and does: plain requests, with nothing of the package's in between. */
+export function elsewhere(url: string) {
+  const get = async <T>(path: string) => (await fetch(`${url}${path}`)).json() as Promise<T>;
+  const post = (path: string, body: unknown) =>
+    fetch(`${url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  return {
+    /** The inbox. */
+    approvals: () => get<PendingApproval[]>("/api/approvals"),
+    /** Decides; gives the status. */
+    decide: async (approvalId: string, approved: boolean, reason?: string) =>
+      (await post(`/api/approvals/${approvalId}`, { approved, reason })).status,
+    /** Gives a frontend call its result; gives the status. */
+    acknowledge: async (toolCallId: string, output: unknown) =>
+      (await post("/api/tools/ack", { toolCallId, status: "success", output, requestedAt: new Date().toISOString() }))
+        .status,
+    holds: (chatId: string, query = "") => get<ChatHold[]>(`/api/chat/${chatId}/holds${query}`),
+    messages: (chatId: string) => get<UiMessage[]>(`/api/chat/${chatId}/messages`),
+    /** Sends a message and waits for the end of the response. */
+    say: async (chatId: string, id: string, text: string) => {
+      const message = { id, role: "user", parts: [{ type: "text", text }] };
+      return (await post("/stream", { id: chatId, messages: [message] })).text();
+    },
+  };
+}
