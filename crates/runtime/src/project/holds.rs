@@ -24,7 +24,8 @@ pub enum Listed {
     Calls,
 }
 
-/// Builds the list from the facts of a chat, in the order in which the calls were made.
+/// Builds the list from the facts of a chat, in the order in which the calls were made. As everywhere in this folder, a step that was
+/// taken back is not among the facts any more.
 pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
     let mut book = Book::default();
     for fact in facts.iter().map(AsRef::as_ref) {
@@ -46,8 +47,6 @@ struct Book {
     message: Option<MessageId>,
     /// When the turn began.
     started_at: Timestamp,
-    /// Where the calls of the current step begin.
-    step: usize,
 }
 
 struct Entry {
@@ -75,10 +74,7 @@ impl Book {
                 }
                 self.message = Some(message.clone());
                 self.started_at = *at;
-                self.step = self.entries.len();
             }
-            Fact::StepStarted => self.step = self.entries.len(),
-            Fact::StepAbandoned => self.entries.truncate(self.step),
             Fact::Called { call, name, input, execution, asked_by, .. } => {
                 let kind = match (asked_by, execution) {
                     (Some(_), _) => HoldKind::Prompt,
@@ -132,6 +128,7 @@ impl Book {
                 };
             }),
             Fact::Settled { call, outcome, cause, at } => self.change(call, |entry| {
+                entry.was_begun = true;
                 entry.hold.state = HoldState::Settled;
                 entry.hold.expires_at = None;
                 entry.hold.allowed.clear();

@@ -7,7 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use holdpoint_runtime::{fact::CallOrder, project::history};
+use holdpoint_runtime::{
+    fact::CallOrder,
+    project::{Listed, history, holds},
+};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Value, json};
 
@@ -64,4 +67,29 @@ fn a_history_that_the_sdk_refuses_is_told() {
     let part = json!({"type": "tool-pay", "toolCallId": "c", "state": "output-error", "input": {}, "errorText": "late", "approval": {"id": "a"}});
     let history = json!([{"id": "m", "role": "assistant", "parts": [part]}]);
     assert_eq!(refused(&[history]).len(), 2, "by both versions");
+}
+
+/// What `/messages` shows of a call and what the list of calls says about it are the same, also after a step was taken back.
+#[test]
+fn the_list_of_calls_is_what_the_history_shows() {
+    let mut runner = TestRunner::deterministic();
+    let acts = prop::collection::vec(act(), 0..60);
+    for chat in 0..CHATS {
+        let order = if chat % 3 == 0 { CallOrder::OneByOne } else { CallOrder::Together };
+        let mut world = World::new(order);
+        world.say();
+        for act in acts.new_tree(&mut runner).expect("acts").current() {
+            world.act(&act);
+            let facts = shown(&world.facts);
+            let listed = holds(&facts, Listed::Calls);
+            for message in history(&facts) {
+                for part in message.parts.iter().filter_map(|part| part.as_tool()) {
+                    let is_settled = part.fields.call_provider_metadata.is_some();
+                    let hold = listed.iter().find(|hold| hold.tool_call_id == part.tool_call_id);
+                    let is_told = hold.is_some_and(|hold| hold.outcome.is_some() || !is_settled);
+                    assert!(is_told || !is_settled, "{part:?} is settled, and the list says {hold:?}");
+                }
+            }
+        }
+    }
 }
