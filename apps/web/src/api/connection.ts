@@ -1,6 +1,6 @@
 import { type ServerStatus, watchServer } from "holdpoint";
 import { createStore, useStore } from "../store";
-import { eventsSource } from "./events";
+import { eventsSource, wakeEvents } from "./events";
 import { apiFetch } from "./http";
 
 /** Whether the server answers, and since when it does or does not. */
@@ -8,7 +8,10 @@ export const connectionStore = createStore<ServerStatus>({ state: "connecting", 
 
 /** Follows it, until the returned function is called. */
 export function watchConnection(key: string | undefined): () => void {
-  return watchServer({ apiKey: key, fetch: apiFetch, events: eventsSource }, (status) => connectionStore.write(status));
+  return watchServer({ apiKey: key, fetch: apiFetch, events: eventsSource }, (status) => {
+    if (status.state === "connected") wakeEvents();
+    connectionStore.write(status);
+  });
 }
 
 export function useServerStatus(): ServerStatus {

@@ -22,6 +22,13 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 
 const listeners = new Set<Listener>();
+let isLeaving = false;
+window.addEventListener("pagehide", () => {
+  isLeaving = true;
+});
+window.addEventListener("pageshow", () => {
+  isLeaving = false;
+});
 let isConnected: boolean | undefined;
 let stop: (() => void) | undefined;
 
@@ -55,7 +62,8 @@ function start(): void {
     else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies Said);
   };
   const say = (said: Said) => {
-    channel.postMessage(said);
+    // A page that is left loses its connection; the next reader makes its own.
+    if (!isLeaving) channel.postMessage(said);
     hear(said);
   };
   const { generation } = keyStore.read();
@@ -142,17 +150,25 @@ async function readStream(
   }
 }
 
+/** Ends a pause early. */
+let wake: (() => void) | undefined;
+
+/** The server answers again: what waits to ask for the events asks now. */
+export function wakeEvents(): void {
+  wake?.();
+}
+
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", done);
-      window.removeEventListener("online", done);
+      wake = undefined;
       resolve();
     };
     const timer = setTimeout(done, ms);
     signal.addEventListener("abort", done);
-    window.addEventListener("online", done);
+    wake = done;
   });
 }
 

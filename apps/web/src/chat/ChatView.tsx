@@ -83,7 +83,7 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
           <Composer
             draftOf={chatId}
             canStop={false}
-            stopTrouble={undefined}
+            stopNote={undefined}
             isHeld={false}
             isReady={false}
             onSend={() => undefined}

@@ -7,8 +7,8 @@ interface Props {
   draftOf: string | undefined;
   /** A turn is running or waits; it can be stopped. */
   canStop: boolean;
-  /** Why the turn could not be stopped. */
-  stopTrouble: string | undefined;
+  /** How stopping the turn goes. */
+  stopNote: string | undefined;
   /** The last turn waits for somebody: a new message would withdraw its question. */
   isHeld: boolean;
   /** Nothing can be sent before the history is there. */
@@ -17,7 +17,7 @@ interface Props {
   onStop: () => void;
 }
 
-export function Composer({ draftOf, canStop, stopTrouble, isHeld, isReady, onSend, onStop }: Props) {
+export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, onStop }: Props) {
   const [text, setText] = useState(() => readDraft(draftOf));
   const field = useRef<HTMLTextAreaElement>(null);
   const canSend = isReady && text.trim() !== "";
@@ -68,9 +68,9 @@ export function Composer({ draftOf, canStop, stopTrouble, isHeld, isReady, onSen
       <button type="submit" className="composer__send" aria-label="Send" title="Send" disabled={!canSend}>
         <ArrowUp size={18} aria-hidden="true" />
       </button>
-      <p className="composer__hint" role={stopTrouble ? "alert" : undefined}>
-        {stopTrouble ? (
-          stopTrouble
+      <p className="composer__hint" role={stopNote ? "status" : undefined}>
+        {stopNote ? (
+          stopNote
         ) : isHeld ? (
           "A question is open. Sending something else withdraws it."
         ) : (

@@ -1,11 +1,13 @@
 import type { UIMessage } from "ai";
+import type { ChatHold } from "holdpoint";
+import { useMemo } from "react";
 import type { Mode } from "../modes";
 import { Announcer } from "./Announcer";
 import { AssistantMessage } from "./AssistantMessage";
 import { ChatError } from "./ChatError";
 import { Composer } from "./Composer";
 import { EarlierAttempts } from "./EarlierAttempts";
-import { attemptsOf } from "./earlier";
+import { attemptsOf, othersOf } from "./earlier";
 import { callsOf, isAsking, isHeld, isUnanswered } from "./standing";
 import { Transcript } from "./Transcript";
 import { UserMessage } from "./UserMessage";
@@ -21,6 +23,12 @@ interface Props {
   onFirstMessage: () => void;
 }
 
+const STOPPING = {
+  sending: "Stopping…",
+  failed: "Not stopped: the server did not take it. Stop again.",
+};
+const NO_HOLDS: readonly ChatHold[] = [];
+
 /** An open chat. */
 export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }: Props) {
   const session = useSession({ chatId, mode, initialMessages });
@@ -30,7 +38,8 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
   const calls = callsOf(last, record);
   const isBusy = status === "submitted" || status === "streaming";
   const isConnected = server.state === "connected";
-  const attempts = attemptsOf(holds, messages);
+  const attempts = useMemo(() => attemptsOf(holds), [holds]);
+  const growth = useMemo(() => ({ messages, holds }), [messages, holds]);
 
   const send = (text: string) => {
     onFirstMessage();
@@ -39,7 +48,7 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
   return (
     <div className="chat" data-status={status}>
       <Transcript
-        growth={messages}
+        growth={growth}
         sent={messages.findLast(({ role }) => role === "user")?.id}
         isEmpty={last === undefined}
       >
@@ -57,13 +66,13 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
               key={message.id}
               message={message}
               record={record}
-              earlier={attempts.of(message.id)}
+              earlier={attempts.get(message.id) ?? NO_HOLDS}
               isStreaming={isBusy && message === last}
               onRegenerate={message === last && !isBusy && !isHeld(calls) ? again : undefined}
             />
           ),
         )}
-        <EarlierAttempts holds={attempts.others} toolNamed={record.toolNamed} />
+        <EarlierAttempts holds={othersOf(attempts, messages)} toolNamed={record.toolNamed} />
         {isBusy && last?.role === "user" && (
           <p className="message__wait" role="status">
             <span className="dots" aria-hidden="true" />
@@ -86,7 +95,7 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
       <Composer
         draftOf={isNew ? undefined : chatId}
         canStop={isBusy || isHeld(calls)}
-        stopTrouble={stopping?.state === "failed" ? "Not stopped: the server did not take it. Stop again." : undefined}
+        stopNote={stopping && STOPPING[stopping.state]}
         isHeld={isAsking(calls)}
         isReady
         onSend={send}

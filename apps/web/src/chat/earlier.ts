@@ -1,20 +1,27 @@
 import type { ChatHold } from "holdpoint";
 
-export interface Attempts {
-  /** Those that a message took the place of. */
-  of: (messageId: string) => readonly ChatHold[];
-  /** Those whose message is not shown: its answer has not come yet. */
-  others: readonly ChatHold[];
-}
-
 const NONE: readonly ChatHold[] = [];
 
-/** The calls of turns that were regenerated or edited away, by the message that shows them. */
-export function attemptsOf(holds: readonly ChatHold[] | undefined, messages: readonly { id: string }[]): Attempts {
-  const cut = holds?.filter((hold) => hold.cut) ?? NONE;
-  if (cut.length === 0) return { of: () => NONE, others: NONE };
-  return {
-    of: (messageId) => cut.filter((hold) => hold.messageId === messageId),
-    others: cut.filter(({ messageId }) => messages.every(({ id }) => id !== messageId)),
-  };
+/** The calls of turns that were regenerated or edited away, by the message that took their place. */
+export function attemptsOf(
+  holds: readonly ChatHold[] | undefined,
+): ReadonlyMap<string | undefined, readonly ChatHold[]> {
+  const attempts = new Map<string | undefined, ChatHold[]>();
+  for (const hold of holds ?? NONE) {
+    if (!hold.cut) continue;
+    const known = attempts.get(hold.messageId);
+    if (known) known.push(hold);
+    else attempts.set(hold.messageId, [hold]);
+  }
+  return attempts;
+}
+
+/** Those whose message is not shown: its answer has not come yet. */
+export function othersOf(
+  attempts: ReadonlyMap<string | undefined, readonly ChatHold[]>,
+  messages: readonly { id: string }[],
+): readonly ChatHold[] {
+  if (attempts.size === 0) return NONE;
+  const shown = new Set<string | undefined>(messages.map(({ id }) => id));
+  return [...attempts].flatMap(([messageId, holds]) => (shown.has(messageId) ? [] : holds));
 }

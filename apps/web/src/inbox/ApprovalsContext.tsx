@@ -1,5 +1,5 @@
 import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
-import { createContext, type ReactNode } from "react";
+import { createContext, type ReactNode, useEffect } from "react";
 import { eventsSource } from "../api/events";
 import { apiFetch } from "../api/http";
 import { keyStore } from "../api/key";
@@ -19,5 +19,15 @@ export const ApprovalsContext = createContext<Approvals>({
 export function ApprovalsProvider({ children }: { children: ReactNode }) {
   const { key } = useStore(keyStore);
   const approvals = useApprovals({ apiKey: key, fetch: apiFetch, events: eventsSource });
+  const isSending = Object.values(approvals.decisions).some(({ state }) => state === "sending" || state === "retrying");
+
+  // A page that goes away takes a decision with it that has not arrived.
+  useEffect(() => {
+    if (!isSending) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [isSending]);
+
   return <ApprovalsContext value={approvals}>{children}</ApprovalsContext>;
 }

@@ -1,11 +1,11 @@
-import type { DecisionReport } from "holdpoint";
+import type { ChatHold, DecisionReport } from "holdpoint";
 import { MessageSquare } from "lucide-react";
 import type { ToolInfo } from "../api/types";
 import { navigate } from "../shell/route";
 import { Untrusted } from "../text/Untrusted";
 import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
-import { callStateOf } from "../tools/callState";
+import { type CallState, callStateOf } from "../tools/callState";
 import { useHoldsOf } from "./useHoldsOf";
 import type { Entry } from "./useInboxList";
 
@@ -25,8 +25,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
   const holds = useHoldsOf(chatId, !isWaiting || report !== undefined);
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
   const known = callStateOf({ hold, report, tool });
-  // It is gone from the list, and the record has not said yet why.
-  const state = !isWaiting && known.kind === "asking" ? { kind: "ending" as const } : known;
+  const state = isWaiting || known.kind !== "asking" ? known : leftTheList(holds);
   return (
     <CallCard
       call={{
@@ -60,9 +59,17 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
         </button>
       }
     >
-      {tool?.execution === "frontend" && state.kind !== "settled" && (
+      {state.kind === "gone" && (
+        <p className="tool-card__note">The server has no record of it any more: its chat was deleted.</p>
+      )}
+      {tool?.execution === "frontend" && isWaiting && (
         <p className="tool-card__note">It will run in a browser that has the chat open.</p>
       )}
     </CallCard>
   );
+}
+
+/** It does not wait any more: the record says why, once it was read, for as long as there is one. */
+function leftTheList(holds: readonly ChatHold[] | undefined): CallState {
+  return holds === undefined ? { kind: "ending" } : { kind: "gone" };
 }

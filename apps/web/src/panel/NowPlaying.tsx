@@ -1,14 +1,25 @@
-import { Music, Square } from "lucide-react";
+import { Music, Square, VolumeX } from "lucide-react";
 import { useStore } from "../store";
-import { musicStore, stopMusic } from "./music";
+import { musicStore, stopMusic, unmute } from "./music";
 
 export function NowPlaying() {
-  const track = useStore(musicStore);
-  if (track === undefined) return null;
+  const music = useStore(musicStore);
+  if (music === undefined) return null;
   return (
     <div className="now-playing" role="status">
       <Music size={14} aria-hidden="true" />
-      <span>Track {track}</span>
+      <span>Track {music.track}</span>
+      {!music.isAudible && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Your browser keeps it silent: play it"
+          title="Your browser keeps it silent: play it"
+          onClick={unmute}
+        >
+          <VolumeX size={14} aria-hidden="true" />
+        </button>
+      )}
       <button
         type="button"
         className="icon-button"

@@ -1,7 +1,13 @@
 import { createStore } from "../store";
 
 /** The track that `change_bgm` asked for. */
-export const musicStore = createStore<number | undefined>(undefined);
+interface Music {
+  track: number;
+  /** A browser may keep a page silent until somebody has used it. */
+  isAudible: boolean;
+}
+
+export const musicStore = createStore<Music | undefined>(undefined);
 
 /** A few notes for each track, in semitones above A3: music that needs no file and no licence. */
 const TUNES = [
@@ -16,14 +22,24 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 export function playTrack(track: number): void {
   stopMusic();
-  musicStore.write(track);
   const tune = TUNES[Math.abs(track) % TUNES.length] ?? [];
   let step = 0;
-  context = new AudioContext();
+  const audio = new AudioContext();
+  context = audio;
+  const tell = () => {
+    if (context === audio) musicStore.write({ track, isAudible: audio.state === "running" });
+  };
+  audio.addEventListener("statechange", tell);
+  tell();
   timer = setInterval(() => {
     const semitones = tune[step++ % tune.length];
-    if (context?.state === "running" && semitones !== undefined) playNote(context, 220 * 2 ** (semitones / 12));
+    if (audio.state === "running" && semitones !== undefined) playNote(audio, 220 * 2 ** (semitones / 12));
   }, NOTE_SECONDS * 1000);
+}
+
+/** Somebody clicked: now the browser lets it be heard. */
+export function unmute(): void {
+  void context?.resume();
 }
 
 export function stopMusic(): void {

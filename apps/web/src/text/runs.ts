@@ -31,9 +31,12 @@ const MARKS = "(?<![\\p{L}\\p{N}\\p{P}\\p{S}\\p{M}])\\p{M}|(?<=\\p{M}{4})\\p{M}"
 // A string, not a literal: the flag is newer than the language level that the compiler checks against.
 const SPECIAL = new RegExp(`(?<shown>${SHOWN})|(?<hidden>${HIDDEN}|${MARKS})`, "gv");
 const EDGES = /^ +| +$/g;
+/** Most texts: nothing in them needs a closer look. */
+const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /** Splits a string into what can be shown as it is and what has to be made visible. */
 export function runsOf(text: string, reading: Reading): Run[] {
+  if (PLAIN.test(text)) return [{ kind: "text", text }];
   const special: { at: number; length: number; run: Run }[] = [];
   for (const match of text.matchAll(SPECIAL)) {
     const found = match.groups?.hidden;

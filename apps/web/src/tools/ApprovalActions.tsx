@@ -55,7 +55,7 @@ export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, 
         <div className="approval__row">
           <button
             type="button"
-            className="button button--ok"
+            className={unseen > 0 && onReview === undefined ? "button" : "button button--ok"}
             aria-label={`Approve: ${subject}${unseen > 0 && onReview ? `. Shows ${lines(unseen)} not seen yet first` : ""}`}
             aria-disabled={!isOpen}
             onClick={approve}

@@ -13,8 +13,9 @@ import type { CallState } from "./callState";
 import { callStatus } from "./callStatus";
 import { DecisionLine } from "./DecisionLine";
 import { DecisionTrouble } from "./DecisionTrouble";
+import { unlessGuarded } from "./guard";
 import { StatusPill } from "./StatusPill";
-import { subjectOf } from "./subject";
+import { subjectOf, summaryOf } from "./subject";
 import { ToolIcon } from "./ToolIcon";
 
 /** A call, wherever it is shown: in its chat, in the inbox, as an earlier attempt. */
@@ -46,7 +47,7 @@ interface Props {
   decide: Decide | undefined;
   /** It changes as little as it can after the decision, for the sake of what is below it. */
   isFixed?: boolean;
-  /** Input and result are folded. */
+  /** The result is folded. */
   isCompact?: boolean;
   /** Under the title. */
   context?: ReactNode;
@@ -65,7 +66,9 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   const title = call.title ?? tool?.title ?? toolName;
   const subject = subjectOf(title, input, schema);
   const status = callStatus(state);
-  const unseen = useUnread(toolCallId, input, schema);
+  // What was seen of an input that is still being written may be another line by then.
+  const inputId = state.kind === "preparing" ? `${toolCallId} draft` : toolCallId;
+  const unseen = useUnread(inputId, input, schema);
   const isOpen = state.kind === "asking" || state.kind === "sending" || state.kind === "retrying";
   const isAsked = isOpen && !(state.kind === "asking" && !state.mayDecide);
 
@@ -123,13 +126,14 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
         </p>
       )}
       {input !== undefined && (
-        <Fold isFolded={isCompact || (!isFixed && state.kind === "settled" && state.result.kind === "output")}>
+        <Fold isFolded={!isFixed && state.kind === "settled"} summary={summaryOf(input, schema).join(" · ")}>
           <ValuePreview
-            id={toolCallId}
+            id={inputId}
             caption={`Input of ${title}`}
             value={input}
             schema={schema}
-            onReview={() => setIsReviewing(true)}
+            unseen={isAsked ? unseen : 0}
+            onReview={unlessGuarded(() => setIsReviewing(true))}
           />
         </Fold>
       )}
@@ -146,7 +150,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       {children}
       {isReviewing && (
         <Review
-          id={toolCallId}
+          id={inputId}
           title={title}
           subject="Input"
           value={input}
@@ -159,11 +163,14 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   );
 }
 
-function Fold({ isFolded, children }: { isFolded: boolean | undefined; children: ReactNode }) {
+/** What the call was asked with; folded once it is settled, and said in short. */
+function Fold({ isFolded, summary, children }: { isFolded: boolean; summary: string; children: ReactNode }) {
   if (!isFolded) return children;
   return (
     <details className="tool-card__fold">
-      <summary>Input</summary>
+      <summary>
+        Input <bdi className="tool-card__summary">{summary}</bdi>
+      </summary>
       {children}
     </details>
   );

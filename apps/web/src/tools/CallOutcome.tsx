@@ -4,6 +4,7 @@ import { Review } from "../value/Review";
 import { ValuePreview } from "../value/ValuePreview";
 import { ackOutcomeOf } from "./ackOutcome";
 import type { CallState } from "./callState";
+import { unlessGuarded } from "./guard";
 import { Time } from "./Time";
 import { ENDINGS } from "./words";
 
@@ -47,7 +48,7 @@ export function CallOutcome({ id, state, title, isCompact = false }: Props) {
             id={`${id} result`}
             caption={`Result of ${title}`}
             value={result.output}
-            onReview={() => setIsReviewing(true)}
+            onReview={unlessGuarded(() => setIsReviewing(true))}
           />
         </details>
       )}

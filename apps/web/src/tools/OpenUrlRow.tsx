@@ -16,7 +16,7 @@ export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
   if (page === undefined) return null;
   return (
     <div className="tool-card__row">
-      <button type="button" className="button" onClick={() => (isWaiting ? onRetry() : void openPage(page))}>
+      <button type="button" className="button" onClick={() => (isWaiting ? onRetry() : open(page))}>
         <PanelRight size={15} aria-hidden="true" />
         Open
       </button>
@@ -26,6 +26,11 @@ export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
       </a>
     </div>
   );
+}
+
+/** Whether it worked is said in the panel. */
+function open(page: { url: string; title?: string }): void {
+  openPage(page).catch(() => undefined);
 }
 
 function pageOf(input: unknown): { url: string; title?: string } | undefined {

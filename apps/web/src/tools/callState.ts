@@ -19,6 +19,8 @@ export type CallState =
   | { kind: "running"; where: "server" | "browser"; decision: Decision | undefined }
   /** Its outcome has come and the record has not been read again: nobody knows yet why it ended. */
   | { kind: "ending" }
+  /** The server has no record of it any more. */
+  | { kind: "gone" }
   | {
       kind: "settled";
       cause: Cause | undefined;

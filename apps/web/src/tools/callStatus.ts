@@ -25,6 +25,8 @@ export function callStatus(state: CallState): CallStatus {
       return { label: state.where === "browser" ? "In the browser" : "Running", tone: "busy" };
     case "ending":
       return { label: "Ending", tone: "busy" };
+    case "gone":
+      return { label: "Gone", tone: "quiet" };
     case "settled":
       return settled(state);
   }

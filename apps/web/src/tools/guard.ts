@@ -15,6 +15,13 @@ export function guardDecisions(): void {
   timer = setTimeout(() => guardStore.write(false), AFTER_DECISION_MS);
 }
 
+/** Not in that moment either: the second click of a double-click opens nothing. */
+export function unlessGuarded(action: () => void): () => void {
+  return () => {
+    if (!guardStore.read()) action();
+  };
+}
+
 /** Whether buttons that decide something can be used: no other decision was made just now, and they have stood still. */
 export interface Armed {
   isArmed: boolean;

@@ -10,7 +10,12 @@ const LONGEST = 60;
  * `Send a payment, amount 50, recipient Hanako, currency USD`.
  */
 export function subjectOf(title: string, input: unknown, schema: Schema): string {
-  if (!isObject(input)) return visible(title);
+  return [visible(title), ...summaryOf(input, schema)].join(", ");
+}
+
+/** An input in a few words. */
+export function summaryOf(input: unknown, schema: Schema): string[] {
+  if (!isObject(input)) return [];
   const required = requiredOf(schema);
   const order = Object.keys(propertiesOf(schema));
   const rank = (name: string) => (required.includes(name) ? 0 : 1_000) + (order.indexOf(name) + 1 || 500);
@@ -21,9 +26,7 @@ export function subjectOf(title: string, input: unknown, schema: Schema): string
     .slice(0, MOST_FIELDS)
     .map(([name, value]) => `${visible(titleOf(propertyOf(schema, name)) ?? name)} ${shorten(visible(String(value)))}`);
   const more = Object.keys(input).length - said.length;
-  return [visible(title), ...said, ...(more > 0 ? [`and ${more} more ${more === 1 ? "field" : "fields"}`] : [])].join(
-    ", ",
-  );
+  return more > 0 ? [...said, `and ${more} more ${more === 1 ? "field" : "fields"}`] : said;
 }
 
 function shorten(text: string): string {

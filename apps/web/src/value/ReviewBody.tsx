@@ -54,7 +54,7 @@ export function ReviewBody({ id, label, count, children, container }: Props) {
       </section>
       {unseen > 0 && (
         <button type="button" className="review__next" onClick={goOn}>
-          <ArrowDown size={14} aria-hidden="true" />
+          <ArrowDown size={15} aria-hidden="true" />
           {unseen} {unseen === 1 ? "line" : "lines"} not seen yet
         </button>
       )}

@@ -11,6 +11,8 @@ interface Props {
   caption: string;
   value: unknown;
   schema?: Schema;
+  /** How many lines have not been in view, where that matters. */
+  unseen?: number;
   onReview: () => void;
 }
 
@@ -19,7 +21,7 @@ const WHOLE = 16;
 const BEGINNING = 12;
 
 /** The beginning of a value, and how much more there is. */
-export function ValuePreview({ id, caption, value, schema, onReview }: Props) {
+export function ValuePreview({ id, caption, value, schema, unseen = 0, onReview }: Props) {
   const container = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => linesOf(value, schema), [value, schema]);
   const limit = lines.length <= WHOLE ? lines.length : BEGINNING;
@@ -29,10 +31,15 @@ export function ValuePreview({ id, caption, value, schema, onReview }: Props) {
   return (
     <div className="preview" ref={container} data-lines={lines.length}>
       <Lines caption={caption} lines={lines} limit={limit} />
-      <button type="button" className="preview__more" data-cut={more > 0} onClick={onReview}>
+      <button type="button" className="preview__more" data-cut={more > 0 || unseen > 0} onClick={onReview}>
         <Maximize2 size={13} aria-hidden="true" />
-        {more > 0 ? `${more} more ${more === 1 ? "line" : "lines"}` : "Full view"}
+        {textOf(more, unseen)}
       </button>
     </div>
   );
+}
+
+function textOf(more: number, unseen: number): string {
+  if (more > 0) return `${more} more ${more === 1 ? "line" : "lines"}`;
+  return unseen > 0 ? `Full view: ${unseen} ${unseen === 1 ? "line" : "lines"} not seen yet` : "Full view";
 }

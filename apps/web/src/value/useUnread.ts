@@ -15,7 +15,7 @@ export function useUnread(id: string, value: unknown, schema?: Schema): number {
   const seen = useSeen(id);
   const seenJson = useSeen(jsonIdOf(id));
   const hasJson = seenJson.size > 0;
-  const count = useMemo(() => linesOf(value, schema).length, [value, schema]);
+  const count = useMemo(() => (value === undefined ? 0 : linesOf(value, schema).length), [value, schema]);
   const jsonCount = useMemo(() => (hasJson ? jsonLinesOf(jsonText(value)).length : Infinity), [hasJson, value]);
   return Math.max(0, Math.min(count - seen.size, jsonCount - seenJson.size));
 }

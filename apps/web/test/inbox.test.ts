@@ -1,0 +1,37 @@
+import type { ChatHold, PendingApproval } from "holdpoint";
+import { describe, expect, it } from "vitest";
+import { attemptsOf, othersOf } from "../src/chat/earlier";
+import { merge } from "../src/inbox/useInboxList";
+
+const asked = (approvalId: string) => ({ approvalId }) as PendingApproval;
+
+describe("the inbox", () => {
+  it("keeps a card in its place when it does not wait any more", () => {
+    const three = merge([], [asked("a"), asked("b"), asked("c")]);
+    const two = merge(three, [asked("a"), asked("c"), asked("d")]);
+    expect(two.map(({ approval, isWaiting }) => [approval.approvalId, isWaiting])).toEqual([
+      ["a", true],
+      ["b", false],
+      ["c", true],
+      ["d", true],
+    ]);
+  });
+
+  it("is the same list where nothing changed, and while nothing is known", () => {
+    const list = merge([], [asked("a")]);
+    expect(merge(list, [asked("a")])).toBe(list);
+    expect(merge(list, undefined)).toBe(list);
+  });
+});
+
+describe("earlier attempts", () => {
+  const hold = (toolCallId: string, messageId: string, cut: boolean) => ({ toolCallId, messageId, cut }) as ChatHold;
+  const holds = [hold("1", "m", true), hold("2", "m", false), hold("3", "gone", true)];
+
+  it("belong to the message that took their place, and are shown without it too", () => {
+    const attempts = attemptsOf(holds);
+    expect(attempts.get("m")?.map(({ toolCallId }) => toolCallId)).toEqual(["1"]);
+    expect(othersOf(attempts, [{ id: "m" }]).map(({ toolCallId }) => toolCallId)).toEqual(["3"]);
+    expect(othersOf(attemptsOf(undefined), [])).toEqual([]);
+  });
+});
