@@ -65,8 +65,28 @@ kinds! {
     Unavailable = "urn:holdpoint:problem:unavailable";
 }
 
+#[cfg(feature = "openapi")]
+mod schema {
+    use utoipa::{
+        PartialSchema, ToSchema,
+        openapi::{ObjectBuilder, RefOr, Schema, Type},
+    };
+
+    use super::ProblemKind;
+
+    impl PartialSchema for ProblemKind {
+        fn schema() -> RefOr<Schema> {
+            let uris = ProblemKind::ALL.iter().map(|kind| kind.uri());
+            ObjectBuilder::new().schema_type(Type::String).enum_values(Some(uris)).into()
+        }
+    }
+
+    impl ToSchema for ProblemKind {}
+}
+
 /// The body of every error but those of the chat endpoints, which are one sentence of plain text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Problem {
     /// What kind it is.

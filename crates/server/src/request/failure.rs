@@ -4,7 +4,7 @@
 
 use axum::{
     body::Body,
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -17,6 +17,8 @@ use holdpoint_runtime::{
     driver::RuntimeError,
     turn::{Answered, Rejection},
 };
+
+use crate::app::Server;
 
 /// Why a request was not served. The text is for people: what is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +71,7 @@ pub(crate) enum Failure {
 
 /// How a route writes its failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     /// `application/problem+json`.
     Problem,
     /// The same, with the `ok` and `reason` of the ack and inbox endpoints.
@@ -88,18 +90,48 @@ const FORMS: [(&str, Form); 4] = [
 
 impl Form {
     fn of(request: &Request) -> Self {
-        let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        Self::of_route(request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str))
+    }
+
+    /// The form of a route, as it is written in the table of routes.
+    pub(crate) fn of_route(route: &str) -> Self {
         FORMS.iter().find(|(suffix, _)| route.ends_with(suffix)).map_or(Form::Problem, |(_, form)| *form)
     }
 }
 
 /// Writes the failure of a response in the form of its route. It stands outside all other layers, so that theirs are written alike.
-pub(crate) async fn shape(request: Request, next: Next) -> Response {
+pub(crate) async fn shape(State(server): State<Server>, request: Request, next: Next) -> Response {
     let form = Form::of(&request);
     let mut response = next.run(request).await;
-    match response.extensions_mut().remove::<Failure>() {
-        Some(failure) if form != Form::Problem => failure.written(form, std::mem::take(response.headers_mut())),
-        _ => response,
+    let Some(failure) = response.extensions_mut().remove::<Failure>() else { return response };
+    if let Some(limit) = failure.limit() {
+        server.inner.metrics.rejected(limit);
+    }
+    match form {
+        Form::Problem => response,
+        form => failure.written(form, std::mem::take(response.headers_mut())),
+    }
+}
+
+/// The limits that a request can be over: what refusals are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Limit {
+    Body,
+    Depth,
+    Streams,
+}
+
+impl Limit {
+    /// All of them.
+    pub(crate) const ALL: &[Self] = &[Self::Body, Self::Depth, Self::Streams];
+
+    /// Its name in the metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Depth => "depth",
+            Self::Streams => "streams",
+        }
     }
 }
 
@@ -143,6 +175,16 @@ impl Failure {
             Self::Unavailable(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Unavailable, "Temporarily unavailable")
             }
+        }
+    }
+
+    /// The limit that the request is over, if it is one.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::TooLarge { .. } => Some(Limit::Body),
+            Self::TooDeep { .. } => Some(Limit::Depth),
+            Self::TooManyStreams { .. } => Some(Limit::Streams),
+            _ => None,
         }
     }
 

@@ -7,9 +7,21 @@ use serde_json::Value;
 use crate::{
     app::Server,
     auth::Caller,
+    openapi,
     request::{Failure, body, in_force, parse},
 };
 
+/// Takes the result of a call that ran in the browser.
+///
+/// 409 where another result stands or the call waits for its approval, 410 where it is too late, 404 where there is no such call.
+#[utoipa::path(
+    post,
+    path = "/api/tools/ack",
+    tag = "holds",
+    operation_id = "acknowledge",
+    request_body(content = AckRequest, example = json!(openapi::examples::ack())),
+    responses((status = 200, description = "The result counts; `ignored` where it was given before.", body = AckResponse, example = json!({"ok": true}))),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(subject): Caller,

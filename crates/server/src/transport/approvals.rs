@@ -9,13 +9,35 @@ use holdpoint_protocol::{
 use crate::{
     app::Server,
     auth::Caller,
+    openapi,
     request::{Failure, PathId, body, in_force, parse},
 };
 
+/// Lists the approval requests that wait, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/approvals",
+    tag = "holds",
+    operation_id = "listApprovals",
+    responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, example = json!([openapi::examples::approval()]))),
+)]
 pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Json<Vec<PendingApproval>> {
     Json(server.inner.runtime.approvals(&subject))
 }
 
+/// Decides one approval request.
+///
+/// 200 means that the decision is in force. 409 where the other decision stands, 410 where it is too late, 404 where there is no such
+/// request.
+#[utoipa::path(
+    post,
+    path = "/api/approvals/{approvalId}",
+    tag = "holds",
+    operation_id = "decide",
+    params(("approvalId" = String, Path, description = "The approval request.", example = "approval_1")),
+    request_body(content = DecisionRequest, example = json!({"approved": true, "reason": "checked with Hanako"})),
+    responses((status = 200, description = "The decision is in force; `ignored` where it was made before.", body = AckResponse, example = json!({"ok": true}))),
+)]
 pub(crate) async fn decide(
     State(server): State<Server>,
     Caller(subject): Caller,

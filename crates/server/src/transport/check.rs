@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{
     app::Server,
     auth::Caller,
+    openapi::{self, TextHeader},
     request::{Failure, Parameters, body},
 };
 
@@ -22,15 +23,29 @@ pub(crate) struct CheckQuery {
     text: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+/// How a stream is written.
+#[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
-enum ProfileName {
+pub(crate) enum ProfileName {
     #[default]
     AiSdk,
     AdkSse,
     AdkLive,
 }
 
+/// Checks a captured stream against the rules of the AI SDK's clients.
+#[utoipa::path(
+    post,
+    path = "/api/check",
+    tag = "tools",
+    operation_id = "check",
+    params(
+        ("profile" = Option<ProfileName>, Query, description = "How the stream is meant to be written; `ai-sdk` if nothing is said."),
+        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client asked for text as it comes."),
+    ),
+    request_body(content = String, content_type = "text/plain", description = "An SSE capture, one chunk a line, or a transcript.", example = json!(openapi::examples::SSE)),
+    responses((status = 200, description = "The first violations, at most 1,000.", body = Vec<openapi::ViolationBody>, example = json!([{"line": 3, "rule": "F5", "text": "the stream ends without finish"}]))),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(_): Caller,
