@@ -6,6 +6,7 @@ mod console;
 mod diff;
 mod failure;
 mod fresh;
+mod full;
 mod fuzz;
 mod process;
 mod record;
@@ -57,6 +58,12 @@ const TASKS: &[Task] = &[
         arguments: "[TARGET] [--seconds N]",
         what: "fuzz one target or all of them, 60 seconds each by default",
         run: fuzz::run,
+    },
+    Task {
+        name: "full",
+        arguments: "[--list] [CHECK...]",
+        what: "the checks that take too long for every change, or only the named ones",
+        run: full::run,
     },
     Task { name: "bench", arguments: "[ARGS...]", what: "run the benchmarks in a release build", run: bench::run },
     Task {

@@ -16,6 +16,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
         pub struct $name(Arc<str>);
 
         impl $name {

@@ -11,6 +11,7 @@ use crate::{
 
 /// What the client wants of the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
@@ -133,6 +134,7 @@ fn older_result(map: &serde_json::Map<String, Value>) -> ClientResult {
 
 /// How a frontend's run of a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -144,6 +146,7 @@ pub enum AckStatus {
 
 /// The body of `POST /api/tools/ack`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct AckRequest {
@@ -165,6 +168,7 @@ pub struct AckRequest {
 
 /// The answer of the ack endpoint and of the inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct AckResponse {
     /// Whether it was taken.
@@ -179,8 +183,16 @@ pub struct AckResponse {
     pub reason: Option<String>,
 }
 
+impl AckResponse {
+    /// The answer is in force; `was_given`: it was given before, and is the same.
+    pub fn taken(was_given: bool) -> Self {
+        Self { ok: true, ignored: was_given.then_some(true), reason: None }
+    }
+}
+
 /// The body of `POST /api/approvals/{approvalId}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DecisionRequest {
     /// The decision.
@@ -193,6 +205,7 @@ pub struct DecisionRequest {
 
 /// One entry of `GET /api/approvals`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct PendingApproval {

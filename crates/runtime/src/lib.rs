@@ -4,6 +4,7 @@ pub mod clock;
 pub mod driver;
 pub mod fact;
 pub mod log;
+mod metrics;
 pub mod model;
 pub mod project;
 pub mod subject;

@@ -5,15 +5,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use axum::{
-    Router,
-    extract::DefaultBodyLimit,
-    routing::{get, post},
-};
+use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state, response::IntoResponse};
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{auth::Keys, transport};
+use crate::{
+    auth::Keys,
+    metrics::{Metrics, StreamKind, Transport, measure},
+    openapi,
+    request::{Failure, shape, traced},
+    transport,
+};
 
 /// What is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
+    pub(crate) metrics: Metrics,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
     /// Open WebSockets.
@@ -58,13 +62,19 @@ impl Server {
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
         let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
-        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing, sockets };
+        let (streams, metrics) = (Mutex::default(), Metrics::new());
+        let inner = Inner { runtime, keys, limits, streams, metrics, closing, sockets };
         Self { inner: Arc::new(inner) }
     }
 
     /// The runtime behind it.
     pub fn runtime(&self) -> &Runtime {
         &self.inner.runtime
+    }
+
+    /// The metrics of this server and its runtime, in the OpenMetrics text format: what `/metrics` answers.
+    pub fn metrics(&self) -> String {
+        self.inner.metrics.text(&self.inner.runtime)
     }
 
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
@@ -78,54 +88,81 @@ impl Server {
         self.inner.sockets.wait().await;
     }
 
+    /// Answers what no route takes, in the same shape as every other error. For a program whose fallback is ours.
+    pub async fn not_found() -> axum::response::Response {
+        Failure::NoRoute.into_response()
+    }
+
     /// The routes.
     pub fn router(&self) -> Router {
-        Router::new()
-            .route("/stream", post(transport::stream::post))
-            .route("/live", get(transport::live::get))
-            .route("/api/chat", post(transport::chat::post))
-            .route("/api/chat/ws", get(transport::chat_ws::get))
-            .route("/api/chat/{id}/stream", get(transport::chat::resume))
-            .route("/api/tools/ack", post(transport::ack::post))
-            .route("/api/approvals", get(transport::approvals::list))
-            .route("/api/approvals/{id}", post(transport::approvals::decide))
-            .route("/api/chats", get(transport::chats::list))
-            .route("/api/chat/{id}", axum::routing::delete(transport::chats::delete))
-            .route("/api/chat/{id}/messages", get(transport::chats::messages))
-            .route("/api/chat/{id}/holds", get(transport::chats::holds))
-            .route("/api/chat/{id}/stop", post(transport::chats::stop))
-            .route("/api/tools", get(transport::tools::list))
-            .route("/api/check", post(transport::check::post))
-            .route("/api/events", get(transport::events::get))
-            .route("/api/ticket", post(transport::ticket::post))
-            .route("/health", get(transport::health::alive))
-            .route("/ready", get(transport::health::ready))
+        let router = Router::from(routes())
+            .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
-            .with_state(self.clone())
+            .layer(from_fn_with_state(self.clone(), shape))
+            .layer(from_fn_with_state(self.clone(), measure));
+        traced(router).with_state(self.clone())
     }
+}
+
+/// The table of routes. Each is described where it is implemented, and `/openapi.json` is made of the descriptions.
+pub(crate) fn routes() -> OpenApiRouter<Server> {
+    OpenApiRouter::with_openapi(openapi::base())
+        .routes(routes!(transport::stream::post))
+        .routes(routes!(transport::live::get))
+        .routes(routes!(transport::chat::post))
+        .routes(routes!(transport::chat_ws::get))
+        .routes(routes!(transport::chat::resume))
+        .routes(routes!(transport::ack::post))
+        .routes(routes!(transport::approvals::list))
+        .routes(routes!(transport::approvals::decide))
+        .routes(routes!(transport::chats::list))
+        .routes(routes!(transport::chats::delete))
+        .routes(routes!(transport::chats::messages))
+        .routes(routes!(transport::chats::holds))
+        .routes(routes!(transport::chats::stop))
+        .routes(routes!(transport::tools::list))
+        .routes(routes!(transport::check::post))
+        .routes(routes!(transport::events::get))
+        .routes(routes!(transport::ticket::post))
+        .routes(routes!(transport::health::alive))
+        .routes(routes!(transport::health::ready))
+        .routes(routes!(transport::metrics::get))
+        .routes(routes!(openapi::json))
+        .routes(routes!(openapi::docs))
 }
 
 /// A place among a subject's open streams, given back when it is dropped.
 pub(crate) struct StreamPlace {
     inner: Arc<Inner>,
     subject: Subject,
+    kind: StreamKind,
 }
 
 impl Inner {
     /// A place for one more stream, if there is one.
-    pub(crate) fn place(self: &Arc<Self>, subject: &Subject) -> Option<StreamPlace> {
+    pub(crate) fn place(self: &Arc<Self>, subject: &Subject, kind: StreamKind) -> Result<StreamPlace, Failure> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let open = streams.entry(subject.clone()).or_default();
-        if *open >= self.limits.streams_per_subject {
-            return None;
+        let limit = self.limits.streams_per_subject;
+        if *open >= limit {
+            return Err(Failure::TooManyStreams { limit });
         }
         *open += 1;
-        Some(StreamPlace { inner: Arc::clone(self), subject: subject.clone() })
+        self.metrics.opened(kind);
+        Ok(StreamPlace { inner: Arc::clone(self), subject: subject.clone(), kind })
+    }
+}
+
+impl StreamPlace {
+    /// Bytes were written to the stream.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.inner.metrics.sent(Transport::Http, bytes);
     }
 }
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
+        self.inner.metrics.closed(self.kind);
         let mut streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = streams.get_mut(&self.subject) {
             *open -= 1;

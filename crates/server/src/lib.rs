@@ -12,6 +12,8 @@
 mod app;
 mod auth;
 pub mod config;
+mod metrics;
+mod openapi;
 mod request;
 mod transport;
 

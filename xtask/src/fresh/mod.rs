@@ -1,7 +1,7 @@
 //! `cargo xtask fresh`: does the README tell the truth? Its two commands, side by side, in a clone with empty caches.
 
 mod readme;
-mod serve;
+pub(crate) mod serve;
 
 use std::env;
 use std::fs;

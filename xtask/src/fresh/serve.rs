@@ -17,17 +17,17 @@ const READY: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
 /// How long each part took.
-pub(super) type Times = Vec<(&'static str, Duration)>;
+pub(crate) type Times = Vec<(&'static str, Duration)>;
 
 /// A server that is ready.
-pub(super) struct Ready {
+pub(crate) struct Ready {
     server: Server,
     shown: String,
     address: String,
 }
 
 /// Runs the command until its server is ready.
-pub(super) fn start(run: Run, times: &mut Times) -> Result<Ready> {
+pub(crate) fn start(run: Run, times: &mut Times) -> Result<Ready> {
     let shown = run.shown().to_owned();
     let mut server = Server::start(run)?;
 
@@ -47,8 +47,13 @@ pub(super) fn start(run: Run, times: &mut Times) -> Result<Ready> {
 }
 
 impl Ready {
+    /// Where it listens: `127.0.0.1:8787`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// It is still ready, and goes when it is told to.
-    pub(super) fn stop(mut self, times: &mut Times) -> Result {
+    pub(crate) fn stop(mut self, times: &mut Times) -> Result {
         ready(&self.address)?;
         let told = Instant::now();
         let status = self.server.terminate()?;

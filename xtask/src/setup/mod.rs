@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::console::{elapsed, say};
 use crate::failure::{Failure, Result};
-pub(crate) use needs::{FUZZ, Need, TOOLS};
+pub(crate) use needs::{DENY, FUZZ, Need, SCHEMATHESIS, TOOLS};
 use needs::{Install, Probe, TESTS};
 
 /// Sees to everything that the tests need.
@@ -54,6 +54,10 @@ pub(crate) fn ensure(root: &Path, needs: &[Need]) -> Result {
             Install::Npm(dir) => {
                 say!("  install  npm packages in {dir}, {}", need.takes);
                 npm::install(&root.join(dir), dir)?;
+            }
+            Install::Python { name, version } => {
+                say!("  install  {name} {version} into {}/{name}, {}", needs::TOOLS, need.takes);
+                needs::python_install(root, name, version)?;
             }
             Install::Cargo { name, version } => {
                 say!("  install  {name} {version} into {}, {}", needs::TOOLS, need.takes);

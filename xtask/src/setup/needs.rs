@@ -41,6 +41,8 @@ pub(crate) enum Install {
     Npm(&'static str),
     /// With `cargo install`, below [`TOOLS`].
     Cargo { name: &'static str, version: &'static str },
+    /// With `pip`, in a virtual environment below [`TOOLS`].
+    Python { name: &'static str, version: &'static str },
 }
 
 /// Where cargo installs tools for this checkout: a person's own cargo folder is not touched.
@@ -119,16 +121,62 @@ pub(crate) const FUZZ: &[Need] = &[
         name: "cargo-fuzz",
         why: "running the fuzz targets",
         takes: "about a minute",
-        probe: |root| {
-            let own = root.join(TOOLS).join("bin").join("cargo-fuzz");
-            match own.to_str().map(|own| answers(&[own, "--version"])) {
-                Some(Probe::Present(version)) => Probe::Present(version),
-                _ => answers(&["cargo-fuzz", "--version"]),
-            }
+        probe: |root| match own(root, "bin/cargo-fuzz") {
+            Probe::Present(version) => Probe::Present(version),
+            _ => answers(&["cargo-fuzz", "--version"]),
         },
         install: Install::Cargo { name: "cargo-fuzz", version: "0.13.2" },
     },
 ];
+
+/// What `cargo xtask full schemathesis` needs.
+pub(crate) const SCHEMATHESIS: &[Need] = &[
+    Need {
+        name: "Python",
+        why: "Schemathesis",
+        takes: "about a minute",
+        probe: |_| answers(&["python3", "-c", "import ensurepip, venv, sys; print(sys.version)"]),
+        install: Install::Debian(&["python3", "python3-venv"]),
+    },
+    Need {
+        name: "Schemathesis",
+        why: "requests made from /openapi.json",
+        takes: "about a minute",
+        probe: |root| own(root, "schemathesis/bin/st"),
+        install: Install::Python { name: "schemathesis", version: "4.32.5" },
+    },
+];
+
+/// What the stage `deny` needs.
+pub(crate) const DENY: &[Need] = &[Need {
+    name: "cargo-deny",
+    why: "the check of licences and sources of dependencies",
+    takes: "several minutes",
+    probe: |root| match own(root, "bin/cargo-deny") {
+        Probe::Present(version) => Probe::Present(version),
+        _ => answers(&["cargo-deny", "--version"]),
+    },
+    install: Install::Cargo { name: "cargo-deny", version: "0.20.2" },
+}];
+
+/// A tool of this checkout.
+fn own(root: &Path, path: &str) -> Probe {
+    let own = root.join(TOOLS).join(path);
+    match own.to_str() {
+        Some(own) => answers(&[own, "--version"]),
+        None => Probe::Missing("this checkout's path is not UTF-8".to_owned()),
+    }
+}
+
+/// Installs a Python tool for this checkout.
+pub(super) fn python_install(root: &Path, name: &str, version: &str) -> Result {
+    let folder = root.join(TOOLS).join(name).display().to_string();
+    Run::new("python3").args(["-m", "venv", &folder]).show_and_wait()?;
+    Run::new(&format!("{folder}/bin/pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check", &format!("{name}=={version}")])
+        .show_and_wait()
+        .map_err(|failure| Failure::new(format!("{failure}\nIt comes from PyPI: is that within reach?")))
+}
 
 /// Installs a cargo tool for this checkout.
 pub(super) fn cargo_install(root: &Path, name: &str, version: &str) -> Result {

@@ -250,3 +250,32 @@ fn known(map: &Map<String, Value>) -> Option<Part> {
         }
     })
 }
+
+/// A part is an object with a `type`; its other fields are the SDK's own, and unknown ones are kept.
+#[cfg(feature = "openapi")]
+mod schema {
+    use utoipa::{
+        PartialSchema, ToSchema,
+        openapi::{Object, ObjectBuilder, RefOr, Schema, Type, schema::AdditionalProperties},
+    };
+
+    impl PartialSchema for super::Part {
+        fn schema() -> RefOr<Schema> {
+            let kind: Object = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some(
+                    "`text`, `reasoning`, `file`, `source-url`, `source-document`, `step-start`, `tool-NAME`, `dynamic-tool`, `data-NAME`.",
+                ))
+                .build();
+            let part = ObjectBuilder::new()
+                .description(Some("One part of a message, as the SDK's client keeps it."))
+                .property("type", kind)
+                .required("type")
+                .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+                .build();
+            part.into()
+        }
+    }
+
+    impl ToSchema for super::Part {}
+}

@@ -1,13 +1,17 @@
 //! Making a runtime, and starting it: what waited before is waited for again.
 
-use std::sync::{Arc, Mutex, RwLock};
+use std::{
+    sync::{Arc, Mutex, RwLock},
+    time::Duration,
+};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Limits, Runtime, chat::Command, head::HeadData, holds::Holds, runtime::Inner};
+use super::{Limits, Runtime, chat::Command, head::HeadData, holds::Holds, retention, runtime::Inner};
 use crate::{
     clock::{Clock, SystemClock},
     log::{HeadQuery, Log, LogError, MemoryLog},
+    metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
     tool::{ToolSet, demo::demo_tools},
 };
@@ -19,6 +23,7 @@ pub struct RuntimeBuilder {
     model: Arc<dyn Model>,
     clock: Arc<dyn Clock>,
     limits: Limits,
+    retention: Option<Duration>,
 }
 
 impl Default for RuntimeBuilder {
@@ -29,6 +34,7 @@ impl Default for RuntimeBuilder {
             model: Arc::new(DemoModel),
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
+            retention: None,
         }
     }
 }
@@ -69,11 +75,20 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Removes chats that have not changed for this long. A chat in which something waits or runs stays, however old it is.
+    #[must_use]
+    pub fn retention(mut self, age: Duration) -> Self {
+        self.retention = Some(age);
+        self
+    }
+
     /// Starts it: what waited before is waited for again, what was cut off goes on. Must be called inside a tokio runtime.
     pub async fn start(self) -> Result<Runtime, LogError> {
-        let Self { log, tools, model, clock, limits } = self;
+        let Self { log, tools, model, clock, limits, retention } = self;
+        let metrics = Metrics::new();
         let inner = Arc::new(Inner {
-            log,
+            log: Arc::new(MeteredLog::new(log, metrics.clone())),
+            metrics,
             tools: RwLock::new(tools),
             model,
             clock,
@@ -99,6 +114,9 @@ impl RuntimeBuilder {
             }
         }
         tokio::spawn(keep_time(Arc::clone(&inner)));
+        if let Some(age) = retention {
+            tokio::spawn(retention::keep(Arc::clone(&inner), age));
+        }
         for id in cut_off {
             if let Some(chat) = inner.wake(&id) {
                 // The mailbox was made just now.

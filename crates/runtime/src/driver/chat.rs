@@ -20,13 +20,16 @@ use tokio_util::sync::CancellationToken;
 use super::{
     feed::{Feed, Look},
     head::HeadData,
+    journal,
     runtime::Inner,
     unreadable,
-    work::answer_of,
+    work::{answer_of, next_events, sleep_until},
 };
 use crate::{
+    clock::Timestamp,
     fact::{Fact, Outcome, text_of},
     log::{Append, AppendId, Appended, LogError},
+    metrics::{Activity, Channel},
     model::{ModelError, ModelEvent, ModelRequest},
     project::conversation,
     subject::Subject,
@@ -48,7 +51,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// What a chat can be asked.
 pub(super) enum Command {
     /// Something happened.
-    Input { input: Box<Input>, subject: Subject, reply: oneshot::Sender<Result<Taken, ChatError>> },
+    Input { input: Box<Input>, subject: Subject, channel: Channel, reply: oneshot::Sender<Result<Taken, ChatError>> },
     /// Somebody wants to look; `may_be_new`: at a chat that nobody has said anything in yet, too.
     Look { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<Look, ChatError>> },
     /// A tool asks the user something.
@@ -57,6 +60,8 @@ pub(super) enum Command {
     Expired { call: ToolCallId },
     /// The server has started again.
     Recover,
+    /// Forget all of it, if it has not changed since then and nothing is open in it.
+    Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
     /// Forget all of it.
     Delete { subject: Subject, reply: oneshot::Sender<Result<(), ChatError>> },
 }
@@ -90,7 +95,7 @@ pub(super) struct ChatTask {
     pub(super) id: ChatId,
     mailbox: mpsc::Receiver<Command>,
     pub(super) state: ChatState,
-    feed: Arc<Feed>,
+    pub(super) feed: Arc<Feed>,
     title: String,
     /// How many facts are on disk.
     durable: u64,
@@ -102,6 +107,9 @@ pub(super) struct ChatTask {
     pub(super) tools: JoinSet<Result<Value, String>>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
+    /// Through which endpoint the last input came.
+    channel: Channel,
+    activity: Activity,
     /// What tools have asked the user and wait for.
     questions: HashMap<ToolCallId, oneshot::Sender<Answer>>,
 }
@@ -113,6 +121,7 @@ impl ChatTask {
             Ok(facts) => facts,
             Err(LoadError::Unreadable(error)) => {
                 tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
+                inner.metrics.unreadable();
                 return unreadable::serve(inner, id, mailbox).await;
             }
             Err(LoadError::Log(error)) => {
@@ -124,6 +133,7 @@ impl ChatTask {
                 return;
             }
         };
+        let activity = inner.metrics.activity();
         let mut task = Self {
             inner,
             id,
@@ -139,6 +149,8 @@ impl ChatTask {
             tools: JoinSet::new(),
             running: HashMap::new(),
             last_outputs: HashMap::new(),
+            channel: Channel::default(),
+            activity,
             questions: HashMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
@@ -174,7 +186,7 @@ impl ChatTask {
                 () = self.inner.ending.cancelled(), if is_quiet && !is_ending => Ok(()),
             };
             if let Err(error) = went {
-                tracing::warn!(chat = %self.id, %error, "a chat is given up, to be read again");
+                journal::left(&self.id, &error);
                 self.give_up(&error).await;
                 return;
             }
@@ -198,13 +210,14 @@ impl ChatTask {
 
     async fn command(&mut self, command: Command) -> Result<(), ChatError> {
         match command {
-            Command::Input { input, subject, reply } => {
+            Command::Input { input, subject, channel, reply } => {
                 let is_new = self.state.subject.is_none() && matches!(*input, Input::Submit(_));
                 if !is_new && self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
                     return Ok(());
                 }
                 let before = self.state.len;
+                self.channel = channel;
                 let taken = self.input(*input).await;
                 let is_new = self.state.len > before;
                 let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
@@ -238,6 +251,7 @@ impl ChatTask {
                 }
                 self.input(Input::Recover).await.map(drop)
             }
+            Command::Retire { before, reply } => self.retire(before, reply).await,
             Command::Delete { subject, reply } => {
                 if self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
@@ -328,16 +342,20 @@ impl ChatTask {
         self.inner.holds.set(&self.id, &subject, head.holds);
         self.feed.push(facts.clone());
         facts.iter().for_each(|fact| self.effect(fact));
+        self.activity.set(self.state.is_running());
         Ok(())
     }
 
     /// What a fact asks for, once it is on disk.
     fn effect(&mut self, fact: &Fact) {
+        self.inner.metrics.fact(fact, &self.state, self.channel);
+        journal::write(fact, self.channel);
         match fact {
             Fact::StepStarted => {
                 let messages = conversation(&self.feed.after(0)).into();
                 let request = ModelRequest { messages, tools: self.inner.tools().specs() };
-                self.model = Some(self.inner.model.stream(request).ready_chunks(MODEL_EVENTS));
+                let step = self.inner.metrics.model(self.inner.model.stream(request));
+                self.model = Some(step.ready_chunks(MODEL_EVENTS));
             }
             Fact::Started { call, .. } => self.start_tool(call),
             Fact::Settled { call, outcome, cause, .. } => {
@@ -380,6 +398,7 @@ impl Command {
             Command::Input { reply, .. } => drop(reply.send(Err(error))),
             Command::Look { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
+            Command::Retire { reply, .. } => drop(reply.send(Err(error))),
             Command::Ask { .. } | Command::Expired { .. } | Command::Recover => {}
         }
     }
@@ -423,24 +442,10 @@ async fn load(inner: &Inner, id: &ChatId) -> Result<Vec<Arc<Fact>>, LoadError> {
 }
 
 /// An id by which the chat can be found.
-fn key_of(fact: &Fact) -> Option<Box<str>> {
+pub(super) fn key_of(fact: &Fact) -> Option<Box<str>> {
     match fact {
         Fact::Called { call, .. } => Some(call.as_str().into()),
         Fact::Asked { approval, .. } => Some(approval.as_str().into()),
         _ => None,
-    }
-}
-
-async fn next_events<S: futures::Stream + Unpin>(stream: &mut Option<S>) -> Option<S::Item> {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => None,
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

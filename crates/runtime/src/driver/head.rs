@@ -18,6 +18,9 @@ pub struct Hold {
     pub input: Box<str>,
     /// The question to a person, if it waits for one.
     pub question: Option<HoldQuestion>,
+    /// When it began to wait; older heads do not say.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
     /// When its time is up.
     pub deadline: Option<Timestamp>,
 }
@@ -58,6 +61,7 @@ impl HeadData {
                     asked_at: question.asked_at,
                 }
             }),
+            since: call.since(),
             deadline: call.deadline(),
         });
         Self { title: title.to_owned(), is_running: state.is_running(), holds: holds.collect() }

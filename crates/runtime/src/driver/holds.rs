@@ -16,6 +16,7 @@ use tokio::sync::{Notify, broadcast};
 use super::Hold;
 use crate::{
     clock::{Clock, Timestamp},
+    metrics::{Age, HoldKind, Waiting},
     subject::Subject,
 };
 
@@ -95,6 +96,23 @@ impl Holds {
             allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
         })
         .collect()
+    }
+
+    /// What waits now, for the metrics.
+    pub(super) fn waiting(&self, now: Timestamp) -> Waiting {
+        let index = self.lock();
+        let mut counts: HashMap<(Box<str>, HoldKind, Age), u64> = HashMap::new();
+        let mut oldest: HashMap<HoldKind, f64> = HashMap::new();
+        for hold in index.chats.values().flat_map(|(_, holds)| holds) {
+            let since = hold.since.or(hold.question.as_ref().map(|question| question.asked_at));
+            let age = since.map_or(0.0, |since| now.0.saturating_sub(since.0) as f64 / 1000.0);
+            let kind = HoldKind::of(hold);
+            *counts.entry((hold.name.clone(), kind, Age::of(age))).or_default() += 1;
+            let oldest = oldest.entry(kind).or_default();
+            *oldest = oldest.max(age);
+        }
+        let holds = counts.into_iter().map(|((tool, kind, age), count)| (tool, kind, age, count)).collect();
+        Waiting { chats: index.chats.len(), awake: 0, holds, oldest: oldest.into_iter().collect() }
     }
 
     /// How many holds there are.

@@ -8,11 +8,15 @@ mod chat;
 mod feed;
 mod head;
 mod holds;
+mod journal;
+mod retention;
 mod runtime;
 mod subscribe;
+pub mod transfer;
 mod unreadable;
 mod work;
 
+pub use crate::metrics::Channel;
 pub use builder::RuntimeBuilder;
 pub use head::Hold;
 pub use holds::Change;

@@ -18,6 +18,7 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
+use tracing::Instrument;
 
 use super::{
     Change, LiveSubscription, LiveTaken, RuntimeBuilder, Subscription,
@@ -30,6 +31,7 @@ use crate::{
     clock::{Clock, Timestamp},
     fact::{CallOrder, NextTurn},
     log::{HeadQuery, Log, LogError},
+    metrics::{Channel, Metrics, Waiting},
     model::Model,
     project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier, history, holds},
     subject::Subject,
@@ -102,6 +104,7 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
     pub(super) holds: Holds,
+    pub(super) metrics: Metrics,
     /// Chats that are awake.
     pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
     pub(super) tasks: TaskTracker,
@@ -140,12 +143,14 @@ impl Inner {
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX);
         chats.insert(id.clone(), sender.clone());
-        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox));
+        // Not a child of whoever woke it: it outlives the request.
+        let span = tracing::info_span!(parent: None, "chat", chat = %id);
+        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox).instrument(span));
         Some(sender)
     }
 
     /// Asks a chat, again if it fell asleep or lost its place meanwhile.
-    async fn ask<T>(
+    pub(super) async fn ask<T>(
         self: &Arc<Self>,
         id: &ChatId,
         command: impl Fn(oneshot::Sender<Result<T, ChatError>>) -> Command,
@@ -187,7 +192,7 @@ impl Runtime {
         view: View,
     ) -> Result<(ChatId, Subscription), RuntimeError> {
         let chat = self.chat_of(subject, &request).await?;
-        let taken = self.input_request(subject, &chat, request, CallOrder::Together, view).await?;
+        let taken = self.input_request(subject, &chat, request, CallOrder::Together, view, view.channel).await?;
         let Reply::Follow(follow) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &follow.earlier {
             let chunks = earlier(about, &follow, view.profile, self.inner.model.version());
@@ -208,7 +213,8 @@ impl Runtime {
         request: ChatRequest,
         view: View,
     ) -> Result<LiveTaken, RuntimeError> {
-        let Taken { reply, is_new, .. } = self.input_request(subject, chat, request, CallOrder::OneByOne, view).await?;
+        let taken = self.input_request(subject, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
+        let Taken { reply, is_new, .. } = taken;
         let Reply::Follow(follow) = reply else { return Err(Rejection::NothingToDo.into()) };
         let version = self.inner.model.version();
         let earlier = follow.earlier.as_ref().map(|about| earlier(about, &follow, view.profile, version));
@@ -222,21 +228,32 @@ impl Runtime {
         request: ChatRequest,
         order: CallOrder,
         view: View,
+        channel: Channel,
     ) -> Result<Taken, RuntimeError> {
         let holds_text = self.inner.tools().can_ask() && !view.is_progressive && view.profile == Profile::Adk;
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         let submit = Submit { request, subject: subject.clone(), next };
-        let taken = self.input(subject, chat, Input::Submit(Box::new(submit))).await?;
+        let taken = self.input(subject, chat, Input::Submit(Box::new(submit)), channel).await?;
         match taken.reply {
             Reply::Rejected(rejection) => Err(rejection.into()),
             _ => Ok(taken),
         }
     }
 
-    async fn input(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Taken, RuntimeError> {
-        self.inner
-            .ask(chat, |reply| Command::Input { input: Box::new(input.clone()), subject: subject.clone(), reply })
-            .await
+    async fn input(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        input: Input,
+        channel: Channel,
+    ) -> Result<Taken, RuntimeError> {
+        // The one event that has both ids: that of the request, in its span, and that of the chat.
+        tracing::info!(%chat, ?channel, "a request for a chat");
+        let command = |reply| {
+            let input = Box::new(input.clone());
+            Command::Input { input, subject: subject.clone(), channel, reply }
+        };
+        self.inner.ask(chat, command).await
     }
 
     /// The chat that a request is about.
@@ -289,7 +306,7 @@ impl Runtime {
     }
 
     async fn answered(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Answered, RuntimeError> {
-        match self.input(subject, chat, input).await {
+        match self.input(subject, chat, input, Channel::Inbox).await {
             Ok(Taken { reply: Reply::Answered(answered), .. }) => Ok(answered),
             Ok(_) | Err(RuntimeError::NotFound) => Ok(Answered::Unknown),
             Err(error) => Err(error),
@@ -298,14 +315,14 @@ impl Runtime {
 
     /// Stops the turn of a chat, if one runs or waits.
     pub async fn stop(&self, subject: &Subject, chat: &ChatId, reason: Option<String>) -> Result<(), RuntimeError> {
-        self.input(subject, chat, Input::Stop { reason }).await.map(drop)
+        self.input(subject, chat, Input::Stop { reason }, Channel::Inbox).await.map(drop)
     }
 
     /// Looks at a chat from a live connection. A chat that does not exist yet is looked at from its beginning.
     pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveSubscription, RuntimeError> {
         let live = LiveSubscription::new(self.look(subject, chat, true).await?, subject.clone(), view);
         // A turn that stands still after an expiry that nobody saw goes on: now somebody is here.
-        match self.input(subject, chat, Input::GoOn).await {
+        match self.input(subject, chat, Input::GoOn, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
             Err(error) => Err(error),
         }
@@ -388,6 +405,12 @@ impl Runtime {
     /// How many chats are awake: something runs in them, or somebody looks at them.
     pub fn awake(&self) -> usize {
         self.inner.chats.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Appends the metrics of this runtime in the OpenMetrics text format, without its end: a program may add its own.
+    pub fn write_metrics(&self, out: &mut String) {
+        let waiting = self.inner.holds.waiting(self.inner.clock.now());
+        self.inner.metrics.write(Waiting { awake: self.awake(), ..waiting }, out);
     }
 
     /// Which chats and approvals changed, of all subjects, from now on. Lossy.

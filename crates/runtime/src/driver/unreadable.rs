@@ -12,8 +12,10 @@ use super::{
     runtime::Inner,
 };
 use crate::{
+    clock::Timestamp,
     fact::{Cause, Fact, Outcome},
     log::{Append, AppendId, LogError},
+    metrics::HoldKind,
     subject::Subject,
 };
 
@@ -23,6 +25,7 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
     while let Some(command) = mailbox.recv().await {
         match command {
             Command::Delete { subject, reply } => drop(reply.send(delete(&inner, &id, &subject).await)),
+            Command::Retire { before, reply } => drop(reply.send(retire(&inner, &id, before).await)),
             Command::Expired { call } => {
                 if let Err(error) = expire(&inner, &id, &call).await {
                     tracing::warn!(chat = %id, %error, "a hold of an unreadable chat could not be settled");
@@ -41,6 +44,15 @@ async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), Cha
     inner.log.forget(id).await?;
     inner.holds.set(id, subject, Vec::new());
     Ok(())
+}
+
+async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, ChatError> {
+    let head = inner.log.head(id).await?;
+    if head.is_none_or(|(_, head)| head.updated_at >= before || head.is_open) {
+        return Ok(false);
+    }
+    inner.log.forget(id).await?;
+    Ok(true)
 }
 
 /// Settles a hold whose time is up, knowing no more than the chat's head.
@@ -68,6 +80,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         keys: Vec::new(),
     };
     append_once(inner, append).await?;
+    inner.metrics.expired(HoldKind::of(&hold));
     inner.holds.set(id, &head.subject, data.holds);
     Ok(())
 }

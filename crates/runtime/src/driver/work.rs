@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
 use holdpoint_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 use tokio::{
     sync::oneshot,
     task::{Id, JoinError},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::chat::{ChatError, ChatTask, Command};
 use crate::{
+    clock::Timestamp,
     fact::{Cause, Fact, Outcome},
     model::{ModelError, ModelEvent},
     tool::{Answer, Ask, Execution, ToolContext},
@@ -33,15 +37,20 @@ impl ChatTask {
             ask: Some(self.asker(id)),
         };
         let input = call.input.clone();
-        let handle = self.tools.spawn(async move {
+        let timer = self.inner.metrics.tool(&call.name);
+        let span = tracing::info_span!("call", call = %id, tool = call.name);
+        let run = async move {
             // It was there when the call was started, a moment ago: the call must come to an end all the same.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
-            match tool.handler {
+            let outcome = match tool.handler {
                 Some(handler) => handler(input, context).await.map_err(|error| error.0),
                 // A delegate without a handler: its output says that it was handed over.
                 None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
-            }
-        });
+            };
+            timer.done(outcome.is_ok());
+            outcome
+        };
+        let handle = self.tools.spawn(run.instrument(span));
         self.running.insert(handle.id(), (id.clone(), handle, cancellation));
     }
 
@@ -60,6 +69,23 @@ impl ChatTask {
                 }
             })
         })
+    }
+
+    /// Forgets the chat, if it is old, nothing is open in it and nobody looks at it.
+    pub(super) async fn retire(
+        &mut self,
+        before: Timestamp,
+        reply: oneshot::Sender<Result<bool, ChatError>>,
+    ) -> Result<(), ChatError> {
+        let head = self.inner.log.head(&self.id).await?;
+        let is_old = head.is_some_and(|(_, head)| head.updated_at < before && !head.is_open);
+        if !is_old || self.state.turn.is_some() || self.feed.is_watched() {
+            let _ = reply.send(Ok(false));
+            return Ok(());
+        }
+        let forgotten = self.inner.log.forget(&self.id).await.map_err(ChatError::Log);
+        let _ = reply.send(forgotten.map(|()| true));
+        Err(ChatError::NotFound)
     }
 
     pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
@@ -139,5 +165,21 @@ pub(super) fn answer_of(outcome: &Outcome, cause: Cause) -> Answer {
         Outcome::Denied { .. } => Answer::Declined,
         Outcome::Error(_) if cause == Cause::Expired => Answer::Expired,
         Outcome::Error(_) => Answer::Cancelled,
+    }
+}
+
+/// The next events of the model, if it is being called.
+pub(super) async fn next_events<S: futures::Stream + Unpin>(stream: &mut Option<S>) -> Option<S::Item> {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => None,
+    }
+}
+
+/// Ends at that time; never, if there is none.
+pub(super) async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }

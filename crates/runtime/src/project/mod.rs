@@ -23,7 +23,7 @@ pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};
 
-use crate::fact::Fact;
+use crate::{fact::Fact, metrics::Channel};
 
 /// What a projection writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,4 +75,6 @@ pub struct View {
     pub is_progressive: bool,
     /// Responses end at a frontend call; the result comes with the next request.
     pub is_resubmit: bool,
+    /// The endpoint it asks through.
+    pub channel: Channel,
 }

@@ -86,6 +86,8 @@ pub enum Stage {
     Asked,
     /// It runs, here or in the browser.
     Running {
+        /// Since when; older logs do not say.
+        since: Option<Timestamp>,
         /// Until when.
         deadline: Option<Timestamp>,
     },
@@ -178,11 +180,20 @@ impl Call {
         matches!(self.stage, Stage::Running { .. }) && self.execution != Execution::Frontend
     }
 
+    /// When it began to wait for what it waits for now, where that is known.
+    pub fn since(&self) -> Option<Timestamp> {
+        match (&self.stage, &self.question) {
+            (Stage::Asked, Some(question)) => Some(question.asked_at),
+            (Stage::Running { since, .. }, _) => *since,
+            _ => None,
+        }
+    }
+
     /// When its time is up.
     pub fn deadline(&self) -> Option<Timestamp> {
         match (&self.stage, &self.question) {
             (Stage::Asked, Some(question)) => question.expires,
-            (Stage::Running { deadline }, _) => *deadline,
+            (Stage::Running { deadline, .. }, _) => *deadline,
             _ => None,
         }
     }
@@ -272,8 +283,8 @@ impl ChatState {
                     question.answer = Some((*approved, position));
                 }
             }),
-            Fact::Started { call, deadline, .. } => {
-                self.change(call, |call| call.stage = Stage::Running { deadline: *deadline });
+            Fact::Started { call, deadline, at } => {
+                self.change(call, |call| call.stage = Stage::Running { since: *at, deadline: *deadline });
             }
             Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {
                 call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };

@@ -1,9 +1,16 @@
-//! The command line: `serve` (the default) and `check`.
+//! The command line: `serve` (the default), and what is done without serving.
 
 mod check;
+mod doctor;
+mod export;
+mod import;
 mod local;
+mod logging;
 mod model;
 mod origins;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod place;
 mod serve;
 
 use std::process::ExitCode;
@@ -26,6 +33,12 @@ enum Command {
     Serve(serve::Args),
     /// Tell what in a captured stream would break an AI SDK client.
     Check(check::Args),
+    /// Write chats as lines of JSON; a server may be running.
+    Export(export::Args),
+    /// Take the lines of an export into a data folder that no server uses.
+    Import(import::Args),
+    /// Check the settings, the data folder, the disk, the model and the MCP servers.
+    Doctor(doctor::Args),
 }
 
 /// Runs the command that was asked for.
@@ -34,5 +47,8 @@ pub(crate) fn run() -> ExitCode {
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -23,18 +23,35 @@ pub(super) enum ModelSetupError {
     Script(#[from] ScriptError),
 }
 
+/// The model that was asked for.
+pub(super) enum Chosen {
+    Demo,
+    Script(ScriptModel),
+    Provider(ProviderModel),
+}
+
+impl Chosen {
+    pub(super) fn into_model(self) -> Arc<dyn Model> {
+        match self {
+            Self::Demo => Arc::new(DemoModel),
+            Self::Script(model) => Arc::new(model),
+            Self::Provider(model) => Arc::new(model),
+        }
+    }
+}
+
 /// What the command line says goes before what the settings say.
 pub(super) fn model(
     spec: Option<&str>,
     base_url: Option<&str>,
     config: &ModelConfig,
-) -> Result<Arc<dyn Model>, ModelSetupError> {
+) -> Result<Chosen, ModelSetupError> {
     let spec = spec.or(config.use_model.as_deref()).unwrap_or("demo");
     if spec == "demo" {
-        return Ok(Arc::new(DemoModel));
+        return Ok(Chosen::Demo);
     }
     if let Some(file) = spec.strip_prefix("script:") {
-        return Ok(Arc::new(ScriptModel::from_file(Path::new(file))?));
+        return Ok(Chosen::Script(ScriptModel::from_file(Path::new(file))?));
     }
     let spec: ProviderSpec = spec.parse().map_err(|error| match error {
         SpecError::Provider => ModelSetupError::Unknown(spec.to_owned()),
@@ -47,5 +64,5 @@ pub(super) fn model(
         max_tokens: config.max_tokens,
     };
     let model = ProviderModel::new(spec.clone(), settings, |name| std::env::var(name).ok());
-    Ok(Arc::new(model.map_err(|error| ModelSetupError::Provider(spec, error))?))
+    Ok(Chosen::Provider(model.map_err(|error| ModelSetupError::Provider(spec, error))?))
 }

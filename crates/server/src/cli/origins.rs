@@ -18,6 +18,10 @@ pub(super) fn cors(is_open: bool, origins: &[String]) -> CorsLayer {
         .allow_origin(allowed)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static("x-vercel-ai-ui-message-stream"), header::RETRY_AFTER])
+        .expose_headers([
+            HeaderName::from_static("x-vercel-ai-ui-message-stream"),
+            HeaderName::from_static("x-request-id"),
+            header::RETRY_AFTER,
+        ])
         .max_age(Duration::from_secs(600))
 }

@@ -28,6 +28,11 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use super::{
+    logging,
+    place::{DATA, settings},
+};
+
 /// How long running turns, and then open responses, have to come to an end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(25);
 /// How long connections then have.
@@ -67,6 +72,8 @@ enum Failure {
     #[error("can't listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
     #[error(transparent)]
+    Logging(#[from] logging::LoggingError),
+    #[error(transparent)]
     Model(#[from] super::model::ModelSetupError),
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -87,15 +94,7 @@ enum Failure {
 }
 
 pub(super) fn run(args: &Args) -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG").unwrap_or_else(|_| "warn".into());
-    // At its lower levels it writes out whole messages, and whatever secrets an MCP server puts into its own.
-    let filter = match "rmcp=warn".parse() {
-        Ok(quiet) => filter.add_directive(quiet),
-        Err(_) => filter,
-    };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let served = tokio::runtime::Runtime::new().map_err(Failure::Io).and_then(|runtime| runtime.block_on(serve(args)));
-    match served {
+    match begin(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("holdpoint: {failure}");
@@ -104,11 +103,13 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-async fn serve(args: &Args) -> Result<(), Failure> {
-    let demo = demo_tools();
-    let names: Vec<String> = demo.iter().map(|tool| tool.spec.name.clone()).collect();
-    let environment = std::env::vars().filter(|(name, _)| name != "HOLDPOINT_LOG");
-    let config = Config::load(args.config.as_deref(), environment, &names)?;
+fn begin(args: &Args) -> Result<(), Failure> {
+    let config = settings(args.config.as_deref())?;
+    let _logging = logging::begin(&config.logging, |name| std::env::var(name).ok())?;
+    tokio::runtime::Runtime::new()?.block_on(serve(args, config))
+}
+
+async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
     let is_open = keys.is_open();
@@ -117,10 +118,10 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     }
     // The settings first: what is wrong with them is said whether or not the address is free.
     let variables = |name: &str| std::env::var(name).ok();
-    let tools = ToolConfig::apply(&demo, &config.tools, &variables)?;
+    let tools = ToolConfig::apply(&demo_tools(), &config.tools, &variables)?;
     let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
     let mcp = mcp?;
-    let model = super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?;
+    let model = super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?.into_model();
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
@@ -129,7 +130,11 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mcp = McpServers::start(mcp).await?;
     let runtime_limits = driver::Limits::default();
-    let runtime = Runtime::builder()
+    let mut builder = Runtime::builder();
+    if let Some(days) = config.retention_days {
+        builder = builder.retention(Duration::from_secs(u64::from(days.get()) * 86_400));
+    }
+    let runtime = builder
         .tools(mcp.with(&tools))
         .model(model)
         .log(log(args, config.data.as_deref())?)
@@ -153,7 +158,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    let mut router = server.router().merge(crate::console::router());
+    let mut router = server.router().merge(crate::console::router()).fallback(Server::not_found);
     router = router.layer(super::origins::cors(is_open, &config.origins));
     if is_open {
         let origins: Arc<[String]> = config.origins.as_slice().into();
@@ -183,7 +188,7 @@ fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {
     if args.ephemeral {
         return Ok(Arc::new(MemoryLog::default()));
     }
-    let folder = args.data.as_deref().or(data).unwrap_or(Path::new("holdpoint-data"));
+    let folder = args.data.as_deref().or(data).unwrap_or(Path::new(DATA));
     Ok(Arc::new(SqliteLog::open(folder)?))
 }
 

@@ -7,8 +7,19 @@ use super::{Config, ConfigError};
 const PREFIX: &str = "HOLDPOINT_";
 
 /// What the project's own build and tests are told by: no settings of the server.
-const OURS: [&str; 10] =
-    ["BACKEND", "BIN", "CONSOLE", "E2E", "E2E_SERVE", "E2E_WORKERS", "LIVE", "LOG", "MACHINE_CASES", "RECORD"];
+const OURS: [&str; 11] = [
+    "BACKEND",
+    "BIN",
+    "CONSOLE",
+    "E2E",
+    "E2E_SERVE",
+    "E2E_WORKERS",
+    "LIVE",
+    "LOG",
+    "LOG_FORMAT",
+    "MACHINE_CASES",
+    "RECORD",
+];
 
 /// Puts the variables over the table. Each is tried by itself first, so that what is wrong is told with the variable's name.
 pub(super) fn overlay(

@@ -8,6 +8,7 @@ mod tools;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -37,6 +38,10 @@ pub struct Config {
     pub mcp: Vec<McpConfig>,
     /// What is too much.
     pub limits: LimitsConfig,
+    /// The server's own log.
+    pub logging: LoggingConfig,
+    /// Chats that have not changed for this many days are removed, unless something waits or runs in them. Without it, none are.
+    pub retention_days: Option<NonZeroU32>,
 }
 
 /// The model.
@@ -78,6 +83,29 @@ pub struct LimitsConfig {
     pub streams_per_subject: Option<usize>,
     /// Open holds of a chat.
     pub holds_per_chat: Option<usize>,
+}
+
+/// The server's own log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoggingConfig {
+    /// What is written: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` goes before it.
+    pub filter: Option<String>,
+    /// How it is written. `HOLDPOINT_LOG_FORMAT` goes before it.
+    pub format: Option<LogFormat>,
+    /// The address of an OTLP collector for spans, `http://HOST:4318`. Needs the feature `otlp`.
+    pub otlp: Option<String>,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// Why the settings can't be used.

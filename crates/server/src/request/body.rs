@@ -3,6 +3,7 @@
 use axum::body::Body;
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
 
 use super::Failure;
 
@@ -21,8 +22,23 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
     let value = holdpoint_protocol::json::parse(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, text) = (error.path().to_string(), error.inner().to_string());
-        Failure::Invalid(if path == "." { text } else { format!("{path}: {text}") })
+        let detail = if path == "." { text } else { format!("{path}: {text}") };
+        Failure::Invalid { detail, pointer: Some(pointer(error.path())) }
     })
+}
+
+/// A JSON Pointer (RFC 6901) to where reading stopped.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } => pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
+            // The name of a variant stands in no path.
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    pointer
 }
 
 /// Counts brackets outside strings, before anything is built of them.
@@ -48,7 +64,19 @@ fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+
+    #[test]
+    fn the_field_at_fault_is_pointed_at() {
+        let at = |json: &str| match parse::<HashMap<String, Vec<bool>>>(json.as_bytes(), 10) {
+            Err(Failure::Invalid { pointer, .. }) => pointer.expect("a pointer"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(at(r#"{"a/b~c": [true, 5]}"#), "/a~1b~0c/1");
+        assert_eq!(at("[]"), "");
+    }
 
     #[test]
     fn depth_is_counted_outside_strings() {

@@ -1,32 +1,42 @@
 //! `POST /api/tools/ack`: a browser's result.
 
-use axum::{body::Body, extract::State};
-use holdpoint_protocol::request::AckRequest;
+use axum::{Json, body::Body, extract::State};
+use holdpoint_protocol::request::{AckRequest, AckResponse};
 use serde_json::Value;
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Answer, Failure, body, parse},
+    openapi,
+    request::{Failure, body, in_force, parse},
 };
 
+/// Takes the result of a call that ran in the browser.
+///
+/// 409 where another result stands or the call waits for its approval, 410 where it is too late, 404 where there is no such call.
+#[utoipa::path(
+    post,
+    path = "/api/tools/ack",
+    tag = "holds",
+    operation_id = "acknowledge",
+    request_body(content = AckRequest, example = json!(openapi::examples::ack())),
+    responses((status = 200, description = "The result counts; `ignored` where it was given before.", body = AckResponse, example = json!({"ok": true}))),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(subject): Caller,
     request: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
     let raw: Value = parse(&bytes, limits.depth)?;
     let ack: AckRequest = parse(&bytes, limits.depth)?;
     if !is_date(&ack.requested_at) {
-        return Err(Failure::Invalid(
-            "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned(),
-        )
-        .into());
+        let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();
+        return Err(Failure::Invalid { detail, pointer: Some("/requestedAt".to_owned()) });
     }
-    let answered = server.inner.runtime.ack(&subject, ack, raw).await.map_err(Failure::from)?;
-    Ok(answered.into())
+    let was_given = in_force(server.inner.runtime.ack(&subject, ack, raw).await?)?;
+    Ok(Json(AckResponse::taken(was_given)))
 }
 
 /// Whether it looks like a time: it is not compared with anything.

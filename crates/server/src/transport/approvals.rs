@@ -1,34 +1,52 @@
 //! `/api/approvals`: the inbox.
 
-use axum::{
-    Json,
-    body::Body,
-    extract::{Path, State},
-};
+use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::{
     ids::ApprovalId,
-    request::{DecisionRequest, PendingApproval},
+    request::{AckResponse, DecisionRequest, PendingApproval},
 };
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Answer, Failure, body, parse},
+    openapi,
+    request::{Failure, PathId, body, in_force, parse},
 };
 
+/// Lists the approval requests that wait, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/approvals",
+    tag = "holds",
+    operation_id = "listApprovals",
+    responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, example = json!([openapi::examples::approval()]))),
+)]
 pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Json<Vec<PendingApproval>> {
     Json(server.inner.runtime.approvals(&subject))
 }
 
+/// Decides one approval request.
+///
+/// 200 means that the decision is in force. 409 where the other decision stands, 410 where it is too late, 404 where there is no such
+/// request.
+#[utoipa::path(
+    post,
+    path = "/api/approvals/{approvalId}",
+    tag = "holds",
+    operation_id = "decide",
+    params(("approvalId" = String, Path, description = "The approval request.", example = "approval_1")),
+    request_body(content = DecisionRequest, example = json!({"approved": true, "reason": "checked with Hanako"})),
+    responses((status = 200, description = "The decision is in force; `ignored` where it was made before.", body = AckResponse, example = json!({"ok": true}))),
+)]
 pub(crate) async fn decide(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(approval): Path<String>,
+    PathId(approval): PathId,
     request: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
     let decision: DecisionRequest = parse(&body(request, limits.body).await?, limits.depth)?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;
-    Ok(decided.map_err(Failure::from)?.into())
+    Ok(Json(AckResponse::taken(in_force(decided?)?)))
 }

@@ -2,19 +2,48 @@
 
 use axum::{
     body::Body,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::project::{Profile, Resume};
+use holdpoint_runtime::{
+    driver::Channel,
+    project::{Profile, Resume},
+};
 
 use super::{
     sse,
     stream::{turn, view},
 };
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    metrics::StreamKind,
+    openapi::{self, ChatBody, StreamEvent, WaitHeader},
+    request::{Failure, PathId},
+};
 
+/// Takes a chat request and streams the turn, as a stock `useChat` expects it.
+///
+/// The body is what `useChat` sends. Answers to approval requests and results of browser tools are parts of its messages.
+#[utoipa::path(
+    post,
+    path = "/api/chat",
+    tag = "chat",
+    operation_id = "chat",
+    params(
+        ("x-holdpoint-wait" = Option<WaitHeader>, Header, description = "Whether the response ends at a browser tool (`resubmit`, the default) or stays open for its result (`stream`)."),
+    ),
+    request_body(content = ChatBody, example = json!(openapi::examples::chat())),
+    responses((
+        status = 200,
+        description = "The chunks of one segment, as server-sent events.",
+        content_type = "text/event-stream",
+        body = StreamEvent,
+        example = json!(openapi::examples::event()),
+    )),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(subject): Caller,
@@ -24,16 +53,34 @@ pub(crate) async fn post(
     turn(&server, &subject, Profile::AiSdk, &headers, request).await
 }
 
+/// Replays the message that is being written from its beginning, then streams what comes.
+///
 /// 204 when nothing is being written: also for a chat that does not exist yet, since a client that has just made up its id asks too.
+#[utoipa::path(
+    get,
+    path = "/api/chat/{id}/stream",
+    tag = "chat",
+    operation_id = "resume",
+    params(("id" = String, Path, description = "The chat.", example = "chat_1")),
+    responses(
+        (
+            status = 200,
+            description = "The chunks, as server-sent events.",
+            content_type = "text/event-stream",
+            body = StreamEvent,
+            example = json!(openapi::examples::event()),
+        ),
+        (status = 204, description = "Nothing is being written."),
+    ),
+)]
 pub(crate) async fn resume(
     State(server): State<Server>,
     Caller(subject): Caller,
     headers: HeaderMap,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<Response, Failure> {
-    let limit = server.inner.limits.streams_per_subject;
-    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit })?;
-    let view = view(Profile::AiSdk, |name| headers.get(name)?.to_str().ok());
+    let place = server.inner.place(&subject, StreamKind::Resume)?;
+    let view = view(Profile::AiSdk, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let runtime = &server.inner.runtime;
     match runtime.resume(&subject, &ChatId::from(&*chat), view, Resume::Message).await? {
         Some(subscription) => Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place)),

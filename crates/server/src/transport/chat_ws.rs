@@ -2,7 +2,7 @@
 //! by `start`, numbered chunks and `end`.
 
 use axum::{
-    extract::{Query, State, WebSocketUpgrade, ws::Message},
+    extract::{State, ws::Message},
     response::Response,
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     websocket::{WsRequest, WsResponse, WsResume, WsSend},
 };
 use holdpoint_runtime::{
-    driver::{Next, Subscription},
+    driver::{Channel, Next, Subscription},
     project::{Profile, Resume, View},
     subject::Subject,
 };
@@ -27,22 +27,39 @@ use super::{
 use crate::{
     app::{Server, StreamPlace},
     auth::Caller,
-    request::Failure,
+    metrics::StreamKind,
+    openapi::WaitHeader,
+    request::{Failure, Parameters, Upgrade},
 };
 
 /// A browser can't send headers with the handshake: what `x-holdpoint-wait` says can stand in the query too.
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct SocketQuery {
     wait: Option<String>,
 }
 
+/// Opens a WebSocket for the SDK's `WebSocketChatTransport` (`ai` 7).
+///
+/// The client sends `send`, `resume` and `abort`; the server answers `start`, `chunk` (with `sequence`), `end`, `error` and `no-active`,
+/// each with the `requestId`.
+#[utoipa::path(
+    get,
+    path = "/api/chat/ws",
+    tag = "chat",
+    operation_id = "chatSocket",
+    params(
+        ("wait" = Option<WaitHeader>, Query, description = "What `x-holdpoint-wait` says over HTTP."),
+        ("ticket" = Option<String>, Query, description = "A ticket, where a browser can't send a key."),
+    ),
+    responses((status = 101, description = "The WebSocket is open.")),
+)]
 pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Query(parameters): Query<Parameters>,
-    upgrade: WebSocketUpgrade,
+    Parameters(parameters): Parameters<SocketQuery>,
+    Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Failure> {
-    socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
+    socket::accept(server, &subject.clone(), StreamKind::Ws, upgrade, move |server, socket, frames| {
         let (answers, active) = (FuturesUnordered::new(), Vec::new());
         Connection { server, subject, wait: parameters.wait, socket, answers, active }.serve(frames)
     })
@@ -190,7 +207,7 @@ impl Connection {
     }
 
     fn view(&self, headers: &serde_json::Map<String, Value>) -> View {
-        view(Profile::AiSdk, |name| {
+        view(Profile::AiSdk, Channel::Ws, |name| {
             let header = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             let header = header.and_then(|(_, value)| value.as_str());
             header.or(self.wait.as_deref().filter(|_| name == WAIT))
@@ -202,8 +219,8 @@ impl Connection {
         if self.active.iter().any(|(active, _)| active == request) {
             return Err(Failure::Conflict("this request id is in use on this connection".to_owned()));
         }
-        let limit = self.server.inner.limits.streams_per_subject;
-        self.server.inner.place(&self.subject).ok_or(Failure::TooManyStreams { limit })
+        let place = self.server.inner.place(&self.subject, StreamKind::Answer);
+        place.inspect_err(|failure| self.socket.rejected(failure))
     }
 
     async fn submit(&mut self, send: WsSend) -> Result<(), Over> {

@@ -1,26 +1,40 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
-use axum::{
-    Json,
-    extract::{Path, Query, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage};
 use holdpoint_runtime::project::Listed;
 use serde::{Deserialize, Serialize};
 
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    openapi::{self, CallsQuery},
+    request::{Failure, Parameters, PathId},
+};
 
-#[derive(Serialize)]
+/// A chat in a list.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chat {
     id: ChatId,
+    /// The beginning of what was said first.
     title: String,
+    /// ISO 8601.
     updated_at: String,
+    /// How many calls wait for somebody.
     holds: usize,
+    /// Whether an answer is being written.
     is_running: bool,
 }
 
+/// Lists the chats of this subject, last changed first.
+#[utoipa::path(
+    get,
+    path = "/api/chats",
+    tag = "chats",
+    operation_id = "listChats",
+    responses((status = 200, description = "The chats.", body = Vec<Chat>, example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
+)]
 pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Result<Json<Vec<Chat>>, Failure> {
     let chats = server.inner.runtime.chats(&subject).await?;
     let chats = chats.into_iter().map(|chat| Chat {
@@ -33,10 +47,19 @@ pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) 
     Ok(Json(chats.collect()))
 }
 
+/// Reads the stored messages, holds included. A message that is being written is left out.
+#[utoipa::path(
+    get,
+    path = "/api/chat/{id}/messages",
+    tag = "chats",
+    operation_id = "messages",
+    params(("id" = String, Path, description = "The chat.", example = "chat_1")),
+    responses((status = 200, description = "`UIMessage[]`, as the SDK's client keeps them.", body = Vec<UiMessage>, example = json!(openapi::examples::messages()))),
+)]
 pub(crate) async fn messages(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<Json<Vec<UiMessage>>, Failure> {
     Ok(Json(server.inner.runtime.messages(&subject, &ChatId::from(chat.as_str())).await?))
 }
@@ -46,34 +69,70 @@ pub(crate) struct HoldsQuery {
     calls: Option<String>,
 }
 
-/// `?calls=all` lists calls that needed nobody as well.
+/// Lists the calls of a chat that wait or waited for somebody, and what was decided about them.
+#[utoipa::path(
+    get,
+    path = "/api/chat/{id}/holds",
+    tag = "holds",
+    operation_id = "chatHolds",
+    params(
+        ("id" = String, Path, description = "The chat.", example = "chat_1"),
+        ("calls" = Option<CallsQuery>, Query, description = "`all` lists calls that needed nobody as well."),
+    ),
+    responses((status = 200, description = "The calls, oldest first.", body = Vec<ChatHold>, example = json!([openapi::examples::hold()]))),
+)]
 pub(crate) async fn holds(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
-    Query(query): Query<HoldsQuery>,
+    PathId(chat): PathId,
+    Parameters(query): Parameters<HoldsQuery>,
 ) -> Result<Json<Vec<ChatHold>>, Failure> {
     let listed = match query.calls.as_deref() {
         None => Listed::Holds,
         Some("all") => Listed::Calls,
-        Some(other) => return Err(Failure::Invalid(format!("calls: {other:?} is not known; `all` is"))),
+        Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
     Ok(Json(server.inner.runtime.holds_of(&subject, &ChatId::from(chat.as_str()), listed).await?))
 }
 
+/// The answer to a stop.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct Stopped {
+    /// Always true.
+    ok: bool,
+}
+
+/// Stops the turn: running tools are cancelled, open holds are closed.
+#[utoipa::path(
+    post,
+    path = "/api/chat/{id}/stop",
+    tag = "chats",
+    operation_id = "stop",
+    params(("id" = String, Path, description = "The chat.", example = "chat_1")),
+    responses((status = 200, description = "No turn runs or waits any more.", body = Stopped, example = json!({"ok": true}))),
+)]
 pub(crate) async fn stop(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
-) -> Result<Json<serde_json::Value>, Failure> {
+    PathId(chat): PathId,
+) -> Result<Json<Stopped>, Failure> {
     server.inner.runtime.stop(&subject, &ChatId::from(chat.as_str()), None).await?;
-    Ok(Json(serde_json::json!({"ok": true})))
+    Ok(Json(Stopped { ok: true }))
 }
 
+/// Deletes a chat and all that happened in it.
+#[utoipa::path(
+    delete,
+    path = "/api/chat/{id}",
+    tag = "chats",
+    operation_id = "deleteChat",
+    params(("id" = String, Path, description = "The chat.", example = "chat_1")),
+    responses((status = 204, description = "The chat is gone.")),
+)]
 pub(crate) async fn delete(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<StatusCode, Failure> {
     server.inner.runtime.delete(&subject, &ChatId::from(chat.as_str())).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,17 +1,14 @@
 //! `POST /api/check`: what `holdpoint check` does, for whoever has a capture in a browser.
 
-use axum::{
-    Json,
-    body::Body,
-    extract::{Query, State},
-};
+use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::check::{Checker, Options, Profile, Violation};
 use serde::Deserialize;
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Failure, body},
+    openapi::{self, TextHeader},
+    request::{Failure, Parameters, body},
 };
 
 /// How many violations are told.
@@ -20,25 +17,39 @@ const MOST: usize = 1000;
 const PIECE: usize = 16 * 1024;
 
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct CheckQuery {
     #[serde(default)]
     profile: ProfileName,
     text: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+/// How a stream is written.
+#[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
-enum ProfileName {
+pub(crate) enum ProfileName {
     #[default]
     AiSdk,
     AdkSse,
     AdkLive,
 }
 
+/// Checks a captured stream against the rules of the AI SDK's clients.
+#[utoipa::path(
+    post,
+    path = "/api/check",
+    tag = "tools",
+    operation_id = "check",
+    params(
+        ("profile" = Option<ProfileName>, Query, description = "How the stream is meant to be written; `ai-sdk` if nothing is said."),
+        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client asked for text as it comes."),
+    ),
+    request_body(content = String, content_type = "text/plain", description = "An SSE capture, one chunk a line, or a transcript.", example = json!(openapi::examples::SSE)),
+    responses((status = 200, description = "The first violations, at most 1,000.", body = Vec<openapi::ViolationBody>, example = json!([{"line": 3, "rule": "F5", "text": "the stream ends without finish"}]))),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(_): Caller,
-    Query(parameters): Query<Parameters>,
+    Parameters(parameters): Parameters<CheckQuery>,
     capture: Body,
 ) -> Result<Json<Vec<Violation>>, Failure> {
     let capture = body(capture, server.inner.limits.body).await?;
@@ -69,7 +80,7 @@ fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
     found.append(&mut checker.take_violations());
     found.truncate(MOST);
     match checker.unreadable() {
-        Some(unreadable) => Err(Failure::Invalid(unreadable.to_string())),
+        Some(unreadable) => Err(Failure::invalid(unreadable.to_string())),
         None => Ok(found),
     }
 }

@@ -7,11 +7,27 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
 use super::sse::{self, Events};
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent, request::Failure};
 
+/// Streams which chats and approvals of this subject change.
+///
+/// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}`, and `{"type":"missed"}` where some
+/// were lost: read the lists again then.
+#[utoipa::path(
+    get,
+    path = "/api/events",
+    tag = "chats",
+    operation_id = "events",
+    responses((
+        status = 200,
+        description = "Server-sent events.",
+        content_type = "text/event-stream",
+        body = StreamEvent,
+        example = json!({"data": "{\"type\":\"chat\",\"chatId\":\"chat_1\"}"}),
+    )),
+)]
 pub(crate) async fn get(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
-    let limit = server.inner.limits.streams_per_subject;
-    let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit })?;
+    let place = server.inner.place(&subject, StreamKind::Events)?;
     let runtime = &server.inner.runtime;
     let closing = server.inner.closing.clone();
     let changes = Changes { changes: runtime.changes(), subject, closing, is_first: true };

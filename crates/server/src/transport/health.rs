@@ -5,16 +5,37 @@ use serde::Serialize;
 
 use crate::app::Server;
 
-#[derive(Serialize)]
+/// The state of the server.
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Health {
     status: &'static str,
 }
 
+/// Says that the process answers.
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "operations",
+    operation_id = "health",
+    security(()),
+    responses((status = 200, description = "It is alive.", body = Health, example = json!({"status": "ok"}))),
+)]
 pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Ready until it is asked to go.
+/// Says whether the server takes requests.
+#[utoipa::path(
+    get,
+    path = "/ready",
+    tag = "operations",
+    operation_id = "ready",
+    security(()),
+    responses(
+        (status = 200, description = "It takes requests.", body = Health, example = json!({"status": "ready"})),
+        (status = 503, description = "It drains, or its log can't be written.", body = Health, example = json!({"status": "draining"})),
+    ),
+)]
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
     match server.inner.closing.is_cancelled() {
         true => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" })),

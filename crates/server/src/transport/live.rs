@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use axum::{
-    extract::{Query, State, WebSocketUpgrade, ws::Message},
+    extract::{State, ws::Message},
     response::Response,
 };
 use futures::FutureExt;
@@ -15,7 +15,7 @@ use holdpoint_protocol::{
     sse,
 };
 use holdpoint_runtime::{
-    driver::{LiveSubscription, Next, RuntimeError},
+    driver::{Channel, LiveSubscription, Next, RuntimeError},
     project::{Out, Profile, View},
     subject::Subject,
     turn::{Answered, FrontendResult},
@@ -23,24 +23,46 @@ use holdpoint_runtime::{
 use serde::Deserialize;
 
 use super::socket::{self, Came, Frames, Over, Read, Socket};
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    metrics::StreamKind,
+    openapi::TextHeader,
+    request::{Failure, Parameters, Upgrade},
+};
 
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct LiveQuery {
     id: Option<String>,
     text: Option<String>,
 }
 
+/// Opens a WebSocket on one chat, in the adk profile.
+///
+/// The client sends JSON frames: `{"type":"message", …}` with the fields of a chat request, `{"type":"tool_result","toolCallId","result"}`,
+/// `{"type":"interrupt"}`, `{"type":"ping","timestamp"}`. The server sends one server-sent event a frame, and pongs.
+#[utoipa::path(
+    get,
+    path = "/live",
+    tag = "chat",
+    operation_id = "live",
+    params(
+        ("id" = Option<String>, Query, description = "The chat: its open message is replayed. Without it, the first message says which."),
+        ("text" = Option<TextHeader>, Query, description = "`progressive`: text is streamed as it comes."),
+        ("ticket" = Option<String>, Query, description = "A ticket, where a browser can't send a key."),
+    ),
+    responses((status = 101, description = "The WebSocket is open.")),
+)]
 pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Query(parameters): Query<Parameters>,
-    upgrade: WebSocketUpgrade,
+    Parameters(parameters): Parameters<LiveQuery>,
+    Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Failure> {
     let is_progressive = parameters.text.as_deref() == Some("progressive");
-    let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
+    let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false, channel: Channel::Live };
     let chat = parameters.id.as_deref().map(ChatId::from);
-    socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
+    socket::accept(server, &subject.clone(), StreamKind::Live, upgrade, move |server, socket, frames| {
         let unknown_kinds = HashSet::new();
         Connection { server, subject, view, chat, live: None, socket, unknown_kinds }.serve(frames)
     })
@@ -212,7 +234,7 @@ impl Connection {
                 let found = self.server.inner.runtime.chat_of(&self.subject, &request).await;
                 let chat = match found {
                     Ok(chat) => chat,
-                    Err(error) => return self.error(&error.to_string()).await,
+                    Err(error) => return self.error(&Failure::from(error).to_string()).await,
                 };
                 request.id = Some(chat.clone());
                 self.chat = Some(chat);
@@ -249,7 +271,7 @@ impl Connection {
             Ok(Answered::Unfit(unfit)) => self.error(&format!("the result can't be used: {unfit}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
-            Err(error) => self.error(&error.to_string()).await,
+            Err(error) => self.error(&Failure::from(error).to_string()).await,
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod live;
+pub(crate) mod metrics;
 mod socket;
 mod sse;
 pub(crate) mod stream;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     app::{Limits, Server},
+    metrics::{StreamKind, Transport},
     request::{Failure, parse},
 };
 
@@ -30,11 +31,12 @@ pub(super) struct Over;
 pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     server: Server,
     subject: &Subject,
+    kind: StreamKind,
     upgrade: WebSocketUpgrade,
     run: impl FnOnce(Server, Socket, Frames) -> R + Send + 'static,
 ) -> Result<Response, Failure> {
     let limits = server.inner.limits;
-    let place = server.inner.place(subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
+    let place = server.inner.place(subject, kind)?;
     // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
     let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
     let sockets = server.inner.sockets.clone();
@@ -42,7 +44,8 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
         sockets.track_future(async move {
             let (out, frames) = socket.split();
             let frames = Frames::new(frames, server.inner.runtime.clock().clone());
-            run(server, Socket { out, limits, bad_frames: 0 }, frames).await;
+            let socket = Socket { out, server: server.clone(), limits, bad_frames: 0 };
+            run(server, socket, frames).await;
             drop(place);
         })
     }))
@@ -106,6 +109,7 @@ async fn in_time(sent: impl Future<Output = Result<(), axum::Error>>) -> Result<
 /// What goes out.
 pub(super) struct Socket {
     out: SplitSink<WebSocket, Message>,
+    server: Server,
     limits: Limits,
     bad_frames: u32,
 }
@@ -123,6 +127,7 @@ impl Socket {
     /// Adds one text frame to what goes out with the next flush.
     pub(super) async fn feed(&mut self, text: Vec<u8>) -> Result<(), Over> {
         let text = String::from_utf8(text).unwrap_or_default();
+        self.server.inner.metrics.sent(Transport::Socket, text.len());
         in_time(self.out.feed(Message::Text(text.into()))).await
     }
 
@@ -143,7 +148,8 @@ impl Socket {
 
     /// The socket failed.
     pub(super) async fn broken(&mut self, error: &axum::Error) -> Over {
-        match error.to_string().contains("too") {
+        let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
+        match matches!(cause, Some(tungstenite::Error::Capacity(_))) {
             true => self.close(1009, "the message is too large").await,
             false => Over,
         }
@@ -160,6 +166,7 @@ impl Socket {
             Message::Ping(_) | Message::Pong(_) => return Ok(Read::Nothing),
         };
         let limit = self.limits.body;
+        self.server.inner.metrics.received(Transport::Socket, text.len());
         let read = match text.len() > limit {
             true => Err(Failure::TooLarge { limit }),
             false => parse(text.as_bytes(), self.limits.depth),
@@ -169,8 +176,18 @@ impl Socket {
                 self.bad_frames = 0;
                 Read::Is(read)
             }
-            Err(failure) => Read::Bad(text.to_string(), failure.to_string()),
+            Err(failure) => {
+                self.rejected(&failure);
+                Read::Bad(text.to_string(), failure.to_string())
+            }
         })
+    }
+
+    /// A frame was refused.
+    pub(super) fn rejected(&self, failure: &Failure) {
+        if let Some(limit) = failure.limit() {
+            self.server.inner.metrics.rejected(limit);
+        }
     }
 
     /// A bad frame was told: only repeated abuse ends the connection.

@@ -61,6 +61,7 @@ fn stream(
                 true
             }
         };
+        place.sent(out.len());
         Some((Ok(Bytes::from(out)), goes_on.then_some((events, clock, place))))
     })
 }

@@ -3,6 +3,7 @@
 use axum::{body::Body, extract::State, http::HeaderMap, response::Response};
 use holdpoint_protocol::request::ChatRequest;
 use holdpoint_runtime::{
+    driver::Channel,
     project::{Profile, View},
     subject::Subject,
 };
@@ -11,9 +12,32 @@ use super::sse;
 use crate::{
     app::Server,
     auth::Caller,
+    metrics::StreamKind,
+    openapi::{self, ChatBody, StreamEvent, TextHeader, WaitHeader},
     request::{Failure, body, parse},
 };
 
+/// Takes a chat request and streams the turn, in the adk profile.
+///
+/// The body is what `useChat` sends. Answers to approval requests and results of browser tools are parts of its messages.
+#[utoipa::path(
+    post,
+    path = "/stream",
+    tag = "chat",
+    operation_id = "streamTurn",
+    params(
+        ("x-holdpoint-text" = Option<TextHeader>, Header, description = "`progressive`: text is streamed as it comes."),
+        ("x-holdpoint-wait" = Option<WaitHeader>, Header, description = "Whether the response ends at a browser tool (`resubmit`) or stays open for its result (`stream`)."),
+    ),
+    request_body(content = ChatBody, example = json!(openapi::examples::chat())),
+    responses((
+        status = 200,
+        description = "The chunks of one segment, as server-sent events.",
+        content_type = "text/event-stream",
+        body = StreamEvent,
+        example = json!(openapi::examples::event()),
+    )),
+)]
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(subject): Caller,
@@ -31,11 +55,11 @@ pub(super) async fn turn(
     headers: &HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    let view = view(profile, |name| headers.get(name)?.to_str().ok());
+    let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
     let request: ChatRequest = parse(&bytes, limits.depth)?;
-    let place = server.inner.place(subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
+    let place = server.inner.place(subject, StreamKind::Turn)?;
     let runtime = &server.inner.runtime;
     let (_, subscription) = runtime.submit(subject, request, view).await?;
     Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place))
@@ -45,7 +69,7 @@ pub(super) async fn turn(
 pub(super) const WAIT: &str = "x-holdpoint-wait";
 
 /// What a client says of itself in its headers.
-pub(super) fn view<'a>(profile: Profile, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
+pub(super) fn view<'a>(profile: Profile, channel: Channel, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
     let says = |name, value: &str| header(name).is_some_and(|header| header.eq_ignore_ascii_case(value));
     View {
         profile,
@@ -55,5 +79,6 @@ pub(super) fn view<'a>(profile: Profile, header: impl Fn(&'static str) -> Option
             Profile::Adk => says(WAIT, "resubmit"),
             Profile::AiSdk => !says(WAIT, "stream"),
         },
+        channel,
     }
 }

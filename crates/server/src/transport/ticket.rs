@@ -1,11 +1,26 @@
 //! `POST /api/ticket`: a ticket for a browser's WebSocket, which can't send a key.
 
 use axum::{Json, extract::State};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::{app::Server, auth::Caller};
 
-pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Json<Value> {
+/// A ticket.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct Ticket {
+    /// Goes into the address of one WebSocket, `?ticket=`, within a minute.
+    ticket: String,
+}
+
+/// Issues a ticket for one WebSocket, good for a minute.
+#[utoipa::path(
+    post,
+    path = "/api/ticket",
+    tag = "chat",
+    operation_id = "ticket",
+    responses((status = 200, description = "The ticket.", body = Ticket, example = json!({"ticket": "9f2c…"}))),
+)]
+pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Json<Ticket> {
     let now = server.inner.runtime.clock().now();
-    Json(json!({"ticket": server.inner.keys.issue(subject, now)}))
+    Json(Ticket { ticket: server.inner.keys.issue(subject, now) })
 }

@@ -5,28 +5,47 @@ use holdpoint_runtime::tool::{Approval, Execution, Returns, Wait};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{app::Server, auth::Caller};
+use crate::{app::Server, auth::Caller, openapi};
 
-#[derive(Serialize)]
+/// A tool on offer.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tool {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     description: String,
+    /// JSON Schema.
     input_schema: Value,
+    /// `server`, `frontend` (it runs in the browser and is waited for) or `delegate` (it is handed to the browser).
+    #[schema(value_type = String)]
     execution: Execution,
+    /// `always`, `never`, or a rule over the input.
+    #[schema(value_type = Value)]
     approval: Approval,
     /// 0 never expires.
     approval_timeout_sec: u64,
+    /// How long the browser has for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_sec: Option<u64>,
+    /// `stream` or `resubmit`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     wait: Option<Wait>,
+    /// `output` or `ack`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     returns: Option<Returns>,
 }
 
+/// Lists the tools on offer: a client sees which calls are its own.
+#[utoipa::path(
+    get,
+    path = "/api/tools",
+    tag = "tools",
+    operation_id = "listTools",
+    responses((status = 200, description = "The tools.", body = Vec<Tool>, example = json!([openapi::examples::tool()]))),
+)]
 pub(crate) async fn list(State(server): State<Server>, Caller(_): Caller) -> Json<Vec<Tool>> {
     let specs = server.inner.runtime.tools().specs();
     let tools = specs.iter().map(|spec| {

@@ -33,6 +33,19 @@ pub enum SqliteError {
         /// The newest that this program knows.
         known: i64,
     },
+    /// The file was written by an older version, and this is not the one to change it.
+    #[error(
+        "{} is of an older format ({found}, this holdpoint knows {known}), or is empty; start the server once, which brings it up to date",
+        file.display()
+    )]
+    Older {
+        /// Which.
+        file: PathBuf,
+        /// The version it says it has.
+        found: i64,
+        /// The version that is needed.
+        known: i64,
+    },
     /// The file could not be brought to the newest format. It is as it was.
     #[error("{} could not be brought from format {from} to {to}: {source}; it is as it was", file.display())]
     Migration {

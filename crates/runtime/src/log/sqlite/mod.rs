@@ -56,6 +56,19 @@ impl SqliteLog {
         Self::start(Folder::lock(dir)?)
     }
 
+    /// Opens the log for reading alone, also while a server writes to it. Nothing is made where it is missing, and appends fail.
+    pub fn open_read_only(dir: &Path) -> Result<Self, SqliteError> {
+        let folder = Folder::look(dir)?;
+        let readers = Readers::start(&folder)?;
+        let (wakeups, commits) = (broadcast::Sender::new(1), Arc::default());
+        Ok(Self { readers, requests: None, writer: None, wakeups, commits, folder })
+    }
+
+    /// Whether a process has the folder.
+    pub fn is_in_use(dir: &Path) -> bool {
+        matches!(Folder::lock_existing(dir), Err(SqliteError::InUse { .. }))
+    }
+
     fn start(folder: Folder) -> Result<Self, SqliteError> {
         let connection = folder.writer()?;
         let readers = Readers::start(&folder)?;

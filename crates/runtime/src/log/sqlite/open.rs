@@ -26,20 +26,36 @@ pub(super) struct Folder {
     pub(super) patience: Duration,
     /// The system gives the lock back when the file is closed, however the process ends. It is a file of its own: closing any handle
     /// of the database would give up SQLite's locks on it.
-    _lock: Arc<File>,
+    _lock: Option<Arc<File>>,
 }
 
 impl Folder {
     /// Makes the folder where it is missing, and takes it.
     pub(super) fn lock(dir: &Path) -> Result<Self, SqliteError> {
+        make(dir).map_err(|source| SqliteError::Folder { dir: dir.to_owned(), source })?;
+        Self::lock_with(dir, OpenOptions::new().create(true).truncate(false).write(true))
+    }
+
+    /// Takes a folder that is there, and was used before.
+    pub(super) fn lock_existing(dir: &Path) -> Result<Self, SqliteError> {
+        Self::lock_with(dir, OpenOptions::new().write(true))
+    }
+
+    fn lock_with(dir: &Path, options: &OpenOptions) -> Result<Self, SqliteError> {
         let failed = |source| SqliteError::Folder { dir: dir.to_owned(), source };
-        make(dir).map_err(failed)?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(dir.join(LOCK)).map_err(failed)?;
+        let lock = options.open(dir.join(LOCK)).map_err(failed)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => SqliteError::InUse { dir: dir.to_owned() },
             TryLockError::Error(source) => failed(source),
         })?;
-        Ok(Self { dir: dir.to_owned(), patience: PATIENCE, _lock: Arc::new(lock) })
+        Ok(Self { dir: dir.to_owned(), patience: PATIENCE, _lock: Some(Arc::new(lock)) })
+    }
+
+    /// Looks into a folder without taking it. What is in it must be of the newest format.
+    pub(super) fn look(dir: &Path) -> Result<Self, SqliteError> {
+        let folder = Self { dir: dir.to_owned(), patience: PATIENCE, _lock: None };
+        schema::check(&folder.reader()?, schema::MIGRATIONS, &folder.file())?;
+        Ok(folder)
     }
 
     fn file(&self) -> PathBuf {

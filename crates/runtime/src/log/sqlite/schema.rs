@@ -93,6 +93,18 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &P
     transaction.commit().map_err(failed(found))
 }
 
+/// Refuses a file of another version than the newest.
+pub(super) fn check(connection: &Connection, migrations: &[&str], file: &Path) -> Result<(), SqliteError> {
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    let found =
+        version(connection).map_err(|error| SqliteError::File { file: file.to_owned(), source: error.into() })?;
+    match found.cmp(&known) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(SqliteError::Newer { file: file.to_owned(), found, known }),
+        std::cmp::Ordering::Less => Err(SqliteError::Older { file: file.to_owned(), found, known }),
+    }
+}
+
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }

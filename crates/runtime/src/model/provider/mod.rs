@@ -4,6 +4,7 @@
 //! people are told when it goes wrong.
 
 mod file;
+mod probe;
 mod redact;
 mod request;
 mod retry;
@@ -14,6 +15,7 @@ mod trouble;
 use std::{fmt, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream::BoxStream};
+pub use probe::Probed;
 use redact::Secrets;
 use rig_core::{
     DynModel,
@@ -61,6 +63,7 @@ struct Inner {
     spec: ProviderSpec,
     settings: ProviderSettings,
     model: DynModel<Completion>,
+    list: probe::List,
     secrets: Secrets,
 }
 
@@ -86,12 +89,22 @@ impl ProviderModel {
     ) -> Result<Self, ProviderSetupError> {
         let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
         let secrets = Secrets::new([access.key.as_deref(), access.base_url.as_deref()]);
-        let model = connect(&spec, access, ReqwestClient::from(client));
-        Ok(Self { inner: Arc::new(Inner { spec, settings, model, secrets }) })
+        let (model, list) = connect(&spec, access, ReqwestClient::from(client));
+        Ok(Self { inner: Arc::new(Inner { spec, settings, model, list, secrets }) })
     }
 }
 
-fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> DynModel<Completion> {
+/// The clients have no trait in common.
+macro_rules! listing {
+    ($client:ident) => {{
+        Box::new(move || {
+            let client = $client.clone();
+            Box::pin(async move { client.list_models().await }) as futures::future::BoxFuture<'static, _>
+        }) as probe::List
+    }};
+}
+
+fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> (DynModel<Completion>, probe::List) {
     let Access { key, base_url } = access;
     let key = key.unwrap_or_default();
     match spec.provider {
@@ -100,24 +113,28 @@ fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> DynMod
             let config = OpenAIConfig::new(key).with_auth(Auth::OptionalBearer);
             let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
             // Chat Completions: what everything compatible speaks.
-            config.connect(client).chat(&spec.model).erase()
+            let client = config.connect(client);
+            (client.chat(&spec.model).erase(), listing!(client))
         }
         Provider::Anthropic => {
             let config = AnthropicConfig::new(key);
             let config = base_url.into_iter().fold(config, AnthropicConfig::with_base_url);
-            let mut model = config.connect(client).completion(&spec.model);
+            let client = config.connect(client);
+            let mut model = client.completion(&spec.model);
             model.wire.default_max_tokens.get_or_insert(ANTHROPIC_TOKENS);
-            model.erase()
+            (model.erase(), listing!(client))
         }
         Provider::Gemini => {
             let config = GeminiConfig::new(key);
             let config = base_url.into_iter().fold(config, GeminiConfig::with_base_url);
-            config.connect(client).completion(&spec.model).erase()
+            let client = config.connect(client);
+            (client.completion(&spec.model).erase(), listing!(client))
         }
         Provider::Ollama => {
             let config = OllamaConfig::new().with_api_key(key);
             let config = base_url.into_iter().fold(config, OllamaConfig::with_base_url);
-            config.connect(client).native_completion(&spec.model).erase()
+            let client = config.connect(client);
+            (client.native_completion(&spec.model).erase(), listing!(client))
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::{
     process::Command,
 };
 
-use super::{McpProblem, McpTransport, Secret, handler::Handler, server::Shared};
+use super::{McpProblem, McpTransport, Secret, handler::Handler, lines::LastLines, server::Shared};
 use crate::tool::text::plain;
 
 /// A program may have to be fetched before it runs.
@@ -87,13 +87,13 @@ fn program(shared: &Shared, command: &[String], env: &[(String, Secret)]) -> Res
     let started = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn();
     let (transport, log) = started.map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
     if let Some(log) = log {
-        tokio::spawn(take_over(log, shared.settings.name.clone(), shared.mask.clone()));
+        tokio::spawn(take_over(log, shared.settings.name.clone(), shared.mask.clone(), shared.lines.clone()));
     }
     Ok(transport)
 }
 
 /// A program's own log goes into ours. It must be read in any case: a program stands still when nobody does.
-async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::tool::secret::Mask) {
+async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::tool::secret::Mask, lines: LastLines) {
     let mut log = BufReader::new(log);
     loop {
         // Whole lines, hidden before they are cut: half a secret would not be known for one.
@@ -102,8 +102,9 @@ async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::too
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let line = mask.hide(String::from_utf8_lossy(&line).trim_end());
-        tracing::debug!(server, "{}", plain(&line, LINE));
+        let line = plain(&mask.hide(String::from_utf8_lossy(&line).trim_end()), LINE);
+        tracing::debug!(server, "{line}");
+        lines.push(line);
     }
 }
 

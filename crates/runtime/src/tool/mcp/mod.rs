@@ -3,6 +3,7 @@
 mod calls;
 mod connect;
 mod handler;
+mod lines;
 mod listing;
 mod names;
 mod output;

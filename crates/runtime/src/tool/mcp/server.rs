@@ -23,6 +23,7 @@ use super::{
     McpError, McpProblem, McpSettings, McpTransport,
     calls::Calls,
     connect::{Running, connect, list},
+    lines::LastLines,
     listing, run,
 };
 use crate::tool::{Handler, Tool, ToolContext, secret::Mask};
@@ -50,6 +51,7 @@ pub(super) struct Shared {
     peer: watch::Sender<Option<Peer<RoleClient>>>,
     tools: watch::Sender<Arc<[Tool]>>,
     problem: Mutex<Option<String>>,
+    pub(super) lines: LastLines,
     stop: CancellationToken,
 }
 
@@ -115,6 +117,7 @@ impl McpServer {
             peer: watch::Sender::new(None),
             tools,
             problem: Mutex::default(),
+            lines: LastLines::default(),
             stop: stop.clone(),
         });
         let (begun, beginning) = oneshot::channel();
@@ -145,6 +148,11 @@ impl McpServer {
     /// Why it is not there, if it is not.
     pub fn problem(&self) -> Option<String> {
         self.shared.problem()
+    }
+
+    /// The last lines that its program wrote to its standard error, secrets hidden.
+    pub fn last_lines(&self) -> Vec<String> {
+        self.shared.lines.read()
     }
 
     /// Comes back when the tools are others than before.

@@ -1,0 +1,47 @@
+//! What happens in a chat, for the server's own log: ids and kinds, never contents.
+
+use holdpoint_protocol::ids::ChatId;
+
+use super::chat::ChatError;
+use crate::{
+    fact::{Fact, TurnEnd},
+    metrics::Channel,
+};
+
+/// Writes what a fact means, once it is on disk. The chat stands in the span of its task.
+pub(super) fn write(fact: &Fact, channel: Channel) {
+    match fact {
+        Fact::TurnStarted { .. } => tracing::info!("a turn began"),
+        Fact::StepStarted => tracing::debug!("the model is called"),
+        Fact::StepEnded { usage, reason, .. } => {
+            let (prompt, completion) = (usage.prompt_tokens, usage.completion_tokens);
+            tracing::debug!(prompt, completion, ?reason, "the model has ended a step");
+        }
+        Fact::StepAbandoned => tracing::info!("a step was cut off and is done again"),
+        Fact::Called { call, name, .. } => tracing::info!(%call, tool = name, "a tool was called"),
+        // The name is the model's own.
+        Fact::Invalid { call, .. } => tracing::info!(%call, "a call was not valid"),
+        Fact::Asked { call, approval, .. } => tracing::info!(%call, %approval, "an approval is requested"),
+        Fact::Decided { call, approved, .. } => tracing::info!(%call, approved, ?channel, "a decision is in force"),
+        Fact::Started { call, .. } => tracing::info!(%call, "a call was started"),
+        Fact::Settled { call, cause, .. } => tracing::info!(%call, ?cause, "a call was settled"),
+        Fact::TurnEnded { end, .. } => {
+            let end = match end {
+                TurnEnd::Finished { .. } => "finished",
+                TurnEnd::Failed { .. } => "failed",
+                TurnEnd::Stopped { .. } => "stopped",
+                TurnEnd::Superseded => "superseded",
+            };
+            tracing::info!(end, "a turn ended");
+        }
+        _ => {}
+    }
+}
+
+/// The task of a chat has ended before its time.
+pub(super) fn left(chat: &ChatId, error: &ChatError) {
+    match error {
+        ChatError::NotFound => tracing::info!(%chat, "a chat was deleted"),
+        error => tracing::warn!(%chat, %error, "a chat is given up, to be read again"),
+    }
+}

@@ -1,0 +1,92 @@
+//! Retention: chats that have not changed for a long time are removed, a few at a time.
+//!
+//! A chat in which something waits or runs is never removed, however old it is: somebody still has to answer, and nobody would be told.
+//! Such chats are counted and logged, and go when what is open in them has come to its end.
+
+use std::{sync::Arc, time::Duration};
+
+use holdpoint_protocol::ids::ChatId;
+
+use super::{chat::Command, runtime::Inner};
+use crate::{
+    clock::Timestamp,
+    log::{HeadQuery, LogError},
+};
+
+/// How often a step is done.
+const PAUSE: Duration = Duration::from_secs(60);
+/// How many chats a step looks at, and how many it removes.
+const LOOKED_AT: usize = 1000;
+const REMOVED: usize = 100;
+
+/// Removes what is older than this, until the runtime ends.
+pub(super) async fn keep(inner: Arc<Inner>, age: Duration) {
+    let mut sweep = Sweep::default();
+    loop {
+        let next = inner.clock.now().after(PAUSE);
+        tokio::select! {
+            () = inner.clock.sleep_until(next) => {}
+            () = inner.closing.cancelled() => return,
+        }
+        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let before = Timestamp(inner.clock.now().0.saturating_sub(age));
+        if let Err(error) = sweep.step(&inner, before).await {
+            tracing::warn!(%error, "old chats could not be looked for");
+        }
+    }
+}
+
+/// One round over all chats, in steps.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// The last chat that was looked at.
+    after: Option<ChatId>,
+    kept: usize,
+}
+
+impl Sweep {
+    async fn step(&mut self, inner: &Arc<Inner>, before: Timestamp) -> Result<(), LogError> {
+        let query = HeadQuery { after: self.after.clone(), ..HeadQuery::default() };
+        let page = inner.log.heads(query, LOOKED_AT).await?;
+        let is_last = page.len() < LOOKED_AT;
+        let mut removed = 0;
+        for (chat, _, head) in page {
+            if removed == REMOVED {
+                return Ok(());
+            }
+            if head.updated_at < before {
+                match !head.is_open && remove(inner, &chat, before).await {
+                    true => removed += 1,
+                    false => self.kept += 1,
+                }
+            }
+            self.after = Some(chat);
+        }
+        if is_last {
+            inner.metrics.retention_kept(self.kept);
+            if self.kept > 0 {
+                let kept = self.kept;
+                tracing::warn!(kept, "old chats are kept because something waits or runs in them, or somebody looks");
+            }
+            *self = Self::default();
+        }
+        Ok(())
+    }
+}
+
+/// Whether the chat was removed. Its own task decides: it may have changed since it was listed.
+async fn remove(inner: &Arc<Inner>, chat: &ChatId, before: Timestamp) -> bool {
+    match inner.ask(chat, |reply| Command::Retire { before, reply }).await {
+        Ok(is_removed) => {
+            if is_removed {
+                inner.metrics.retention_removed();
+                tracing::info!(%chat, "a chat was removed because of its age");
+            }
+            is_removed
+        }
+        Err(error) => {
+            tracing::warn!(%chat, %error, "an old chat could not be removed");
+            false
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Chats out of a log.
+
+use std::io::{self, Write};
+
+use holdpoint_protocol::ids::ChatId;
+use serde_json::Value;
+
+use super::{Line, VERSION};
+use crate::{
+    fact::Fact,
+    log::{Log, LogError},
+};
+
+/// How many batches are read at once.
+const PAGE: usize = 64;
+
+/// Why a chat was not exported.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ExportError {
+    #[error("there is no such chat")]
+    NotFound,
+    #[error("what is stored of it can't be decoded: fact {at}: {problem}")]
+    Unreadable { at: u64, problem: String },
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("the output can't be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Writes one chat, as it stands when this is called: what is appended meanwhile is left out. Gives the number of its facts.
+pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let Some((length, head)) = log.head(chat).await? else { return Err(ExportError::NotFound) };
+    let (subject, updated_at) = (head.subject, head.updated_at);
+    line(out, &Line::Chat { version: VERSION, chat: chat.clone(), subject, updated_at })?;
+    let mut first = 0;
+    while first < length {
+        let batches = log.read(chat, first, PAGE).await?;
+        if batches.is_empty() {
+            return Err(ExportError::Unreadable { at: first, problem: "it is missing".to_owned() });
+        }
+        for batch in batches.into_iter().take_while(|batch| batch.first < length) {
+            let unreadable =
+                |error: serde_json::Error| ExportError::Unreadable { at: batch.first, problem: error.to_string() };
+            // Read as facts, so that nothing is exported that can't be imported; written as it is, so that nothing is lost.
+            serde_json::from_slice::<Vec<Fact>>(&batch.payload).map_err(unreadable)?;
+            let facts: Vec<Value> = serde_json::from_slice(&batch.payload).map_err(unreadable)?;
+            line(out, &Line::Facts { chat: chat.clone(), first: batch.first, facts })?;
+            first = batch.first + u64::from(batch.count);
+        }
+    }
+    line(out, &Line::End { chat: chat.clone(), length })?;
+    Ok(length)
+}
+
+fn line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,232 @@
+//! Chats into a log.
+
+use bytes::Bytes;
+use holdpoint_protocol::{
+    ids::ChatId,
+    json::{self, has_forbidden_key},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Line, VERSION};
+use crate::{
+    clock::Timestamp,
+    driver::{chat::key_of, head::HeadData},
+    fact::{Fact, text_of},
+    log::{Append, AppendId, Appended, Log, LogError},
+    subject::Subject,
+    turn::ChatState,
+};
+
+/// How long the id of a chat may be.
+const ID: usize = 256;
+/// How much one chat may be in memory before it is written.
+const CHAT: usize = 256 * 1024 * 1024;
+
+/// What became of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imported {
+    /// It was written.
+    Written {
+        /// Which.
+        chat: ChatId,
+        /// How many facts it has.
+        length: u64,
+    },
+    /// It is there already, fact for fact.
+    Known {
+        /// Which.
+        chat: ChatId,
+    },
+    /// Another chat has its id: nothing was changed.
+    Taken {
+        /// Which.
+        chat: ChatId,
+    },
+}
+
+/// Why a line can't be imported. Chats before it were.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ImportError {
+    #[error("it is not a line of an export: {0}")]
+    Line(String),
+    #[error("it is of version {0}, and this holdpoint knows {VERSION}: use a newer one")]
+    Version(u32),
+    #[error("the id of a chat has 1 to {ID} bytes")]
+    Id,
+    #[error("it belongs to no chat that has begun")]
+    Stray,
+    #[error("{0} is not complete: its `end` is missing")]
+    Unfinished(ChatId),
+    #[error("{chat} has {found} facts here, and the line begins at or ends with {wanted}")]
+    Gap { chat: ChatId, found: u64, wanted: u64 },
+    #[error("fact {at} can't be decoded: {problem}")]
+    Fact { at: u64, problem: String },
+    #[error("{0} does not begin with its subject, or names another one")]
+    Subject(ChatId),
+    #[error("{0} is larger than {CHAT} bytes")]
+    TooLarge(ChatId),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// Takes the lines of an export, one after the other, and writes each chat when it is complete: whole, or not at all.
+pub struct Importer<'a> {
+    log: &'a dyn Log,
+    chat: Option<Draft>,
+}
+
+/// A chat that is being read.
+struct Draft {
+    chat: ChatId,
+    subject: Subject,
+    updated_at: Timestamp,
+    state: ChatState,
+    title: String,
+    bytes: usize,
+    batches: Vec<Batch>,
+}
+
+struct Batch {
+    first: u64,
+    count: u32,
+    payload: Bytes,
+    keys: Vec<Box<str>>,
+}
+
+impl<'a> Importer<'a> {
+    /// Imports into this log.
+    pub fn new(log: &'a dyn Log) -> Self {
+        Self { log, chat: None }
+    }
+
+    /// Takes one line; says what became of the chat that it completes.
+    pub async fn line(&mut self, line: &[u8]) -> Result<Option<Imported>, ImportError> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        let wrong = |error: serde_json::Error| ImportError::Line(error.to_string());
+        match Line::deserialize(json::parse(line).map_err(wrong)?).map_err(wrong)? {
+            Line::Chat { version, chat, subject, updated_at } => {
+                self.finish()?;
+                self.chat = Some(Draft::new(version, chat, subject, updated_at)?);
+                Ok(None)
+            }
+            Line::Facts { chat, first, facts } => {
+                let draft = self.chat.as_mut().filter(|draft| draft.chat == chat).ok_or(ImportError::Stray)?;
+                draft.add(first, &facts)?;
+                Ok(None)
+            }
+            Line::End { chat, length } => {
+                let draft = self.chat.take().filter(|draft| draft.chat == chat).ok_or(ImportError::Stray)?;
+                if draft.state.len != length || length == 0 {
+                    return Err(ImportError::Gap { chat, found: draft.state.len, wanted: length });
+                }
+                self.write(draft).await.map(Some)
+            }
+        }
+    }
+
+    /// There are no more lines.
+    pub fn finish(&mut self) -> Result<(), ImportError> {
+        match self.chat.take() {
+            Some(draft) => Err(ImportError::Unfinished(draft.chat)),
+            None => Ok(()),
+        }
+    }
+
+    async fn write(&self, draft: Draft) -> Result<Imported, ImportError> {
+        let Draft { chat, subject, updated_at, state, title, batches, .. } = draft;
+        if self.log.head(&chat).await?.is_some() {
+            let is_same = self.has(&chat, &batches, state.len).await?;
+            return Ok(if is_same { Imported::Known { chat } } else { Imported::Taken { chat } });
+        }
+        let head = HeadData::of(&state, &title).write(&subject, updated_at);
+        let appends = batches.into_iter().map(|batch| Append {
+            chat: chat.clone(),
+            expected: batch.first,
+            append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
+            count: batch.count,
+            payload: batch.payload,
+            head: head.clone(),
+            keys: batch.keys,
+        });
+        // One request of the log: all of it, or nothing.
+        let results = self.log.append_many(appends.collect()).await;
+        match results.iter().all(|result| matches!(result, Appended::Committed { .. })) {
+            true => Ok(Imported::Written { chat, length: state.len }),
+            false => Err(LogError(format!("chat {chat} could not be written")).into()),
+        }
+    }
+
+    /// Whether the log has exactly these facts of a chat.
+    async fn has(&self, chat: &ChatId, batches: &[Batch], length: u64) -> Result<bool, ImportError> {
+        let mut wanted: Vec<Value> = Vec::new();
+        for batch in batches {
+            wanted.extend(serde_json::from_slice::<Vec<Value>>(&batch.payload).unwrap_or_default());
+        }
+        let mut at = 0;
+        while at < length {
+            let found = self.log.read(chat, at, 64).await?;
+            if found.is_empty() {
+                return Ok(false);
+            }
+            for batch in found {
+                let facts: Vec<Value> = serde_json::from_slice(&batch.payload).unwrap_or_default();
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let is_same = batch.first == at && wanted.get(from..from + facts.len()) == Some(&facts[..]);
+                if !is_same || facts.is_empty() {
+                    return Ok(false);
+                }
+                at += facts.len() as u64;
+            }
+        }
+        Ok(at == length)
+    }
+}
+
+impl Draft {
+    fn new(version: u32, chat: ChatId, subject: Subject, updated_at: Timestamp) -> Result<Self, ImportError> {
+        if version != VERSION {
+            return Err(ImportError::Version(version));
+        }
+        if !(1..=ID).contains(&chat.as_str().len()) {
+            return Err(ImportError::Id);
+        }
+        let (state, title) = (ChatState::default(), String::new());
+        Ok(Self { chat, subject, updated_at, state, title, bytes: 0, batches: Vec::new() })
+    }
+
+    fn add(&mut self, first: u64, values: &[Value]) -> Result<(), ImportError> {
+        if first != self.state.len || values.is_empty() {
+            return Err(ImportError::Gap { chat: self.chat.clone(), found: self.state.len, wanted: first });
+        }
+        let mut keys = Vec::new();
+        for value in values {
+            let at = self.state.len;
+            let wrong = |problem: String| ImportError::Fact { at, problem };
+            if has_forbidden_key(value) {
+                return Err(wrong("it has a key that no browser can show".to_owned()));
+            }
+            let fact = Fact::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+            let is_opening = matches!(&fact, Fact::Opened { subject } if *subject == self.subject);
+            if is_opening != (at == 0) || !is_opening && matches!(fact, Fact::Opened { .. }) {
+                return Err(ImportError::Subject(self.chat.clone()));
+            }
+            if let Fact::Said { message, .. } = &fact
+                && self.title.is_empty()
+            {
+                self.title = text_of(message).chars().take(80).collect();
+            }
+            keys.extend(key_of(&fact));
+            self.state.apply(&fact);
+        }
+        let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
+        self.bytes += payload.len();
+        let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= CHAT);
+        let count = count.ok_or_else(|| ImportError::TooLarge(self.chat.clone()))?;
+        self.batches.push(Batch { first, count, payload: payload.into(), keys });
+        Ok(())
+    }
+}

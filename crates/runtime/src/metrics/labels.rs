@@ -1,0 +1,294 @@
+//! The labels, all of them bounded. Those that are known beforehand are written from the start, so that the first event is an increase.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::ASK_USER;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+};
+
+use super::{Cause, Histograms, TurnEnd};
+use crate::{driver::Hold, turn::Call};
+
+/// Through which endpoint an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Channel {
+    /// `POST /api/approvals/{approvalId}` or `POST /api/tools/ack`.
+    Inbox,
+    /// A chat request over HTTP.
+    #[default]
+    Chat,
+    /// `/live`.
+    Live,
+    /// `/api/chat/ws`.
+    Ws,
+}
+
+/// What a hold waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum HoldKind {
+    Approval,
+    Frontend,
+    Prompt,
+}
+
+impl HoldKind {
+    pub(super) const ALL: [Self; 3] = [Self::Approval, Self::Frontend, Self::Prompt];
+
+    pub(crate) fn of(hold: &Hold) -> Self {
+        match hold.question {
+            Some(_) => Self::Approval,
+            None if &*hold.name == ASK_USER => Self::Prompt,
+            None => Self::Frontend,
+        }
+    }
+
+    /// What a call waited for last.
+    pub(super) fn of_call(call: &Call) -> Self {
+        match &call.question {
+            Some(question) if question.answer.is_none() => Self::Approval,
+            _ if call.asked_by.is_some() => Self::Prompt,
+            _ => Self::Frontend,
+        }
+    }
+}
+
+/// How long a hold has been open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Age(&'static str);
+
+impl Age {
+    pub(crate) fn of(seconds: f64) -> Self {
+        Self(match seconds {
+            ..60.0 => "under 1m",
+            ..600.0 => "1m to 10m",
+            ..3600.0 => "10m to 1h",
+            ..86_400.0 => "1h to 1d",
+            _ => "over 1d",
+        })
+    }
+}
+
+/// A tool's name, as [`super::names::ToolNames`] gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ToolName(pub(super) Arc<str>);
+
+macro_rules! labels {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        pub(super) struct $name { $(pub(super) $field: $type),* }
+    )*};
+}
+
+labels! {
+    StateLabels { state: State }
+    HoldLabels { tool: ToolName, kind: HoldKind, age: Age }
+    ExpiryLabels { kind: HoldKind }
+    EndLabels { end: End }
+    KindLabels { kind: Kind }
+    DecisionLabels { kind: Kind, channel: Channel }
+    CallLabels { tool: ToolName, cause: CauseLabel }
+    ToolLabels { tool: ToolName, result: RunResult }
+    ModelLabels { result: StepResult }
+    TokenLabels { kind: Tokens }
+    AppendLabels { result: AppendResult }
+    OperationLabels { operation: Operation }
+}
+
+macro_rules! values {
+    ($($name:ident { $($variant:ident),* })*) => {$(
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(super) enum $name { $($variant),* }
+
+        impl $name {
+            #[allow(dead_code, reason = "not every label is written from the start")]
+            pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
+        }
+    )*};
+}
+
+values! {
+    State { Running, Waiting }
+    End { Finished, Failed, Stopped, Superseded }
+    Kind { Approve, Deny }
+    Tokens { Prompt, Completion }
+    RunResult { Ok, Error, Cancelled }
+    StepResult { Finished, Failed, Cancelled }
+    AppendResult { Committed, Conflict, Unknown }
+    Operation { Append, Read, List, Find, Forget }
+}
+
+/// Why a call ended, as on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CauseLabel(Cause);
+
+impl From<Cause> for CauseLabel {
+    fn from(cause: Cause) -> Self {
+        Self(cause)
+    }
+}
+
+/// How each value is written.
+macro_rules! written {
+    ($($type:ty: |$value:ident| $text:expr;)*) => {$(
+        impl EncodeLabelValue for $type {
+            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+                let $value = self;
+                let text: &str = $text;
+                text.encode(encoder)
+            }
+        }
+    )*};
+}
+
+written! {
+    Age: |age| age.0;
+    ToolName: |name| &name.0;
+    Channel: |channel| match channel {
+        Channel::Inbox => "inbox",
+        Channel::Chat => "chat",
+        Channel::Live => "live",
+        Channel::Ws => "ws",
+    };
+    HoldKind: |kind| match kind {
+        HoldKind::Approval => "approval",
+        HoldKind::Frontend => "frontend",
+        HoldKind::Prompt => "prompt",
+    };
+    State: |state| match state {
+        State::Running => "running",
+        State::Waiting => "waiting",
+    };
+    End: |end| match end {
+        End::Finished => "finished",
+        End::Failed => "failed",
+        End::Stopped => "stopped",
+        End::Superseded => "superseded",
+    };
+    Kind: |kind| match kind {
+        Kind::Approve => "approve",
+        Kind::Deny => "deny",
+    };
+    Tokens: |kind| match kind {
+        Tokens::Prompt => "prompt",
+        Tokens::Completion => "completion",
+    };
+    RunResult: |result| match result {
+        RunResult::Ok => "ok",
+        RunResult::Error => "error",
+        RunResult::Cancelled => "cancelled",
+    };
+    StepResult: |result| match result {
+        StepResult::Finished => "finished",
+        StepResult::Failed => "failed",
+        StepResult::Cancelled => "cancelled",
+    };
+    AppendResult: |result| match result {
+        AppendResult::Committed => "committed",
+        AppendResult::Conflict => "conflict",
+        AppendResult::Unknown => "unknown",
+    };
+    Operation: |operation| match operation {
+        Operation::Append => "append",
+        Operation::Read => "read",
+        Operation::List => "list",
+        Operation::Find => "find",
+        Operation::Forget => "forget",
+    };
+    CauseLabel: |cause| match cause.0 {
+        Cause::Ran => "ran",
+        Cause::Result => "result",
+        Cause::Decision => "decision",
+        Cause::Expired => "expired",
+        Cause::Stopped => "stopped",
+        Cause::Superseded => "superseded",
+        Cause::Interrupted => "interrupted",
+        Cause::Refused => "refused",
+    };
+}
+
+impl StateLabels {
+    pub(super) const RUNNING: Self = Self { state: State::Running };
+    pub(super) const WAITING: Self = Self { state: State::Waiting };
+}
+
+impl TokenLabels {
+    pub(super) const PROMPT: Self = Self { kind: Tokens::Prompt };
+    pub(super) const COMPLETION: Self = Self { kind: Tokens::Completion };
+
+    pub(super) fn family() -> Family<Self, Counter> {
+        from_the_start(Tokens::ALL.iter().map(|kind| Self { kind: *kind }))
+    }
+}
+
+impl EndLabels {
+    pub(super) fn of(end: &TurnEnd) -> Self {
+        let end = match end {
+            TurnEnd::Finished { .. } => End::Finished,
+            TurnEnd::Failed { .. } => End::Failed,
+            TurnEnd::Stopped { .. } => End::Stopped,
+            TurnEnd::Superseded => End::Superseded,
+        };
+        Self { end }
+    }
+
+    pub(super) fn family() -> Family<Self, Counter> {
+        from_the_start(End::ALL.iter().map(|end| Self { end: *end }))
+    }
+}
+
+impl KindLabels {
+    pub(super) fn of(approved: bool) -> Self {
+        Self { kind: if approved { Kind::Approve } else { Kind::Deny } }
+    }
+
+    pub(super) fn histograms(new: fn() -> Histogram) -> Histograms<Self> {
+        let family = Histograms::new_with_constructor(new);
+        Kind::ALL.iter().for_each(|kind| drop(family.get_or_create(&Self { kind: *kind })));
+        family
+    }
+}
+
+impl ModelLabels {
+    pub(super) fn histograms(new: fn() -> Histogram) -> Histograms<Self> {
+        let family = Histograms::new_with_constructor(new);
+        StepResult::ALL.iter().for_each(|result| drop(family.get_or_create(&Self { result: *result })));
+        family
+    }
+}
+
+impl DecisionLabels {
+    pub(super) fn family() -> Family<Self, Counter> {
+        let channels = [Channel::Inbox, Channel::Chat, Channel::Live, Channel::Ws];
+        from_the_start(Kind::ALL.iter().flat_map(|kind| channels.map(|channel| Self { kind: *kind, channel })))
+    }
+}
+
+impl ExpiryLabels {
+    pub(super) fn family() -> Family<Self, Counter> {
+        from_the_start(HoldKind::ALL.into_iter().map(|kind| Self { kind }))
+    }
+}
+
+impl AppendLabels {
+    pub(super) fn family() -> Family<Self, Counter> {
+        from_the_start(AppendResult::ALL.iter().map(|result| Self { result: *result }))
+    }
+}
+
+impl OperationLabels {
+    pub(super) fn family() -> Family<Self, Counter> {
+        from_the_start(Operation::ALL.iter().map(|operation| Self { operation: *operation }))
+    }
+}
+
+fn from_the_start<L>(labels: impl Iterator<Item = L>) -> Family<L, Counter>
+where
+    L: Clone + std::hash::Hash + Eq,
+{
+    let family = Family::default();
+    labels.for_each(|labels| drop(family.get_or_create(&labels)));
+    family
+}

@@ -1,0 +1,117 @@
+//! What is written, and what is not.
+
+use holdpoint_protocol::ids::ToolCallId;
+use prometheus_client::encoding::text::encode_eof;
+
+use super::*;
+use crate::{fact::Outcome, subject::Subject, tool::Execution};
+
+fn text(metrics: &Metrics) -> String {
+    let mut out = String::new();
+    metrics.write(Waiting::default(), &mut out);
+    encode_eof(&mut out).expect("a string");
+    out
+}
+
+fn value(text: &str, sample: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok())
+}
+
+#[test]
+fn series_that_are_known_beforehand_begin_at_zero() {
+    let text = text(&Metrics::new());
+    for sample in [
+        "holdpoint_turns_started_total",
+        "holdpoint_turns_ended_total{end=\"failed\"}",
+        "holdpoint_decisions_total{kind=\"deny\",channel=\"ws\"}",
+        "holdpoint_hold_expiries_total{kind=\"prompt\"}",
+        "holdpoint_log_appends_total{result=\"unknown\"}",
+        "holdpoint_log_failures_total{operation=\"append\"}",
+        "holdpoint_turns{state=\"running\"}",
+        "holdpoint_hold_oldest_age_seconds{kind=\"approval\"}",
+    ] {
+        assert_eq!(value(&text, sample), Some(0.0), "{sample} in\n{text}");
+    }
+}
+
+#[test]
+fn two_runtimes_do_not_mix() {
+    let (one, other) = (Metrics::new(), Metrics::new());
+    one.unreadable();
+    assert_eq!(value(&text(&one), "holdpoint_unreadable_total"), Some(1.0));
+    assert_eq!(value(&text(&other), "holdpoint_unreadable_total"), Some(0.0));
+}
+
+#[test]
+fn a_chat_counts_as_running_while_it_is() {
+    let metrics = Metrics::new();
+    let running = |metrics: &Metrics| value(&text(metrics), "holdpoint_turns{state=\"running\"}");
+    let mut activity = metrics.activity();
+    activity.set(true);
+    activity.set(true);
+    assert_eq!(running(&metrics), Some(1.0));
+    drop(activity);
+    assert_eq!(running(&metrics), Some(0.0));
+}
+
+#[test]
+fn names_that_the_model_makes_up_are_no_labels() {
+    let metrics = Metrics::new();
+    let invalid = Fact::Invalid {
+        call: ToolCallId::from("c"),
+        name: "made_up".to_owned(),
+        input: serde_json::Value::Null,
+        error: "there is no such tool".to_owned(),
+    };
+    metrics.fact(&invalid, &ChatState::default(), Channel::Chat);
+    let text = text(&metrics);
+    assert_eq!(value(&text, "holdpoint_calls_settled_total{tool=\"unknown\",cause=\"refused\"}"), Some(1.0), "{text}");
+    assert!(!text.contains("made_up"), "{text}");
+}
+
+#[test]
+fn facts_become_counts() {
+    let metrics = Metrics::new();
+    let mut state = ChatState::default();
+    let call = ToolCallId::from("c");
+    let facts = [
+        Fact::Opened { subject: Subject::local() },
+        Fact::Called {
+            call: call.clone(),
+            name: "pay".to_owned(),
+            input: serde_json::Value::Null,
+            execution: Execution::Server,
+            wait: Default::default(),
+            returns: Default::default(),
+            origin: None,
+            needs_approval: true,
+            asked_by: None,
+        },
+        Fact::Asked {
+            call: call.clone(),
+            approval: "a".into(),
+            reason: String::new(),
+            at: Timestamp(0),
+            expires: None,
+        },
+        Fact::Decided { call: call.clone(), approved: true, reason: None, by: Subject::local(), at: Timestamp(7_000) },
+        Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: Timestamp(8_000) },
+        Fact::TurnEnded { end: TurnEnd::Superseded, at: Timestamp(9_000) },
+    ];
+    for fact in &facts {
+        state.apply(fact);
+        metrics.fact(fact, &state, Channel::Inbox);
+    }
+    let text = text(&metrics);
+    for (sample, wanted) in [
+        ("holdpoint_decisions_total{kind=\"approve\",channel=\"inbox\"}", 1.0),
+        ("holdpoint_decision_wait_seconds_sum{kind=\"approve\"}", 7.0),
+        ("holdpoint_decision_wait_seconds_bucket{le=\"5.0\",kind=\"approve\"}", 0.0),
+        ("holdpoint_decision_wait_seconds_bucket{le=\"15.0\",kind=\"approve\"}", 1.0),
+        ("holdpoint_hold_expiries_total{kind=\"frontend\"}", 1.0),
+        ("holdpoint_calls_settled_total{tool=\"pay\",cause=\"expired\"}", 1.0),
+        ("holdpoint_turns_ended_total{end=\"superseded\"}", 1.0),
+    ] {
+        assert_eq!(value(&text, sample), Some(wanted), "{sample} in\n{text}");
+    }
+}

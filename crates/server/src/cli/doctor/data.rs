@@ -1,0 +1,102 @@
+//! The data folder, and the disk that it is on. Nothing is made or changed.
+
+use std::path::{Path, PathBuf};
+
+use holdpoint_runtime::log::{HeadQuery, Log, SqliteLog};
+use rustix::fs::{Access, access, statvfs};
+
+use super::{Finding, State};
+
+/// Below this the log will soon not be written any more.
+const LITTLE: u64 = 1024 * 1024 * 1024;
+const TOO_LITTLE: u64 = 100 * 1024 * 1024;
+/// How many chats are counted.
+const COUNTED: usize = 100_000;
+
+pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
+    let finding = |state, text: String| Finding::new("data", state, format!("{}: {text}", folder.display()));
+    if !folder.exists() {
+        let above = existing(folder);
+        findings.push(match access(&above, Access::WRITE_OK) {
+            Ok(()) => finding(State::Ok, "not there yet; the server makes it".to_owned()),
+            Err(error) => finding(State::Fail, format!("not there, and {} is not writable: {error}", above.display())),
+        });
+        return;
+    }
+    if let Err(error) = access(folder, Access::WRITE_OK) {
+        return findings.push(finding(State::Fail, format!("not writable: {error}")));
+    }
+    let user = if SqliteLog::is_in_use(folder) { "in use by a holdpoint that is running" } else { "not in use" };
+    if !folder.join("holdpoint.db").exists() {
+        return findings.push(finding(State::Ok, format!("{user}, and empty")));
+    }
+    findings.push(match SqliteLog::open_read_only(folder) {
+        Err(error) => finding(State::Fail, error.to_string()),
+        Ok(log) => match count(&log).await {
+            Ok((chats, open)) => {
+                finding(State::Ok, format!("{user}; {chats} chats, something waits or runs in {open}"))
+            }
+            Err(error) => finding(State::Fail, error.to_string()),
+        },
+    });
+}
+
+async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::log::LogError> {
+    let mut counts = Vec::new();
+    for only_open in [false, true] {
+        let (mut query, mut count) = (HeadQuery { only_open, ..HeadQuery::default() }, 0);
+        while count < COUNTED {
+            let page = log.heads(query.clone(), 1000).await?;
+            let Some((last, ..)) = page.last() else { break };
+            query.after = Some(last.clone());
+            count += page.len();
+        }
+        counts.push(if count < COUNTED { count.to_string() } else { format!("{COUNTED} or more") });
+    }
+    let open = counts.pop().unwrap_or_default();
+    Ok((counts.pop().unwrap_or_default(), open))
+}
+
+/// The space that is left.
+pub(super) fn disk(folder: &Path) -> Finding {
+    let above = existing(folder);
+    let left = match statvfs(&above) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        Err(error) => return Finding::new("disk", State::Warn, format!("{}: {error}", above.display())),
+    };
+    let text = format!("{} MB are left at {}", left / 1_000_000, above.display());
+    Finding::new("disk", judge(left), text)
+}
+
+fn judge(left: u64) -> State {
+    match left {
+        ..TOO_LITTLE => State::Fail,
+        ..LITTLE => State::Warn,
+        _ => State::Ok,
+    }
+}
+
+/// The folder, or the nearest one above it that is there.
+fn existing(folder: &Path) -> PathBuf {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    whole.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_space_is_told() {
+        assert_eq!(
+            [0, TOO_LITTLE - 1, TOO_LITTLE, LITTLE - 1, LITTLE].map(judge),
+            [State::Fail, State::Fail, State::Warn, State::Warn, State::Ok]
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_on_the_disk_of_the_one_above() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(existing(&folder.path().join("a/b")), folder.path());
+    }
+}

@@ -1,0 +1,153 @@
+//! `holdpoint doctor`: whether this installation can work, before somebody finds out.
+
+mod data;
+mod services;
+
+use std::{
+    io::{self, IsTerminal},
+    net::{SocketAddr, TcpListener},
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+use holdpoint_runtime::tool::demo::demo_tools;
+use holdpoint_server::{
+    Keys,
+    config::{Config, ToolConfig},
+};
+use serde::Serialize;
+
+use super::place::Place;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The model, if not that of the settings.
+    #[arg(long, value_name = "SPEC")]
+    model: Option<String>,
+    /// Where the model's provider is, if not at its usual address.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Print `[{check, state, text, lines}]`.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works, and somebody should know.
+    Warn,
+    /// It does not work.
+    Fail,
+}
+
+/// What a check found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: String,
+    state: State,
+    text: String,
+    /// What belongs to it: the last lines that a program wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<String>,
+}
+
+impl Finding {
+    fn new(check: impl Into<String>, state: State, text: impl Into<String>) -> Self {
+        Self { check: check.into(), state, text: text.into(), lines: Vec::new() }
+    }
+}
+
+/// 0: nothing fails, warnings or not; 1: something does; 2: the settings can't be read, so nothing else was looked at.
+pub(super) fn run(args: &Args) -> ExitCode {
+    let mut findings = Vec::new();
+    let code = match settings(args) {
+        Ok(config) => {
+            check(args, &config, &mut findings);
+            u8::from(findings.iter().any(|finding| finding.state == State::Fail))
+        }
+        Err(finding) => {
+            findings.push(finding);
+            2
+        }
+    };
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default()),
+        false => findings.iter().for_each(print),
+    }
+    ExitCode::from(code)
+}
+
+fn settings(args: &Args) -> Result<Config, Finding> {
+    args.place.settings().map_err(|error| Finding::new("settings", State::Fail, error.to_string()))
+}
+
+fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
+    let origin = match &args.place.config {
+        Some(file) => format!("{} and the environment", file.display()),
+        None => "no file: the defaults and the environment".to_owned(),
+    };
+    findings.push(Finding::new("settings", State::Ok, origin));
+    findings.push(address(config));
+    let variables = |name: &str| std::env::var(name).ok();
+    match ToolConfig::apply(&demo_tools(), &config.tools, &variables) {
+        Ok(tools) => findings.push(Finding::new(
+            "tools",
+            State::Ok,
+            format!("{} besides those of MCP servers", tools.iter().count()),
+        )),
+        Err(error) => findings.push(Finding::new("tools", State::Fail, error.to_string())),
+    }
+    let folder = args.place.folder(config);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return findings.push(Finding::new("runtime", State::Fail, error.to_string())),
+    };
+    runtime.block_on(async {
+        data::check(&folder, findings).await;
+        findings.push(data::disk(&folder));
+        findings.push(services::model(args.model.as_deref(), args.base_url.as_deref(), config).await);
+        services::mcp(config, findings).await;
+    });
+    // A program that does not end must not keep us.
+    runtime.shutdown_background();
+}
+
+/// Whether the server can listen where it is told to.
+fn address(config: &Config) -> Finding {
+    let address = config.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
+    let keys = match Keys::new(&config.auth.keys) {
+        Ok(keys) => keys,
+        Err(error) => return Finding::new("keys", State::Fail, error.to_string()),
+    };
+    let finding = |state, text: &str| Finding::new("address", state, format!("{address}: {text}"));
+    if keys.is_open() && !address.ip().is_loopback() {
+        return finding(State::Fail, "it can be reached from other machines, and there are no keys: set [[auth.keys]]");
+    }
+    match TcpListener::bind(address) {
+        Ok(_) if keys.is_open() => finding(State::Ok, "free; without keys, for this machine only"),
+        Ok(_) => finding(State::Ok, "free"),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            finding(State::Warn, "in use, perhaps by a holdpoint that is running")
+        }
+        Err(error) => finding(State::Fail, &error.to_string()),
+    }
+}
+
+fn print(finding: &Finding) {
+    let (word, colour) = match finding.state {
+        State::Ok => ("ok  ", AnsiColor::Green),
+        State::Warn => ("warn", AnsiColor::Yellow),
+        State::Fail => ("FAIL", AnsiColor::Red),
+    };
+    let is_pretty = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let style = if is_pretty { colour.on_default().bold() } else { Style::new() };
+    println!("{style}{word}{style:#}  {:<16} {}", finding.check, finding.text);
+    for line in &finding.lines {
+        println!("      {:<16} | {line}", "");
+    }
+}

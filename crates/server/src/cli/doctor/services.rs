@@ -1,0 +1,71 @@
+//! What the server depends on: the model, and MCP servers.
+
+use std::time::Duration;
+
+use holdpoint_runtime::{
+    model::provider::Probed,
+    tool::mcp::{McpServer, McpSettings},
+};
+use holdpoint_server::config::Config;
+
+use super::{Finding, State};
+use crate::cli::model::{Chosen, model as choose};
+
+/// How long the model's provider has to answer.
+const MODEL: Duration = Duration::from_secs(20);
+/// How long an MCP server has to start and list its tools.
+const MCP: Duration = Duration::from_secs(45);
+/// How long it has to close.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Whether the model can be reached.
+pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &Config) -> Finding {
+    let chosen = match choose(spec, base_url, &config.model) {
+        Ok(chosen) => chosen,
+        Err(error) => return Finding::new("model", State::Fail, error.to_string()),
+    };
+    let provider = match chosen {
+        Chosen::Demo => return Finding::new("model", State::Ok, "demo: it needs no key and no network"),
+        Chosen::Script(_) => return Finding::new("model", State::Ok, "a script: it needs no key and no network"),
+        Chosen::Provider(provider) => provider,
+    };
+    let name = spec.or(config.model.use_model.as_deref()).unwrap_or_default();
+    let finding = |state, text: String| Finding::new("model", state, format!("{name}: {text}"));
+    match tokio::time::timeout(MODEL, provider.probe()).await {
+        Err(_) => finding(State::Fail, format!("no answer within {} s", MODEL.as_secs())),
+        Ok(Err(error)) => finding(State::Fail, error.message),
+        Ok(Ok(Probed::Listed)) => finding(State::Ok, "it can be reached, and the key is good".to_owned()),
+        Ok(Ok(Probed::NotListed { others })) => {
+            finding(State::Warn, format!("it can be reached, and the model is not among the {others} that it lists"))
+        }
+        Ok(Ok(Probed::NoList)) => {
+            finding(State::Warn, "it can be reached; it has no list of models, so the key was not tried".to_owned())
+        }
+    }
+}
+
+/// Each MCP server: started, asked for its tools, and stopped.
+pub(super) async fn mcp(config: &Config, findings: &mut Vec<Finding>) {
+    let variables = |name: &str| std::env::var(name).ok();
+    let servers = config.mcp.iter().map(async |server| match server.settings(&variables) {
+        Ok(settings) => one(settings).await,
+        Err(error) => Finding::new(format!("mcp {}", server.name), State::Fail, error.to_string()),
+    });
+    findings.extend(futures::future::join_all(servers).await);
+}
+
+async fn one(settings: McpSettings) -> Finding {
+    let check = format!("mcp {}", settings.name);
+    let server = match tokio::time::timeout(MCP, McpServer::start(settings)).await {
+        Err(_) => return Finding::new(check, State::Fail, format!("no answer within {} s", MCP.as_secs())),
+        Ok(Err(error)) => return Finding::new(check, State::Fail, error.problem.to_string()),
+        Ok(Ok(server)) => server,
+    };
+    let finding = match server.problem() {
+        Some(problem) => Finding::new(check, State::Fail, problem),
+        None => Finding::new(check, State::Ok, format!("{} tools", server.tools().len())),
+    };
+    let lines = server.last_lines();
+    let _ = tokio::time::timeout(FAREWELL, server.stop()).await;
+    Finding { lines, ..finding }
+}

@@ -1,0 +1,37 @@
+//! The settings and the data folder of a command that works on them without serving.
+
+use std::path::{Path, PathBuf};
+
+use holdpoint_runtime::tool::demo::demo_tools;
+use holdpoint_server::config::{Config, ConfigError};
+
+/// Where chats are kept if nothing else is said.
+pub(super) const DATA: &str = "holdpoint-data";
+
+#[derive(clap::Args)]
+pub(super) struct Place {
+    /// Where chats are kept [default: ./holdpoint-data].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Settings.
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+impl Place {
+    /// The settings.
+    pub(super) fn settings(&self) -> Result<Config, ConfigError> {
+        settings(self.config.as_deref())
+    }
+
+    /// The data folder: what the command line says goes before what the settings say.
+    pub(super) fn folder(&self, config: &Config) -> PathBuf {
+        self.data.clone().or_else(|| config.data.clone()).unwrap_or_else(|| DATA.into())
+    }
+}
+
+/// The settings of a file and of the environment.
+pub(super) fn settings(file: Option<&Path>) -> Result<Config, ConfigError> {
+    let names: Vec<String> = demo_tools().iter().map(|tool| tool.spec.name.clone()).collect();
+    Config::load(file, std::env::vars(), &names)
+}

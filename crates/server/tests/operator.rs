@@ -1,0 +1,269 @@
+//! What an operator does with the binary besides serving: export, import, doctor.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command(folder, args).output().expect("runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// A server on a data folder, killed when it is dropped.
+struct Running {
+    child: Child,
+    address: String,
+}
+
+impl Running {
+    fn start(folder: &Path, data: &str) -> Self {
+        let mut child = command(folder, &["--listen", "127.0.0.1:0", "--data", data]).spawn().expect("starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+        let address = line.trim().rsplit_once("http://").expect("an address").1.to_owned();
+        Self { child, address }
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("connects");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).expect("can be sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{method} {path}: {answer}");
+        answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
+    }
+
+    fn json(&self, path: &str) -> Value {
+        serde_json::from_str(&self.request("GET", path, "")).expect("JSON")
+    }
+
+    fn say(&self, chat: &str, text: &str) {
+        let message = json!({"id": format!("{chat}-1"), "role": "user", "parts": [{"type": "text", "text": text}]});
+        self.request("POST", "/stream", &json!({"id": chat, "messages": [message]}).to_string());
+    }
+
+    fn stop(mut self) {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs").success());
+        self.child.wait().expect("ends");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All that a client can see.
+fn seen(server: &Running) -> Value {
+    let chats = server.json("/api/chats");
+    let each = chats.as_array().expect("a list").iter().map(|chat| {
+        let id = chat["id"].as_str().expect("an id");
+        json!([
+            id,
+            server.json(&format!("/api/chat/{id}/messages")),
+            server.json(&format!("/api/chat/{id}/holds?calls=all"))
+        ])
+    });
+    json!([chats, each.collect::<Vec<_>>(), server.json("/api/approvals")])
+}
+
+#[test]
+fn what_is_exported_from_a_running_server_is_imported_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Running::start(folder.path(), "a");
+    server.say("talk", "hello");
+    server.say("pay", "send 50 dollars to Hanako");
+    server.say("weather", "what is the weather in Tokyo");
+    let before = seen(&server);
+    assert_eq!(before[2].as_array().map(Vec::len), Some(1), "one waits: {before:#}");
+    let (code, lines, said) = run(folder.path(), &["export", "--all", "--data", "a"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("3 chats"), "{said}");
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
+    let (code, one, _) = run(folder.path(), &["export", "pay", "--data", "a"]);
+    assert_eq!(code, Some(0));
+    assert!(lines.contains(&one) && one.lines().count() < lines.lines().count());
+
+    // Not into a folder that is in use.
+    std::fs::write(folder.path().join("all.ndjson"), &lines).expect("written");
+    let (code, _, said) = run(folder.path(), &["import", "all.ndjson", "--data", "a"]);
+    assert!(code == Some(2) && said.contains("in use"), "{said}");
+    server.stop();
+
+    let (code, _, said) = run(folder.path(), &["import", "all.ndjson", "--data", "b"]);
+    assert!(code == Some(0) && said.contains("3 written"), "{said}");
+    let (code, _, said) = run(folder.path(), &["import", "all.ndjson", "--data", "b"]);
+    assert!(code == Some(0) && said.contains("0 written, 3 were there already"), "{said}");
+    let (_, again, _) = run(folder.path(), &["export", "--all", "--data", "b"]);
+    assert_eq!(again, lines);
+
+    let server = Running::start(folder.path(), "b");
+    assert_eq!(seen(&server), before);
+    let approval = before[2][0]["approvalId"].as_str().expect("an id");
+    let decided = server.request("POST", &format!("/api/approvals/{approval}"), r#"{"approved":true}"#);
+    assert_eq!(decided, r#"{"ok":true}"#);
+}
+
+#[test]
+fn what_cannot_be_exported_or_imported_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, _, said) = run(folder.path(), &["export", "--all", "--data", "nowhere"]);
+    assert!(code == Some(2) && said.contains("nowhere"), "{said}");
+    assert!(!folder.path().join("nowhere").exists(), "looking makes nothing");
+    let server = Running::start(folder.path(), "a");
+    server.say("talk", "hello");
+    let (code, out, said) = run(folder.path(), &["export", "nobody", "--data", "a"]);
+    assert!(code == Some(1) && out.is_empty() && said.contains("no such chat"), "{said}");
+    let (code, ..) = run(folder.path(), &["export", "--all", "--data", "a", "--output", "out.ndjson"]);
+    assert_eq!(code, Some(0));
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(folder.path().join("out.ndjson")).expect("a file").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600, "for its owner only");
+    let (code, _, said) = run(folder.path(), &["export", "--all", "--data", "a", "--output", "out.ndjson"]);
+    assert!(code == Some(2) && said.contains("out.ndjson"), "nothing is overwritten: {said}");
+
+    let whole = std::fs::read_to_string(folder.path().join("out.ndjson")).expect("text");
+    let cut: Vec<&str> = whole.lines().take(2).collect();
+    std::fs::write(folder.path().join("cut.ndjson"), cut.join("\n")).expect("written");
+    let (code, _, said) = run(folder.path(), &["import", "cut.ndjson", "--data", "c"]);
+    assert!(code == Some(1) && said.contains("cut.ndjson, line 3") && said.contains("end"), "{said}");
+    let (_, out, _) = run(folder.path(), &["export", "--all", "--data", "c"]);
+    assert_eq!(out, "", "nothing of it was written");
+    // Another chat of the same id.
+    let other = Running::start(folder.path(), "d");
+    other.say("talk", "good evening");
+    other.stop();
+    let (code, _, said) = run(folder.path(), &["import", "out.ndjson", "--data", "d"]);
+    assert!(code == Some(1) && said.contains("\"talk\"") && said.contains("1 refused"), "{said}");
+}
+
+fn findings(folder: &Path, args: &[&str]) -> (Option<i32>, Value) {
+    let args = [&["doctor", "--json"], args].concat();
+    let (code, out, said) = run(folder, &args);
+    (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{said}")))
+}
+
+fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
+    let found = findings.as_array().and_then(|all| all.iter().find(|finding| finding["check"] == check));
+    found.unwrap_or_else(|| panic!("no check {check} in {findings:#}"))
+}
+
+#[test]
+fn the_doctor_finds_nothing_wrong_with_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Never the default port: somebody may have a server there.
+    std::fs::write(folder.path().join("ok.toml"), "listen = \"127.0.0.1:0\"").expect("written");
+    let (code, all) = findings(folder.path(), &["--config", "ok.toml"]);
+    assert_eq!(code, Some(0), "{all:#}");
+    for check in ["settings", "address", "tools", "data", "disk", "model"] {
+        assert_ne!(finding(&all, check)["state"], "fail", "{all:#}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "looking makes nothing");
+
+    let server = Running::start(folder.path(), "a");
+    server.say("pay", "send 50 dollars to Hanako");
+    let (code, all) = findings(folder.path(), &["--config", "ok.toml", "--data", "a"]);
+    let text = finding(&all, "data")["text"].as_str().expect("a text");
+    assert!(code == Some(0) && text.contains("in use by a holdpoint") && text.contains("1 chats"), "{text}");
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("typo.toml"), "lisen = 1").expect("written");
+    let (code, all) = findings(folder.path(), &["--config", "typo.toml"]);
+    assert!(code == Some(2) && all.as_array().map(Vec::len) == Some(1), "{all:#}");
+    assert!(finding(&all, "settings")["text"].as_str().is_some_and(|text| text.contains("lisen")), "{all:#}");
+
+    std::fs::write(
+        folder.path().join("bad.toml"),
+        "listen = \"127.0.0.1:0\"\n[[mcp]]\nname = \"broken\"\n\
+         command = [\"sh\", \"-c\", \"echo 'cannot open the database: hunter2' >&2; exit 3\"]\nenv = { SECRET = \"hunter2\" }\n\
+         [[mcp]]\nname = \"missing\"\ncommand = [\"no-such-program-here\"]\n",
+    )
+    .expect("written");
+    let (code, all) = findings(
+        folder.path(),
+        &["--config", "bad.toml", "--model", "openai:gpt", "--base-url", "http://127.0.0.1:9/v1"],
+    );
+    assert_eq!(code, Some(1), "{all:#}");
+    let broken = finding(&all, "mcp broken");
+    assert_eq!(broken["state"], "fail", "{broken}");
+    let lines = broken["lines"].to_string();
+    assert!(lines.contains("cannot open the database") && !all.to_string().contains("hunter2"), "{all:#}");
+    assert_eq!(finding(&all, "mcp missing")["state"], "fail");
+    let model = finding(&all, "model");
+    assert!(model["state"] == "fail" && model["text"].as_str().is_some_and(|text| text.contains("address")), "{model}");
+    assert_eq!(finding(&all, "data")["state"], "ok", "one failure hides no other check");
+
+    std::fs::create_dir(folder.path().join("junk")).expect("made");
+    std::fs::write(folder.path().join("junk/holdpoint.db"), "this is no database at all, and never was")
+        .expect("written");
+    let (code, all) = findings(folder.path(), &["--config", "bad.toml", "--data", "junk"]);
+    assert!(code == Some(1) && finding(&all, "data")["state"] == "fail", "{all:#}");
+}
+
+/// A provider that lists its models, to whoever has the key.
+#[test]
+fn the_doctor_asks_the_model_without_paying() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("ok.toml"), "listen = \"127.0.0.1:0\"").expect("written");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(4) {
+            let mut stream = stream.expect("a connection");
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).expect("a request");
+            let head = String::from_utf8_lossy(&head[..read]).to_lowercase();
+            let (status, body) = match (head.starts_with("get /v1/models"), head.contains("bearer good-key")) {
+                (true, true) => (
+                    "200 OK",
+                    r#"{"object":"list","data":[{"id":"gpt-x","object":"model","created":1,"owned_by":"us"}]}"#,
+                ),
+                (true, false) => ("401 Unauthorized", r#"{"error":{"message":"bad key","code":"invalid_api_key"}}"#),
+                _ => ("404 Not Found", "{}"),
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).expect("can be sent");
+        }
+    });
+    let base = format!("http://{address}/v1");
+    let model = |name: &str, key: &str| {
+        let args = ["doctor", "--json", "--config", "ok.toml", "--base-url", &base, "--model", name];
+        let output = command(folder.path(), &args).env("OPENAI_API_KEY", key).output().expect("runs");
+        let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), finding(&all, "model").clone(), all)
+    };
+    let (code, found, _) = model("openai:gpt-x", "good-key");
+    assert_eq!((code, &found["state"]), (Some(0), &json!("ok")), "{found}");
+    let (code, found, _) = model("openai:gpt-y", "good-key");
+    assert_eq!((code, &found["state"]), (Some(0), &json!("warn")), "{found}");
+    let (code, found, all) = model("openai:gpt-x", "bad-key");
+    assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
+    assert!(!all.to_string().contains("bad-key"), "{all:#}");
+}

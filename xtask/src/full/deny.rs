@@ -1,0 +1,15 @@
+//! cargo-deny: which crates, under which licences and from where, may be in the tree. `deny.toml` says which.
+
+use std::path::Path;
+
+use crate::failure::Result;
+use crate::process::Run;
+use crate::setup;
+
+/// Checks the workspace.
+pub(super) fn run(root: &Path) -> Result {
+    setup::ensure(root, setup::DENY)?;
+    let own = root.join(setup::TOOLS).join("bin").join("cargo-deny");
+    let program = if own.is_file() { own.display().to_string() } else { "cargo-deny".to_owned() };
+    Run::new(&program).args(["check", "bans", "licenses", "sources"]).dir(root).show_and_wait()
+}

@@ -1,0 +1,70 @@
+//! `cargo xtask full`: the checks that take too long for every change.
+
+mod deny;
+mod schemathesis;
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::console::{elapsed, heading, say};
+use crate::failure::{Failure, Result};
+
+/// One check: its name on the command line, what it does, and how.
+struct Check {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Path) -> Result,
+}
+
+const CHECKS: &[Check] = &[
+    Check {
+        name: "deny",
+        what: "cargo deny check bans licenses sources",
+        run: deny::run,
+    },
+    Check {
+        name: "schemathesis",
+        what: "requests made from /openapi.json, against the real server: no 5xx, answers as declared",
+        run: schemathesis::run,
+    },
+];
+
+/// Runs all of them, or the named ones.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result {
+    if args.iter().any(|arg| arg == "--list") {
+        CHECKS.iter().for_each(|check| say!("{:12}  {}", check.name, check.what));
+        return Ok(());
+    }
+    for check in choose(args)? {
+        heading(&format!("{}: {}", check.name, check.what));
+        let started = Instant::now();
+        (check.run)(root)?;
+        say!("{}: passed in {}", check.name, elapsed(started.elapsed()));
+    }
+    Ok(())
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Check>> {
+    if names.is_empty() {
+        return Ok(CHECKS.iter().collect());
+    }
+    let find = |name: &String| {
+        CHECKS.iter().find(|check| check.name == name).ok_or_else(|| {
+            let known: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+            Failure::usage(format!("`cargo xtask full` knows no check `{name}`. Checks: {}", known.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_check_is_named() {
+        let failure = choose(&["none".to_owned()]).err().expect("there is none");
+        assert!(failure.code() == 2 && failure.to_string().contains("`none`"), "{failure}");
+        assert_eq!(choose(&[]).map(|checks| checks.len()).ok(), Some(CHECKS.len()));
+    }
+}
