@@ -20,15 +20,24 @@ use crate::{auth::Keys, transport};
 pub struct Limits {
     /// Bytes of a body or a frame.
     pub body: usize,
-    /// Levels of JSON.
+    /// Levels of JSON in a body or a frame.
     pub depth: usize,
+    /// Values in the JSON of a body or a frame.
+    pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 4 * 1024 * 1024, depth: 64, streams_per_subject: 1000 }
+        Self { body: 4 * 1024 * 1024, depth: 64, nodes: 100_000, streams_per_subject: 1000 }
+    }
+}
+
+impl Limits {
+    /// How much the JSON of a body or a frame may hold.
+    pub(crate) fn json(&self) -> holdpoint_protocol::json::Limits {
+        holdpoint_protocol::json::Limits { levels: self.depth, nodes: self.nodes }
     }
 }
 

@@ -7,7 +7,7 @@ use super::ToolPart;
 use crate::{
     chunk::{Citation, SteeringPart},
     ids::PartId,
-    json::ProviderMetadata,
+    json::{self, ProviderMetadata},
 };
 
 /// One part of a message. What is of no known shape is kept as it came.
@@ -92,7 +92,7 @@ parts! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "typescript", ts(optional))]
         provider_metadata: Option<ProviderMetadata>,
-        #[serde(flatten)]
+        #[serde(flatten, deserialize_with = "json::map")]
         #[cfg_attr(feature = "typescript", ts(skip))]
         extra: Map<String, Value>,
     }
@@ -206,8 +206,8 @@ impl Serialize for Part {
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::<String, Value>::deserialize(deserializer)
-            .map_err(|_| D::Error::custom("a message part must be an object with a `type`"))?;
+        let map =
+            json::map(deserializer).map_err(|_| D::Error::custom("a message part must be an object with a `type`"))?;
         Ok(known(&map).unwrap_or(Part::Other(map)))
     }
 }

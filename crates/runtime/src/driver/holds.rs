@@ -9,6 +9,7 @@ use std::{
 use holdpoint_protocol::{
     holds::DecisionKind,
     ids::{ApprovalId, ChatId, ToolCallId},
+    json,
     request::PendingApproval,
 };
 use tokio::sync::{Notify, broadcast};
@@ -88,7 +89,7 @@ impl Holds {
             tool_call_id: hold.call.clone(),
             chat_id: chat.clone(),
             tool_name: hold.name.to_string(),
-            input: serde_json::from_str(&hold.input).unwrap_or_default(),
+            input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
             reason: hold.question.as_ref().map(|question| question.reason.to_string()),
             requested_at: asked_at.iso8601(),
             expires_at: hold.deadline.map(Timestamp::iso8601),

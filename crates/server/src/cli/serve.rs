@@ -143,6 +143,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let limits = Limits {
         body: config.limits.body_bytes.unwrap_or(default.body),
         depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
+        nodes: config.limits.json_nodes.unwrap_or(default.nodes),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
     };
     let server = Server::with(runtime.clone(), keys, limits);

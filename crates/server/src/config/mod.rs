@@ -74,6 +74,8 @@ pub struct LimitsConfig {
     pub body_bytes: Option<usize>,
     /// Levels of JSON; 100 at the most.
     pub json_depth: Option<usize>,
+    /// Values in the JSON of a body or a frame.
+    pub json_nodes: Option<usize>,
     /// Open streams of a subject.
     pub streams_per_subject: Option<usize>,
     /// Open holds of a chat.

@@ -1,8 +1,10 @@
 //! Reading bodies and frames, within limits.
 
 use axum::body::Body;
+use holdpoint_protocol::json::{self, ReadError};
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::Failure;
 
@@ -16,44 +18,19 @@ pub(crate) async fn body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads JSON, naming what is wrong with it.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Failure> {
-    check_depth(bytes, depth)?;
-    let value = holdpoint_protocol::json::parse(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::Limits) -> Result<T, Failure> {
+    let value = json::parse_within(bytes, limits).map_err(|error| match error {
+        ReadError::TooDeep { limit } => Failure::TooDeep { limit },
+        ReadError::TooManyNodes { limit } => Failure::TooManyNodes { limit },
+        ReadError::Syntax(error) => Failure::NotJson(error.to_string()),
+    })?;
+    read(value)
+}
+
+/// Reads what the JSON says, naming the field that is wrong.
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, text) = (error.path().to_string(), error.inner().to_string());
         Failure::Invalid(if path == "." { text } else { format!("{path}: {text}") })
     })
-}
-
-/// Counts brackets outside strings, before anything is built of them.
-fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Failure> {
-    let (mut depth, mut in_string, mut is_escaped) = (0usize, false, false);
-    for byte in bytes {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                if depth > limit {
-                    return Err(Failure::TooDeep { limit });
-                }
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn depth_is_counted_outside_strings() {
-        assert_eq!(check_depth(br#"{"a":["[[[[","\"[["]}"#, 2), Ok(()));
-        assert_eq!(check_depth(b"[[[]]]", 2), Err(Failure::TooDeep { limit: 2 }));
-        assert_eq!(check_depth(b"]]]][", 1), Ok(()));
-    }
 }

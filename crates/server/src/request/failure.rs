@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     TooLarge { limit: usize },
     #[error("the JSON is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
+    #[error("the JSON has more than {limit} values")]
+    TooManyNodes { limit: usize },
     #[error("the body ended before it was complete")]
     Incomplete,
     #[error("the body is not valid JSON: {0}")]
@@ -53,7 +55,9 @@ impl Failure {
                 StatusCode::UNAUTHORIZED
             }
             Failure::NotFound => StatusCode::NOT_FOUND,
-            Failure::TooLarge { .. } | Failure::TooDeep { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::TooLarge { .. } | Failure::TooDeep { .. } | Failure::TooManyNodes { .. } => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
             Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Conflict(_) => StatusCode::CONFLICT,

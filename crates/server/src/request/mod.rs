@@ -3,5 +3,5 @@
 mod body;
 mod failure;
 
-pub(crate) use body::{body, parse};
+pub(crate) use body::{body, parse, read};
 pub(crate) use failure::{Answer, Failure};

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Answer, Failure, body, parse},
+    request::{Answer, Failure, body, parse, read},
 };
 
 pub(crate) async fn post(
@@ -17,8 +17,8 @@ pub(crate) async fn post(
 ) -> Result<Answer, Answer> {
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
-    let raw: Value = parse(&bytes, limits.depth)?;
-    let ack: AckRequest = parse(&bytes, limits.depth)?;
+    let raw: Value = parse(&bytes, limits.json())?;
+    let ack: AckRequest = read(raw.clone())?;
     if !is_date(&ack.requested_at) {
         return Err(Failure::Invalid(
             "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned(),

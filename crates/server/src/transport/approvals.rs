@@ -27,7 +27,7 @@ pub(crate) async fn decide(
     request: Body,
 ) -> Result<Answer, Answer> {
     let limits = server.inner.limits;
-    let decision: DecisionRequest = parse(&body(request, limits.body).await?, limits.depth)?;
+    let decision: DecisionRequest = parse(&body(request, limits.body).await?, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;
     Ok(decided.map_err(Failure::from)?.into())

@@ -179,6 +179,7 @@ impl Connection {
 
     /// A frame that can't be used: told to the request that it names, if it names one.
     async fn bad(&mut self, frame: &str, text: &str) -> Result<(), Over> {
+        // Everything but the id is skipped, and nothing of it is built.
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {

@@ -162,7 +162,7 @@ impl Socket {
         let limit = self.limits.body;
         let read = match text.len() > limit {
             true => Err(Failure::TooLarge { limit }),
-            false => parse(text.as_bytes(), self.limits.depth),
+            false => parse(text.as_bytes(), self.limits.json()),
         };
         Ok(match read {
             Ok(read) => {

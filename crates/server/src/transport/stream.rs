@@ -34,7 +34,7 @@ pub(super) async fn turn(
     let view = view(profile, |name| headers.get(name)?.to_str().ok());
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
-    let request: ChatRequest = parse(&bytes, limits.depth)?;
+    let request: ChatRequest = parse(&bytes, limits.json())?;
     let place = server.inner.place(subject).ok_or(Failure::TooManyStreams { limit: limits.streams_per_subject })?;
     let runtime = &server.inner.runtime;
     let (_, subscription) = runtime.submit(subject, request, view).await?;
