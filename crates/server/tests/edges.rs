@@ -273,7 +273,7 @@ async fn keys_keep_people_apart() {
     setup.keys = Keys::new(&[key("alice-key", "alice"), key("bob-key", "bob")]).expect("valid hashes");
     let server = setup.start().await;
     assert_eq!(server.get("/api/chats").await.0, 401);
-    assert_eq!(server.get("/health").await.0, 200);
+    assert_eq!(server.get("/health").await, (200, json!({"status": "ok"})));
     let mut alice = server.chat().key("alice-key");
     alice.ask(PAY).await;
     let mut bob = server.chat().key("bob-key");
@@ -291,6 +291,50 @@ async fn keys_keep_people_apart() {
     assert_eq!(approve("bob-key").await.expect("an answer").status(), 404);
     assert_eq!(approve("no-key").await.expect("an answer").status(), 401);
     assert_eq!(approve("alice-key").await.expect("an answer").status(), 200);
+}
+
+/// What is missing is said: a key, another key, a ticket, another ticket.
+#[tokio::test]
+async fn a_refused_caller_is_told_what_to_do() {
+    let mut setup = Setup::demo();
+    let key = AuthKey { key_sha256: sha256("alice-key"), subject: "alice".to_owned(), roles: Vec::new() };
+    setup.keys = Keys::new(&[key]).expect("valid hashes");
+    let server = setup.start().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let refused = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = client.get(server.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 401, "{path}");
+        response.text().await.expect("a body")
+    };
+    let none = refused("/api/chats", &[]).await;
+    assert!(none.contains("a key is needed"), "{none}");
+    let wrong = refused("/api/chats", &[("x-api-key", "bob-key")]).await;
+    assert!(wrong.contains("not known") && !wrong.contains("needed"), "{wrong}");
+    let socket = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA=="),
+    ];
+    for path in ["/live", "/api/chat/ws"] {
+        let ticket = refused(path, &socket).await;
+        assert!(ticket.contains("ticket") && ticket.contains("POST /api/ticket"), "{ticket}");
+        let old = refused(&format!("{path}?ticket=used"), &socket).await;
+        assert!(old.contains("ticket") && old.contains("get another"), "{old}");
+    }
+    // A ticket opens a socket, once, and nothing else.
+    let ticket =
+        client.post(server.url("/api/ticket")).header("x-api-key", "alice-key").send().await.expect("an answer");
+    let ticket: Value = serde_json::from_str(&ticket.text().await.expect("a body")).expect("JSON");
+    let ticket = ticket["ticket"].as_str().expect("a ticket");
+    refused(&format!("/api/chats?ticket={ticket}"), &socket).await;
+    let url = format!("ws://{}/live?ticket={ticket}", server.address);
+    assert!(tokio_tungstenite::connect_async(&url).await.is_ok());
+    assert!(tokio_tungstenite::connect_async(&url).await.is_err(), "for one use");
 }
 
 fn sha256(text: &str) -> String {

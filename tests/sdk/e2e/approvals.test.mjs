@@ -2,12 +2,25 @@
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf, summary } from "./support/record.mjs";
 
 async function approve({ open }) {
   const client = open();
   await client.say("pay Ann");
   assert.equal(client.text, "One moment.");
-  await client.decide(client.tool("process_payment"), true);
+  const asked = client.tool("process_payment");
+  const waiting = await client.hold(asked);
+  assert.deepEqual(summary(waiting), {
+    kind: "approval",
+    state: "waiting",
+    allowed: ["approve", "deny"],
+    cut: false,
+  });
+  assert.equal(waiting.approvalId, asked.approval.id);
+  assert.deepEqual(waiting.input, asked.input);
+  assert.equal(waiting.messageId, client.answer.id);
+  assert.equal(Date.parse(waiting.expiresAt) - Date.parse(waiting.requestedAt), 300_000);
+  await client.decide(asked, true);
   await client.rests({ sends: 2 });
 
   const { output, state, approval } = client.tool("process_payment");
@@ -18,6 +31,15 @@ async function approve({ open }) {
   assert.equal(client.text, "One moment.That is settled.");
   assert.ok(client.answer);
   await client.agrees();
+  const settled = await client.hold(asked);
+  assert.deepEqual(summary(settled), {
+    kind: "approval",
+    state: "settled",
+    decision: { kind: "approve", by: ["local"] },
+    cause: "ran",
+    cut: false,
+  });
+  assert.equal(settled.requestedAt, waiting.requestedAt);
 }
 
 async function deny({ open, api }) {
@@ -32,6 +54,13 @@ async function deny({ open, api }) {
   assert.equal(client.text, "One moment.That is settled.");
   assert.ok(client.answer);
   await client.agrees();
+  assert.deepEqual(summary(await client.hold(client.tool("process_payment"))), {
+    kind: "approval",
+    state: "settled",
+    decision: { kind: "deny", by: ["local"], reason: "too much" },
+    cause: "decision",
+    cut: false,
+  });
   const inbox = await api("/api/approvals");
   assert.ok(inbox.body.every(({ approvalId }) => approvalId !== approval.id));
 }
@@ -95,6 +124,7 @@ async function newMessageOverAPendingApproval({ open, api }) {
   const part = closed.parts.find(({ toolCallId }) => toolCallId === asked.toolCallId);
   assert.equal(part.state, "output-denied");
   assert.match(part.approval.reason, /superseded/i);
+  assert.deepEqual(settledOf(part), { cause: "superseded", decidedBy: [], edited: false }, "nobody denied it");
 
   // The card is still on the client's screen: a late yes runs nothing and starts no loop.
   await client.decide(asked, true);
@@ -143,23 +173,66 @@ async function answeredInTheInboxFirst({ open, api }) {
   await client.agrees();
 }
 
-/** The inbox said no, the client says yes: the first answer stands, and the client is told so. */
-async function contradictedByTheInbox({ open, api, allow }) {
-  allow("F1");
+/** The inbox said no, the client says yes: the first answer stands, and the client gets what followed, as an error of the call. */
+async function contradictedByTheInbox({ open, api }) {
   const client = open();
   await client.say("pay Ann");
   const asked = client.tool("process_payment");
-  await api(`/api/approvals/${asked.approval.id}`, { body: { approved: false } });
+  await api(`/api/approvals/${asked.approval.id}`, { body: { approved: false, reason: "not now" } });
   await client.decide(asked, true);
-  await client.rests({ sends: 2, error: /\w/ });
+  await client.rests({ sends: 2 });
+  const { state, errorText } = client.tool("process_payment");
+  assert.deepEqual({ state, errorText }, { state: "output-error", errorText: "User denied the tool call: not now" });
+  assert.equal(client.text, "One moment.That is settled.");
+  assert.ok(client.answer);
 
   const messages = await client.history();
-  assert.equal(messages.at(-1).parts.find(({ type }) => type === "tool-process_payment").state, "output-denied");
+  const kept = messages.at(-1).parts.find(isTool);
+  assert.equal(kept.state, "output-denied");
+  assert.deepEqual(kept.approval, { id: asked.approval.id, approved: false, reason: "not now" });
+  assert.deepEqual([settledOf(kept).cause, settledOf(kept).decidedBy], ["decision", ["local"]]);
   client.chat.messages = messages;
   await client.say("hello");
   await client.rests({ sends: 3 });
   assert.equal(client.text, "Hello to you.");
   await client.agrees();
+}
+
+/** The inbox said yes, the client says no: the payment was made, and the client shows it. */
+async function approvedInTheInbox({ open, api }) {
+  const client = open();
+  await client.say("pay Ann");
+  const asked = client.tool("process_payment");
+  await api(`/api/approvals/${asked.approval.id}`, { body: { approved: true } });
+  await client.decide(asked, false, "changed my mind");
+  await client.rests({ sends: 2 });
+  assert.equal(client.tool("process_payment").state, "output-available");
+  assert.equal(client.tool("process_payment").output.wallet_balance, 970);
+  assert.equal(client.text, "One moment.That is settled.");
+  assert.ok(client.answer);
+  const kept = (await client.history()).at(-1).parts.find(isTool);
+  assert.deepEqual(kept.approval, { id: asked.approval.id, approved: true });
+  assert.equal(settledOf(kept).cause, "ran");
+}
+
+/** One of two was contradicted, the other answer is news: the response has the outcome of both. */
+async function halfContradicted({ open, api }) {
+  const client = open();
+  await client.say("pay both");
+  const [ann, bob] = client.tools;
+  await api(`/api/approvals/${ann.approval.id}`, { body: { approved: false } });
+  await client.decide(ann, true);
+  await client.decide(bob, true);
+  await client.rests({ sends: 2 });
+  assert.deepEqual(client.states, ["process_payment output-error", "process_payment output-available"]);
+  assert.equal(client.tools[1].output.wallet_balance, 980);
+  assert.equal(client.text, "Two payments.Both answered.");
+  assert.ok(client.answer);
+  const kept = (await client.history()).at(-1).parts.filter(isTool);
+  assert.deepEqual(
+    kept.map(({ state }) => state),
+    ["output-denied", "output-available"],
+  );
 }
 
 play("approvals", {
@@ -171,5 +244,7 @@ play("approvals", {
   "new message over a pending approval": newMessageOverAPendingApproval,
   "reload in mid-approval": reloadInMidApproval,
   "answered in the inbox first": answeredInTheInboxFirst,
-  "contradicted by the inbox": contradictedByTheInbox,
+  "denied in the inbox, approved here": contradictedByTheInbox,
+  "approved in the inbox, denied here": approvedInTheInbox,
+  "one of two contradicted": halfContradicted,
 });

@@ -1,8 +1,8 @@
 // The same chat on both profiles: asked on `/live`, answered elsewhere, read and continued by a stock client.
 
 import assert from "node:assert/strict";
-import { isTool } from "./support/client.mjs";
 import { play } from "./support/play.mjs";
+import { isTool } from "./support/record.mjs";
 import { until } from "./support/wait.mjs";
 
 const user = (text) => ({ id: `user-${text}`, role: "user", parts: [{ type: "text", text }] });

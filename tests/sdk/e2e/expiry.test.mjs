@@ -1,8 +1,8 @@
 // Nobody answers in time.
 
 import assert from "node:assert/strict";
-import { isTool } from "./support/client.mjs";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf, summary } from "./support/record.mjs";
 
 const config = `
 [tools.search_database]
@@ -30,6 +30,13 @@ async function answeredTooLate(play) {
   assert.deepEqual({ state, errorText }, { state: "output-error", errorText: "Approval request timed out" });
   assert.equal(client.text, "Searched.");
   assert.ok(client.answer);
+  const kept = (await client.history()).at(-1).parts.find(isTool);
+  assert.equal(kept.approval, undefined, "nobody has approved it");
+  assert.deepEqual(settledOf(kept), { cause: "expired", decidedBy: [], edited: false });
+  const hold = await client.hold(asked);
+  assert.deepEqual(summary(hold), { kind: "approval", state: "settled", cause: "expired", cut: false });
+  assert.equal(hold.outcome.errorText, "Approval request timed out");
+  assert.ok(Date.parse(hold.outcome.at) - Date.parse(hold.requestedAt) >= 1000);
 }
 
 async function resumedTooLate(play) {

@@ -1,23 +1,14 @@
-// Calls that the browser runs after somebody has agreed, and calls for which no result comes in time.
+// Calls that the browser runs after somebody has agreed: `onToolCall` fires once, after the approval, and never for a denied one.
 
 import assert from "node:assert/strict";
-import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
-import { isTool } from "./support/client.mjs";
+import { config, firstCall, HERE, locates, PHOTO } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf, summary } from "./support/record.mjs";
 
-const HERE = { latitude: 35, longitude: 135.7, accuracy: 10 };
-
-/** Runs the call as soon as it is approved: the first announcement comes before the question. */
-const locatesWhenApproved = ({ toolName, toolCallId }, { chat }) => {
-  const part = chat.lastMessage.parts.find((part) => isTool(part) && part.toolCallId === toolCallId);
-  if (toolName === "get_location" && part.approval?.approved) {
-    chat.addToolOutput({ tool: toolName, toolCallId, output: HERE });
-  }
-};
-
-/** Runs the call whenever it is announced, as the SDK's examples do. */
-const locatesAtOnce = ({ toolName, toolCallId }, { chat }) => {
-  if (toolName === "get_location") chat.addToolOutput({ tool: toolName, toolCallId, output: HERE });
+/** Runs the call only if it sees the approval, as a careful app may do. */
+const locatesWhenApproved = (call, client) => {
+  const isApproved = (part) => isTool(part) && part.toolCallId === call.toolCallId && part.approval?.approved;
+  if (client.chat.lastMessage.parts.some(isApproved)) locates(call, client);
 };
 
 const located = (client) => {
@@ -27,75 +18,196 @@ const located = (client) => {
   assert.ok(client.answer);
 };
 
+/** The question stands, with the input, and nothing was announced that would make the client run it. */
+const isAskedOnly = (client) => {
+  assert.deepEqual(client.states, ["get_location approval-requested"]);
+  assert.deepEqual(client.tool("get_location").input, {});
+  assert.deepEqual(client.toolCalls, []);
+};
+
 async function byAck({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   await client.say("where");
+  isAskedOnly(client);
   const asked = client.tool("get_location");
   assert.deepEqual(await ack(asked.toolCallId, { output: HERE }), {
     status: 409,
     body: { ok: false, reason: "approval-required" },
   });
   await client.decide(asked, true);
-  await client.until("the browser may run it", () => client.sends === 2);
-  await client.until("its result is taken", async () => {
-    const { status } = await ack(asked.toolCallId, { output: HERE });
-    return status === 200;
+  assert.equal(await firstCall(client), asked.toolCallId);
+  assert.deepEqual(summary(await client.hold(asked)), {
+    kind: "frontend",
+    state: "waiting",
+    decision: { kind: "approve", by: ["local"] },
+    cut: false,
   });
+  assert.deepEqual(await ack(asked.toolCallId, { output: HERE }), { status: 200, body: { ok: true } });
   await client.rests({ sends: 2 });
   located(client);
+  assert.deepEqual(client.toolCalls, [asked.toolCallId]);
   await client.agrees();
 }
 
-async function byResubmit({ open }) {
-  const client = open({ headers, onToolCall: locatesWhenApproved });
+/** `onToolCall` with `addToolOutput` and nothing else, as in the SDK's examples. */
+const byResubmit = (onToolCall) => async (play) => {
+  const client = play.open({ onToolCall });
   await client.say("where");
   await client.rests({ sends: 1 });
-  await client.decide(client.tool("get_location"), true);
+  isAskedOnly(client);
+  await client.agrees();
+  const asked = client.tool("get_location");
+  await client.decide(asked, true);
   await client.rests({ sends: 3 });
   located(client);
-  assert.equal(client.toolCalls.length, 2, "announced once before and once after the approval");
+  assert.deepEqual(client.toolCalls, [asked.toolCallId], "announced once, after the approval");
   await client.agrees();
-}
+  const hold = await client.hold(asked);
+  assert.deepEqual(summary(hold), {
+    kind: "frontend",
+    state: "settled",
+    decision: { kind: "approve", by: ["local"] },
+    cause: "result",
+    cut: false,
+  });
+};
 
-/** Its first output is thrown away by the SDK itself when the question comes; the second one counts. */
-async function byResubmitAtOnce({ open }) {
-  const client = open({ headers, onToolCall: locatesAtOnce });
+/** A location that was denied was never read. */
+const denied = (options) => async (play) => {
+  const client = play.open({ ...options, onToolCall: locates });
   await client.say("where");
-  await client.rests({ sends: 1 });
-  assert.deepEqual(client.states, ["get_location approval-requested"]);
-  await client.decide(client.tool("get_location"), true);
-  await client.rests({ sends: 3 });
-  located(client);
-  await client.agrees();
-}
-
-async function deniedByResubmit({ open }) {
-  const client = open({ headers, onToolCall: locatesWhenApproved });
-  await client.say("where");
-  await client.decide(client.tool("get_location"), false);
+  const asked = client.tool("get_location");
+  await client.decide(asked, false, "private");
   await client.rests({ sends: 2 });
   assert.deepEqual(client.states, ["get_location output-denied"]);
   assert.equal(client.text, "You are there.");
+  assert.deepEqual(client.toolCalls, []);
   await client.agrees();
+  assert.equal((await client.hold(asked)).outcome.cause, "decision");
+};
+
+/** The user does not let the browser: approved, and failed. */
+async function failedAfterTheApproval({ open }) {
+  const client = open({
+    onToolCall: ({ toolName, toolCallId }, { chat }) => {
+      chat.addToolOutput({ tool: toolName, toolCallId, state: "output-error", errorText: "no permission" });
+    },
+  });
+  await client.say("where");
+  await client.decide(client.tool("get_location"), true);
+  await client.rests({ sends: 3 });
+  const { state, errorText, approval } = client.tool("get_location");
+  assert.deepEqual([state, errorText, approval.approved], ["output-error", "no permission", true]);
+  assert.equal(client.toolCalls.length, 1);
+  await client.agrees();
+  const kept = (await client.history()).at(-1).parts.find(isTool);
+  assert.deepEqual([settledOf(kept).cause, settledOf(kept).decidedBy], ["result", ["local"]]);
+}
+
+/** The page is loaded again while the question is open: the answer is given there, and the call run there. */
+async function reloadBeforeTheApproval({ open }) {
+  const before = open({ onToolCall: locates });
+  await before.say("where");
+  await before.rests({ sends: 1 });
+  const messages = await before.history();
+  await before.close();
+  const after = open({ messages, onToolCall: locates });
+  isAskedOnly(after);
+  await after.decide(after.tool("get_location"), true);
+  await after.rests({ sends: 2 });
+  located(after);
+  assert.equal(after.toolCalls.length, 1);
+  assert.deepEqual(before.toolCalls, []);
+  await after.agrees();
 }
 
 async function reloadAfterTheApproval({ open }) {
-  const before = open({ headers });
+  const before = open();
   await before.say("where");
   await before.decide(before.tool("get_location"), true);
   await before.rests({ sends: 2 });
   const messages = await before.history();
   await before.close();
-  const after = open({ headers, messages });
+  const after = open({ messages });
   await after.output(after.tool("get_location"), HERE);
   await after.rests({ sends: 1 });
   located(after);
   await after.agrees();
 }
 
+/** Approved in the inbox while no response is open: the client's own answer makes it run the call. */
+async function approvedInTheInbox({ open, api }) {
+  const client = open({ onToolCall: locates });
+  await client.say("where");
+  await client.rests({ sends: 1 });
+  const asked = client.tool("get_location");
+  await api(`/api/approvals/${asked.approval.id}`, { body: { approved: true } });
+  await client.idle();
+  assert.deepEqual(client.toolCalls, []);
+  await client.decide(asked, true);
+  await client.rests({ sends: 3 });
+  located(client);
+  assert.deepEqual(client.toolCalls, [asked.toolCallId]);
+  await client.agrees();
+}
+
+/** A second page, loaded while the response waits for the result: it is told to run the call, once, and asks nobody. */
+async function resumedAfterTheApproval({ open, newTab, ack }) {
+  const first = open({ wait: "stream" });
+  await first.say("where");
+  await first.decide(first.tool("get_location"), true);
+  const call = await firstCall(first);
+  const second = open({ tab: newTab(), wait: "stream" });
+  second.chat.messages = await second.history();
+  const resumed = second.chat.resumeStream();
+  assert.equal(await firstCall(second), call);
+  await ack(call, { output: HERE });
+  await resumed;
+  await first.rests({ sends: 2 });
+  await second.rests({ sends: 0, resumes: 1 });
+  for (const client of [first, second]) {
+    assert.deepEqual(client.tool("get_location").output, HERE);
+    assert.deepEqual(client.toolCalls, [call]);
+    assert.ok(client.answer);
+  }
+  await first.agrees();
+}
+
+/** Two questions for the browser, one agreed to and one not: only that one is run. */
+async function oneOfTwo({ open }) {
+  const client = open({ onToolCall: locates });
+  await client.say("where twice");
+  const [here, there] = client.tools;
+  await client.decide(here, false);
+  await client.rests({ sends: 1 });
+  await client.decide(there, true);
+  await client.rests({ sends: 3 });
+  assert.deepEqual(client.states, ["get_location output-denied", "get_location output-available"]);
+  assert.deepEqual(client.toolCalls, [there.toolCallId]);
+  assert.equal(client.text, "You are there.");
+  await client.agrees();
+}
+
+/** The same, with a page that is loaded again in between: what it sends there is what the SDK's predicates send. */
+async function oneOfTwoAfterAReload({ open }) {
+  const before = open();
+  await before.say("where twice");
+  await before.decide(before.tools[0], false, "no");
+  await before.decide(before.tools[1], true);
+  await before.rests({ sends: 2 });
+  const messages = await before.history();
+  await before.close();
+  const after = open({ messages });
+  await after.output(after.tools[1], HERE);
+  await after.rests({ sends: 1 });
+  assert.deepEqual(after.states, ["get_location output-denied", "get_location output-available"]);
+  assert.equal(after.text, "You are there.");
+  await after.agrees();
+}
+
 /** Nobody answers while the response is open: the turn ends by itself. */
 async function timeoutWhileOpen({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   await client.say("open slowly");
   await client.rests({ sends: 1 });
   assert.equal(client.tool("open-url").output.status, "timeout");
@@ -105,10 +217,11 @@ async function timeoutWhileOpen({ open, ack }) {
     body: { ok: false, reason: "expired" },
   });
   await client.agrees();
+  assert.equal((await client.hold(client.tool("open-url"))).outcome.cause, "expired");
 }
 
 async function timeoutIsAnError({ open }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   await client.say("quick photo");
   await client.rests({ sends: 1 });
   const { state, errorText } = client.tool("take_quick_photo");
@@ -120,7 +233,7 @@ async function timeoutIsAnError({ open }) {
 
 /** The result comes too late, in the client's next request: the answer is the outcome that stands, and the turn goes on. */
 async function timeoutBeforeTheResubmit({ open, api }) {
-  const client = open({ headers });
+  const client = open();
   await client.say("quick photo");
   await client.rests({ sends: 1 });
   await client.until("the call has expired", async () => {
@@ -139,7 +252,7 @@ async function timeoutBeforeTheResubmit({ open, api }) {
 
 /** What a browser says of itself counts as no answer in time. */
 async function timeoutToldByTheBrowser({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("open");
   await ack(await firstCall(client), { status: "timeout" });
   await said;
@@ -147,16 +260,24 @@ async function timeoutToldByTheBrowser({ open, ack }) {
   assert.equal(client.tool("open-url").output.status, "timeout");
   assert.equal(client.text, "It is open.");
   await client.agrees();
+  assert.equal((await client.hold(client.tool("open-url"))).outcome.cause, "expired");
 }
 
 play(
   "frontend tools with approvals and deadlines",
   {
     "approval, by ack": byAck,
-    "approval, by resubmit": byResubmit,
-    "approval, by resubmit, run whenever announced": byResubmitAtOnce,
-    "approval denied, by resubmit": deniedByResubmit,
+    "approval, by resubmit": byResubmit(locatesWhenApproved),
+    "approval, by resubmit, run whenever announced": byResubmit(locates),
+    "approval denied, by ack": denied({ wait: "stream" }),
+    "approval denied, by resubmit": denied(),
+    "failed after the approval": failedAfterTheApproval,
+    "reload before the approval": reloadBeforeTheApproval,
     "reload between approval and result": reloadAfterTheApproval,
+    "approved in the inbox": approvedInTheInbox,
+    "resumed after the approval": resumedAfterTheApproval,
+    "one of two approved": oneOfTwo,
+    "one of two approved, after a reload": oneOfTwoAfterAReload,
     "timeout while the response is open": timeoutWhileOpen,
     "timeout is an error": timeoutIsAnError,
     "timeout before the resubmit": timeoutBeforeTheResubmit,

@@ -1,11 +1,11 @@
 // Calls that the browser runs: the result comes by ack while the response is open, or in the client's next request.
 
 import assert from "node:assert/strict";
-import { config, firstCall, headers, PHOTO, takesPhotos } from "./support/browser.mjs";
+import { config, firstCall, PHOTO, takesPhotos } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
 
 async function byAck({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("photo");
   const call = await firstCall(client);
   assert.deepEqual(await ack(call, { output: PHOTO }), { status: 200, body: { ok: true } });
@@ -20,7 +20,7 @@ async function byAck({ open, ack }) {
 }
 
 async function ackIsTheOutput({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("open");
   const output = { url: "https://example.com/", viewKey: "v1" };
   const call = await firstCall(client);
@@ -33,7 +33,7 @@ async function ackIsTheOutput({ open, ack }) {
 }
 
 async function failedByAck({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("photo");
   await ack(await firstCall(client), { status: "failed", errorText: "no camera" });
   await said;
@@ -44,20 +44,9 @@ async function failedByAck({ open, ack }) {
   await client.agrees();
 }
 
-async function byResubmit({ open }) {
-  const client = open({ headers, onToolCall: takesPhotos });
-  await client.say("photo");
-  await client.rests({ sends: 2 });
-  assert.deepEqual(client.tool("take_photo").output, PHOTO);
-  assert.equal(client.text, "Nice photo.");
-  assert.equal(client.toolCalls.length, 1);
-  assert.ok(client.answer);
-  await client.agrees();
-}
-
 /** Without `onToolCall`: the user clicks something in the tool's card, after the response has ended. */
 async function byResubmitLater({ open }) {
-  const client = open({ headers });
+  const client = open();
   await client.say("photo");
   await client.rests({ sends: 1 });
   assert.deepEqual(client.states, ["take_photo input-available"]);
@@ -70,12 +59,12 @@ async function byResubmitLater({ open }) {
 }
 
 async function reloadBeforeResubmit({ open }) {
-  const before = open({ headers });
+  const before = open();
   await before.say("photo");
   await before.rests({ sends: 1 });
   const messages = await before.history();
   await before.close();
-  const after = open({ headers, messages });
+  const after = open({ messages });
   await after.output(after.tool("take_photo"), PHOTO);
   await after.rests({ sends: 1 });
   assert.deepEqual(after.tool("take_photo").output, PHOTO);
@@ -84,7 +73,7 @@ async function reloadBeforeResubmit({ open }) {
 }
 
 async function failedByResubmit({ open }) {
-  const client = open({ headers });
+  const client = open();
   await client.say("photo");
   const { toolCallId } = client.tool("take_photo");
   await client.chat.addToolOutput({ tool: "take_photo", toolCallId, state: "output-error", errorText: "no camera" });
@@ -95,7 +84,7 @@ async function failedByResubmit({ open }) {
 }
 
 async function besideAServerTool({ open }) {
-  const client = open({ headers, onToolCall: takesPhotos });
+  const client = open({ onToolCall: takesPhotos });
   await client.say("photo and weather");
   await client.rests({ sends: 2 });
   assert.deepEqual(client.states, ["take_photo output-available", "get_weather output-available"]);
@@ -105,7 +94,7 @@ async function besideAServerTool({ open }) {
 }
 
 async function twoByResubmit({ open }) {
-  const client = open({ headers });
+  const client = open();
   await client.say("open two");
   const [a, b] = client.tools;
   await client.output(b, { url: b.input.url, viewKey: "b" });
@@ -126,7 +115,6 @@ play(
     "by ack": byAck,
     "the ack is the output": ackIsTheOutput,
     "failed, by ack": failedByAck,
-    "by resubmit": byResubmit,
     "by resubmit, later": byResubmitLater,
     "reload before the resubmit": reloadBeforeResubmit,
     "failed, by resubmit": failedByResubmit,

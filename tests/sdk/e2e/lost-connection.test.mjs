@@ -12,7 +12,7 @@ async function lose(client, said) {
 }
 
 async function afterText({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("story");
   const photo = await firstCall(client);
   assert.equal(client.text, "Once ");
@@ -29,7 +29,7 @@ async function afterText({ open, ack }) {
 
 /** The call that is still to be run is announced again, the settled one is not; the result is taken once. */
 async function whileABrowserIsAsked({ open, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("photo and weather");
   await client.until("one call is settled", () => client.states[1] === "get_weather output-available");
   const photo = await firstCall(client);
@@ -48,7 +48,7 @@ async function whileABrowserIsAsked({ open, ack }) {
 
 /** The answer was taken, what followed was lost: the page takes it up, or sends the same answer once more. */
 const afterAnAnswer = (goOn) => async (play) => {
-  const client = play.open();
+  const client = play.open({ wait: "stream" });
   await client.say("pay, then photo");
   await client.decide(client.tool("process_payment"), true);
   await client.until("the second call is made", () => client.toolCalls.length === 2);
@@ -71,7 +71,7 @@ const afterAnAnswer = (goOn) => async (play) => {
 
 /** It was over before the page came back: the history has it. */
 async function overInTheMeantime({ open, api, ack }) {
-  const client = open();
+  const client = open({ wait: "stream" });
   const said = client.say("story");
   const photo = await firstCall(client);
   await lose(client, said);

@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { useChat as useChat6 } from "react6";
 import { useChat as useChat7 } from "react7";
-import { config, headers, PHOTO } from "./support/browser.mjs";
+import { config, HERE, PHOTO } from "./support/browser.mjs";
 import { KINDS } from "./support/client.mjs";
 import { openPage } from "./support/page.mjs";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf } from "./support/record.mjs";
 
 const kinds = KINDS.map((kind) => ({
   ...kind,
@@ -68,23 +69,83 @@ async function frontend(page) {
   assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
 }
 
+/** The page runs `onToolCall` once, after somebody has agreed. */
+async function frontendApproved(page) {
+  await page.say("where");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("get_location approval-requested"));
+  await page.rests();
+  assert.deepEqual(page.called, []);
+  await page.press("approve");
+  await page.until("the place is known", () => page.answers[0].endsWith("You are there."));
+  await page.rests();
+  assert.ok(page.answers[0].includes(`get_location output-available ${JSON.stringify(HERE)}`));
+  assert.deepEqual(page.called, ["get_location"]);
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 3, resumes: 0 });
+}
+
+async function frontendDenied(page) {
+  await page.say("where");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("get_location approval-requested"));
+  await page.press("deny");
+  await page.until("it is settled", () => page.answers[0].endsWith("You are there."));
+  await page.rests();
+  assert.match(page.answers[0], /get_location output-denied/);
+  assert.deepEqual(page.called, []);
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
+/** The inbox said no before the button was pressed: the page shows what stands. */
+async function contradicted(page, { api, chatId }) {
+  await page.say("pay Ann");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+  await page.rests();
+  const [hold] = (await api(`/api/chat/${chatId}/holds`)).body;
+  assert.equal((await api(`/api/approvals/${hold.approvalId}`, { body: { approved: false } })).status, 200);
+  await page.press("approve");
+  await page.until("it is settled", () => page.answers[0].endsWith("That is settled."));
+  await page.rests();
+  assert.match(page.answers[0], /process_payment output-error/);
+  assert.equal(page.answers.length, 1);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
+/** In an app without automatic sending the answer goes out with the next message: the payment is made once, the new turn answers. */
+async function approvedWithText(page, { api, chatId }) {
+  await page.say("pay Ann");
+  await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
+  await page.press("approve");
+  await page.rests();
+  assert.equal(page.counts.sends, 1);
+  await page.say("hello");
+  await page.until("the new turn answers", () => page.answers[1]?.endsWith("Hello to you."));
+  await page.rests();
+  assert.equal(page.answers.length, 2);
+  const { body } = await api(`/api/chat/${chatId}/messages`);
+  const [payment] = body[1].parts.filter(isTool);
+  assert.deepEqual([payment.output.wallet_balance, settledOf(payment).cause], [970, "ran"]);
+  assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
+}
+
 /** A second page, loaded in the middle: `resume: true` takes up the message that is being written. */
 async function resume(page, { server, kind, chatId, newTab, api, ack }) {
   await page.say("weather, then photo");
   await page.until("the browser is asked", () => page.answers[0]?.includes("take_photo input-available"));
-  const { body: messages } = await api(`/api/chat/${chatId}/messages`);
-  const called = [];
-  const calls = ({ toolName, toolCallId }) => {
-    called.push({ toolName, toolCallId });
+  const { body: messages } = await page.during(() => api(`/api/chat/${chatId}/messages`));
+  const calls = [];
+  const runs = ({ toolCallId }) => {
+    calls.push(toolCallId);
   };
-  const second = await openPage(kind, { server, tab: newTab(), id: chatId, messages, resume: true, runs: calls });
+  const options = { server, tab: newTab(), id: chatId, messages, resume: true, wait: "stream", runs };
+  const second = await openPage(kind, options);
   try {
-    await second.until("this page is asked as well", () => called.length > 0);
+    await second.until("this page is asked as well", () => calls.length > 0);
     assert.ok(
-      called.every(({ toolName }) => toolName === "take_photo"),
+      second.called.every((toolName) => toolName === "take_photo"),
       "the settled call is not announced",
     );
-    await ack(called[0].toolCallId, { output: PHOTO });
+    await second.during(() => ack(calls[0], { output: PHOTO }));
     for (const each of [second, page]) {
       await each.until("there is all of it", () => each.answers[0]?.endsWith("It is fine."));
       await each.rests();
@@ -98,7 +159,7 @@ async function resume(page, { server, kind, chatId, newTab, api, ack }) {
   }
 }
 
-const runs = ({ toolName }) => (toolName === "take_photo" ? PHOTO : undefined);
+const runs = ({ toolName }) => ({ take_photo: PHOTO, get_location: HERE })[toolName];
 
 play(
   "a page with useChat",
@@ -106,8 +167,12 @@ play(
     approve: onPage(approve),
     deny: onPage(deny),
     "two in a row": onPage(twoInARow),
-    "frontend by resubmit": onPage(frontend, { headers, runs }),
-    resume: onPage(resume),
+    "a browser's tool": onPage(frontend, { runs }),
+    "a browser's tool, approved": onPage(frontendApproved, { runs }),
+    "a browser's tool, denied": onPage(frontendDenied, { runs }),
+    "denied in the inbox, approved here": onPage(contradicted),
+    "approved, with a new message": onPage(approvedWithText, { isManual: true }),
+    resume: onPage(resume, { wait: "stream" }),
   },
   // `act` is for one page at a time.
   { config, kinds, atOnce: 1 },

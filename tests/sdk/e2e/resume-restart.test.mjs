@@ -1,9 +1,9 @@
 // The server process ends in the middle, and another one takes its place on the same data.
 
 import assert from "node:assert/strict";
-import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
-import { isTool } from "./support/client.mjs";
+import { config, firstCall, PHOTO } from "./support/browser.mjs";
 import { playAlone } from "./support/play.mjs";
+import { isTool } from "./support/record.mjs";
 
 async function load({ open }, options) {
   const client = open(options);
@@ -44,14 +44,14 @@ async function withThePageOpen(play) {
 }
 
 async function whileABrowserIsAsked(play) {
-  const before = play.open();
+  const before = play.open({ wait: "stream" });
   const said = before.say("photo and weather");
   await before.until("one call is settled", () => before.states[1] === "get_weather output-available");
   await play.server.restart({ isKilled: true });
   await said;
   assert.ok(before.chat.error, "the connection broke");
 
-  const after = await load(play);
+  const after = await load(play, { wait: "stream" });
   const resumed = after.chat.resumeStream();
   const call = await firstCall(after);
   assert.equal(after.toolCalls.length, 1, "the settled call is not announced again");
@@ -65,7 +65,7 @@ async function whileABrowserIsAsked(play) {
 }
 
 async function whileItWaitsForAResubmit(play) {
-  const client = play.open({ headers });
+  const client = play.open();
   await client.say("photo");
   await client.rests({ sends: 1 });
   await play.server.restart({ isKilled: true });

@@ -7,10 +7,13 @@ import { KINDS } from "./support/client.mjs";
 import { play } from "./support/play.mjs";
 import { until } from "./support/wait.mjs";
 
-/** A connection without the SDK. Frames are kept for the checker all the same, unless there is no tab to keep them. */
+/**
+ * A connection without the SDK, whose responses wait for a browser's result. Frames are kept for the checker all the same, unless there is
+ * no tab to keep them.
+ */
 async function connect({ server }, tab) {
   const Socket = tab?.webSocket() ?? WebSocket;
-  const socket = new Socket(`${server.url.replace(/^http/, "ws")}/api/chat/ws`);
+  const socket = new Socket(`${server.url.replace(/^http/, "ws")}/api/chat/ws?wait=stream`);
   const frames = [];
   socket.on("message", (data) => frames.push(JSON.parse(String(data))));
   await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
@@ -73,7 +76,7 @@ async function withoutLastSequence(play) {
 
 /** Sequences are those of one response: after an approval they begin at 0 again. */
 async function inAContinuation(play) {
-  const client = play.open();
+  const client = play.open({ wait: "stream" });
   await client.say("pay, then photo");
   await client.decide(client.tool("process_payment"), true);
   await client.until("the second call is made", () => client.toolCalls.length === 2);

@@ -1,7 +1,7 @@
 // A page is loaded in the middle of a turn: history first, then the running message from its start.
 
 import assert from "node:assert/strict";
-import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
+import { config, firstCall, PHOTO } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
 
 /** What `useChat` with `resume: true` does on a page with the chat's history. */
@@ -30,12 +30,12 @@ async function inMidText(play) {
 
 /** The first page is gone; the turn is not. */
 async function reloadInMidTurn(play) {
-  const before = play.open();
+  const before = play.open({ wait: "stream" });
   const said = before.say("story");
   await firstCall(before);
   await before.close();
   await said;
-  const after = play.open();
+  const after = play.open({ wait: "stream" });
   after.chat.messages = await after.history();
   assert.equal(after.messages.length, 1);
   const resumed = after.chat.resumeStream();
@@ -49,10 +49,10 @@ async function reloadInMidTurn(play) {
 
 /** A settled call is not announced again: nothing makes the page run it (T8). */
 async function afterATool(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   const said = first.say("weather, then photo");
   await first.until("the second call is made", () => first.toolCalls.length === 2);
-  const second = await load(play);
+  const second = await load(play, { wait: "stream" });
   const resumed = second.chat.resumeStream();
   await play.ack(await firstCall(second), { output: PHOTO });
   await Promise.all([said, resumed]);
@@ -67,10 +67,10 @@ async function afterATool(play) {
 
 /** One call is settled, the other waits for a browser: only that one is announced. */
 async function inMidTool(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   const said = first.say("photo and weather");
   await first.until("one call is settled", () => first.states[1] === "get_weather output-available");
-  const second = await load(play);
+  const second = await load(play, { wait: "stream" });
   const resumed = second.chat.resumeStream();
   const call = await firstCall(second);
   assert.deepEqual(second.toolCalls, [second.tool("take_photo").toolCallId]);
@@ -88,9 +88,9 @@ async function inMidTool(play) {
 
 /** A page that sends results in its next request has nothing to listen to. */
 async function whileItWaitsForAResubmit(play) {
-  const first = play.open({ headers });
+  const first = play.open();
   await first.say("photo");
-  const second = await load(play, { headers });
+  const second = await load(play);
   assert.deepEqual(second.states, ["take_photo input-available"]);
   await second.chat.resumeStream();
   await second.rests({ sends: 0, resumes: 1 });
@@ -104,10 +104,10 @@ async function whileItWaitsForAResubmit(play) {
 
 /** Another page keeps its response open for the result; this one would send it in its next request. It sees the call in any case. */
 async function besideAPageThatWaits(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   const said = first.say("photo");
   const call = await firstCall(first);
-  const second = await load(play, { headers });
+  const second = await load(play);
   const resumed = second.chat.resumeStream();
   await Promise.race([resumed, firstCall(second)]);
   assert.deepEqual(second.states, ["take_photo input-available"]);
@@ -136,11 +136,11 @@ async function whileAPersonIsAsked(play) {
 
 /** The message began in an earlier response: the replay has all of it, and asks nobody again. */
 async function afterAnApproval(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   await first.say("pay, then photo");
   await first.decide(first.tool("process_payment"), true);
   await first.until("the second call is made", () => first.toolCalls.length === 2);
-  const second = await load(play);
+  const second = await load(play, { wait: "stream" });
   assert.equal(second.messages.length, 1);
   const resumed = second.chat.resumeStream();
   await play.ack(await firstCall(second), { output: PHOTO });
@@ -155,10 +155,10 @@ async function afterAnApproval(play) {
 }
 
 async function fromTwoTabsAtOnce(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   const said = first.say("story");
   await firstCall(first);
-  const tabs = await Promise.all([load(play), load(play)]);
+  const tabs = await Promise.all([1, 2].map(() => load(play, { wait: "stream" })));
   const resumed = tabs.map(({ chat }) => chat.resumeStream());
   const [call] = await Promise.all(tabs.map(firstCall));
   await play.ack(call, { output: PHOTO });

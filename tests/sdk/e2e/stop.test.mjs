@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { config } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf, summary } from "./support/record.mjs";
 
 /** As a stock client stops: over HTTP it can only stop listening, so the app tells the server, too. */
 async function stop({ kind, api }, client) {
@@ -50,7 +51,7 @@ async function afterATool(play) {
 }
 
 async function whileABrowserIsAsked(play) {
-  const client = play.open();
+  const client = play.open({ wait: "stream" });
   const said = client.say("photo");
   await client.until("the browser is asked", () => client.toolCalls.length === 1);
   await stop(play, client);
@@ -58,6 +59,9 @@ async function whileABrowserIsAsked(play) {
   await client.rests({ sends: 1 });
   await notRunning(play, client);
   assert.equal((await play.ack(client.toolCalls[0], { output: {} })).status, 410);
+  assert.deepEqual((await client.holds()).map(summary), [
+    { kind: "frontend", state: "settled", cause: "stopped", cut: false },
+  ]);
   await client.say("hello");
   await client.rests({ sends: 2 });
   assert.equal(client.text, "Hello to you.");
@@ -72,8 +76,12 @@ async function whileAPersonIsAsked(play) {
   assert.equal((await play.api(`/api/approvals/${asked.approval.id}`, { body: { approved: true } })).status, 410);
   await client.decide(asked, true);
   await client.rests({ sends: 2 });
-  assert.notEqual(client.tool("process_payment").state, "output-available");
+  const { state, errorText } = client.tool("process_payment");
+  assert.deepEqual({ state, errorText }, { state: "output-error", errorText: "stopped by the user" });
   assert.ok(client.answer);
+  const kept = (await client.history()).at(-1).parts.find(isTool);
+  assert.equal(kept.approval, undefined, "nobody has approved it");
+  assert.deepEqual(settledOf(kept), { cause: "stopped", decidedBy: [], edited: false });
   await client.say("pay Ann");
   await client.decide(client.tool("process_payment"), true);
   await client.rests({ sends: 4 });

@@ -1,7 +1,7 @@
 // The same chat in two tabs, two chats on one connection, and a chat that changes under a client's feet.
 
 import assert from "node:assert/strict";
-import { config, firstCall, headers, PHOTO } from "./support/browser.mjs";
+import { config, firstCall, PHOTO } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
 
 async function load({ open, newTab }, options) {
@@ -49,10 +49,10 @@ async function oneAnswerEach(play) {
 
 /** A result that comes as another request while the response is open: both responses carry what follows. */
 async function resultAsAnotherRequest(play) {
-  const first = play.open();
+  const first = play.open({ wait: "stream" });
   const said = first.say("photo");
   await firstCall(first);
-  const second = play.open({ tab: play.newTab(), headers, messages: first.messages });
+  const second = play.open({ tab: play.newTab(), messages: first.messages });
   await second.output(second.tool("take_photo"), PHOTO);
   await said;
   await first.rests({ sends: 1 });
@@ -130,11 +130,11 @@ async function twoChatsAtOnce(play) {
 /** A client makes up its chat's id. */
 async function oddChatId(play) {
   const id = `${play.chatId} a/b?c=%2F&日本#é`;
-  const client = play.open({ id });
+  const client = play.open({ id, wait: "stream" });
   await client.chat.resumeStream();
   const said = client.say("story");
   await firstCall(client);
-  const second = await load(play, { id });
+  const second = await load(play, { id, wait: "stream" });
   assert.equal(second.messages.length, 1);
   const resumed = second.chat.resumeStream();
   await play.ack(await firstCall(second), { output: PHOTO });

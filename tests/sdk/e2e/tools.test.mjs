@@ -2,6 +2,13 @@
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
+import { isTool, settledOf } from "./support/record.mjs";
+
+/** Why the calls of the last message ended. */
+const causes = async (client) => {
+  const { parts } = (await client.history()).at(-1);
+  return parts.filter(isTool).map((part) => settledOf(part)?.cause);
+};
 
 async function serverTool({ open }) {
   const client = open();
@@ -13,6 +20,8 @@ async function serverTool({ open }) {
   assert.equal(client.text, "It is fine.");
   assert.ok(client.answer);
   await client.agrees();
+  assert.deepEqual(await causes(client), ["ran"]);
+  assert.deepEqual(await client.holds(), []);
 }
 
 async function severalSteps({ open }) {
@@ -31,6 +40,7 @@ async function delegate({ open }) {
   assert.equal(client.tool("change_bgm").output.success, true);
   assert.equal(client.text, "Music!");
   await client.agrees();
+  assert.deepEqual(await causes(client), ["ran"]);
 }
 
 async function reasoning({ open }) {
@@ -48,16 +58,19 @@ async function reasoning({ open }) {
   await client.agrees();
 }
 
-async function badInput({ open }) {
-  const client = open();
-  await client.say("bad input");
+/** Input that does not fit, or that can't be shown as it is: nobody is asked, and nothing runs. */
+const badInput = (text, why) => async (play) => {
+  const client = play.open();
+  await client.say(text);
   await client.rests({ sends: 1 });
   const part = client.tool("process_payment");
   assert.equal(part.state, "output-error");
-  assert.ok(part.errorText);
+  assert.match(part.errorText, why);
   assert.equal(client.text, "I got that wrong.");
   assert.ok(client.answer);
   await client.agrees();
+  assert.deepEqual(await causes(client), ["refused"]);
+  assert.deepEqual(await client.holds(), []);
 
   // Nothing was paid, and the chat goes on: the client sends the part with the bad input back, too.
   await client.say("pay Ann");
@@ -65,7 +78,7 @@ async function badInput({ open }) {
   await client.rests({ sends: 3 });
   assert.equal(client.tool("process_payment").output.wallet_balance, 970);
   await client.agrees();
-}
+};
 
 async function unknownTool({ open }) {
   const client = open();
@@ -75,6 +88,7 @@ async function unknownTool({ open }) {
   assert.equal(client.text, "There is no such tool.");
   assert.ok(client.answer);
   await client.agrees();
+  assert.deepEqual(await causes(client), ["refused"]);
 }
 
 /** A call that can't run beside one that waits: the answer is still sent once. */
@@ -88,6 +102,7 @@ async function unknownBesideApproval({ open }) {
   assert.equal(client.text, "Half of it was done.");
   assert.ok(client.answer);
   await client.agrees();
+  assert.deepEqual(await causes(client), ["refused", "ran"]);
 }
 
 play("tools", {
@@ -95,7 +110,10 @@ play("tools", {
   "several steps": severalSteps,
   delegate,
   reasoning,
-  "bad input": badInput,
+  "bad input": badInput("bad input", /recipient/),
+  "input with a key that clients drop": badInput("hidden input", /__proto__/),
+  "input with a number that clients round": badInput("huge input", /9007199254740992/),
+  "input that is too deep": badInput("deep input", /48 levels/),
   "unknown tool": unknownTool,
   "unknown tool beside an approval": unknownBesideApproval,
 });

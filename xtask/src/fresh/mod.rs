@@ -1,4 +1,4 @@
-//! `cargo xtask fresh`: does the README tell the truth? Its two commands, in a clone with empty caches.
+//! `cargo xtask fresh`: does the README tell the truth? Its two commands, side by side, in a clone with empty caches.
 
 mod readme;
 mod serve;
@@ -44,12 +44,14 @@ fn check(root: &Path, place: &Place) -> Result {
 
     let mut times = Vec::new();
     heading(&format!("serve: {}", commands.serve));
-    times.extend(serve::check(place.run(&commands.serve))?);
+    let server = serve::start(place.run(&commands.serve), &mut times)?;
 
+    // Side by side: somebody who tries the one in a terminal types the other in the next.
     heading(&format!("test: {}", commands.test));
     let started = Instant::now();
     place.run(&commands.test).wait()?;
-    times.push(("test: passed", started.elapsed()));
+    times.push(("test: passed beside it", started.elapsed()));
+    server.stop(&mut times)?;
 
     report(&times);
     Ok(())

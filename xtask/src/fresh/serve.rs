@@ -1,4 +1,4 @@
-//! The serve command: it prints its address, is ready, and goes when it is told to.
+//! The serve command: it prints its address, is ready for as long as it runs, and goes when it is told to.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,14 +16,24 @@ const BUILD: Duration = Duration::from_secs(45 * 60);
 const READY: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
-/// Runs the command and gives the time of each part.
-pub(super) fn check(run: Run) -> Result<Vec<(&'static str, Duration)>> {
+/// How long each part took.
+pub(super) type Times = Vec<(&'static str, Duration)>;
+
+/// A server that is ready.
+pub(super) struct Ready {
+    server: Server,
+    shown: String,
+    address: String,
+}
+
+/// Runs the command until its server is ready.
+pub(super) fn start(run: Run, times: &mut Times) -> Result<Ready> {
     let shown = run.shown().to_owned();
     let mut server = Server::start(run)?;
 
     let started = Instant::now();
     let address = server.address()?;
-    let mut times = vec![("serve: built and listening", started.elapsed())];
+    times.push(("serve: built and listening", started.elapsed()));
 
     let listening = Instant::now();
     while let Err(failure) = ready(&address) {
@@ -33,14 +43,21 @@ pub(super) fn check(run: Run) -> Result<Vec<(&'static str, Duration)>> {
         thread::sleep(Duration::from_millis(50));
     }
     times.push(("serve: GET /ready is 200", listening.elapsed()));
+    Ok(Ready { server, shown, address })
+}
 
-    let told = Instant::now();
-    let status = server.terminate()?;
-    if !status.success() {
-        return Err(Failure::new(format!("`{shown}` was to exit with 0 after SIGTERM: {status}")));
+impl Ready {
+    /// It is still ready, and goes when it is told to.
+    pub(super) fn stop(mut self, times: &mut Times) -> Result {
+        ready(&self.address)?;
+        let told = Instant::now();
+        let status = self.server.terminate()?;
+        if !status.success() {
+            return Err(Failure::new(format!("`{}` was to exit with 0 after SIGTERM: {status}", self.shown)));
+        }
+        times.push(("serve: SIGTERM, exit code 0", told.elapsed()));
+        Ok(())
     }
-    times.push(("serve: SIGTERM, exit code 0", told.elapsed()));
-    Ok(times)
 }
 
 /// The running server; killed when it is dropped before it has ended.

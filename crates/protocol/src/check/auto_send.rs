@@ -91,12 +91,18 @@ impl StreamChecker {
     fn unanswered(&mut self) {
         let segment = self.segment.number;
         let request = &self.request;
+        // While a call of the same step still waits for the browser, the predicate says no.
+        let waits = |step: u32| {
+            let mut calls = self.message.calls.iter().filter(|(_, call)| call.step == step && !call.provider_executed);
+            calls.any(|(_, call)| matches!(call.state, State::Announced { .. }))
+        };
         let mut left: Vec<_> = self
             .message
             .calls
             .iter()
             .filter(|(id, call)| {
-                call.state == State::Asked && call.asked_in < Some(segment) && request.has_answered(id)
+                let is_answered = call.asked_in < Some(segment) && request.has_answered(id);
+                call.state == State::Asked && is_answered && !waits(call.step)
             })
             .map(|(id, _)| id.clone())
             .collect();

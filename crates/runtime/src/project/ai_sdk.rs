@@ -368,9 +368,10 @@ impl Turn {
         self.release_denials(false, out);
     }
 
-    /// Clients up to 6.0.269 and 7.0.82 can't take a denial beside a question that is open in the same step (rule A5).
+    /// Clients up to 6.0.269 and 7.0.82 can't take a denial beside a question that is open in the same step (rule A5); and neither
+    /// predicate of the SDK sends a browser's result beside a denial.
     fn release_denials(&mut self, all: bool, out: &mut Vec<Out>) {
-        if !all && self.states().any(|waits| waits == Waits::Person) {
+        if !all && self.states().any(|waits| matches!(waits, Waits::Person | Waits::Browser)) {
             return;
         }
         for id in &self.step {

@@ -29,7 +29,7 @@ struct Talk {
     messages: Vec<(MessageId, ModelMessage)>,
     turn: Option<MessageId>,
     /// What the user has said while calls of the turn before still run.
-    waiting: Option<(MessageId, ModelMessage)>,
+    waiting: Vec<(MessageId, ModelMessage)>,
     /// The step that is being read.
     text: String,
     texts: HashMap<PartId, ()>,
@@ -42,6 +42,9 @@ impl Talk {
         match fact {
             Fact::Context { messages } => messages.iter().for_each(|message| self.context(message)),
             Fact::Said { message, cut, next } => {
+                if cut.is_some() {
+                    self.waiting.clear();
+                }
                 if cut.is_some() || next.is_none() {
                     self.cut(cut.as_ref());
                 }
@@ -49,7 +52,7 @@ impl Talk {
                 match next {
                     None => self.messages.push(said),
                     // The calls of the turn before it come first, with their outcomes.
-                    Some(_) => self.waiting = Some(said),
+                    Some(_) => self.waiting.push(said),
                 }
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
@@ -57,7 +60,7 @@ impl Talk {
             Fact::StepStarted => self.end_step(),
             Fact::TurnEnded { .. } => {
                 self.end_step();
-                self.messages.extend(self.waiting.take());
+                self.messages.append(&mut self.waiting);
             }
             Fact::BlockStarted { kind: BlockKind::Text, id } => {
                 self.texts.insert(id.clone(), ());

@@ -76,9 +76,9 @@ impl Follower {
             state.apply(fact);
             now.apply(fact, &mut Vec::new());
         }
-        if state.next.is_some() {
+        if let Some(before) = state.next.len().checked_sub(1) {
             // Calls of the turn before still run. What is taken up is the turn that waits for them.
-            let follow = Follow { turn: FollowTurn::Next, ..Follow::from(known) };
+            let follow = Follow { turn: FollowTurn::Next { before }, ..Follow::from(known) };
             return Some(Self::new(Box::new(AiSdk::new(view)), follow, known));
         }
         if now.is_closed() || state.stands_still() {
@@ -101,13 +101,12 @@ impl Follower {
         let mut written = Vec::new();
         for fact in facts {
             let is_first = self.position >= self.follow.from;
-            let is_wanted = self.follow.turn != FollowTurn::Next || matches!(fact, Fact::TurnStarted { .. });
-            self.has_joined |= is_first && is_wanted && !self.follow.is_replay;
+            self.has_joined |= is_first && !self.follow.is_replay && self.is_wanted(fact);
             self.position += 1;
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
-                if is_first {
+                if is_first && self.follow.is_replay {
                     written = self.replay();
                 }
             }
@@ -125,7 +124,7 @@ impl Follower {
             out.extend(end);
             return flow;
         }
-        if self.follow.turn == FollowTurn::Next && !self.has_joined {
+        if matches!(self.follow.turn, FollowTurn::Next { .. }) && !self.has_joined {
             return Flow::More;
         }
         // There is nothing to show yet: the client learns at least which message it is about.
@@ -135,6 +134,17 @@ impl Follower {
         }
         self.projection.nothing(&mut written);
         self.forward(&mut written, out)
+    }
+
+    /// Whether a response that has not begun begins with this fact.
+    fn is_wanted(&mut self, fact: &Fact) -> bool {
+        let FollowTurn::Next { before } = &mut self.follow.turn else { return true };
+        let begins = matches!(fact, Fact::TurnStarted { .. });
+        if begins && *before > 0 {
+            *before -= 1;
+            return false;
+        }
+        begins
     }
 
     /// From here on it is shown; first what the segment has had so far.

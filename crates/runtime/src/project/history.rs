@@ -1,6 +1,6 @@
 //! The history as a client reads it back: `UIMessage[]`, holds included, as they stand.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use holdpoint_protocol::{
     holds::SettledMetadata,
@@ -32,7 +32,7 @@ struct Book {
     messages: Vec<UiMessage>,
     turn: Option<Turn>,
     /// What the user has said while calls of the turn still run.
-    waiting: Option<UiMessage>,
+    waiting: VecDeque<UiMessage>,
 }
 
 struct Turn {
@@ -69,9 +69,10 @@ impl Book {
         match fact {
             Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
             // Calls of the open turn still run: the message is stored, and stands after it.
-            Fact::Said { message, cut: None, next: Some(_) } => self.waiting = Some(message.clone()),
+            Fact::Said { message, cut: None, next: Some(_) } => self.waiting.push_back(message.clone()),
             Fact::Said { message, cut, .. } => {
                 self.put_down();
+                self.messages.extend(self.waiting.drain(..));
                 self.cut(cut.as_ref());
                 self.messages.push(message.clone());
             }
@@ -111,7 +112,7 @@ impl Book {
 
     fn put_down(&mut self) {
         self.messages.extend(self.turn.take().map(Turn::into_message));
-        self.messages.extend(self.waiting.take());
+        self.messages.extend(self.waiting.pop_front());
     }
 
     fn cut(&mut self, from: Option<&MessageId>) {
@@ -122,10 +123,11 @@ impl Book {
 
     fn finish(mut self) -> Vec<UiMessage> {
         // A turn that a newer message waits for is written to by nobody's response: it stands as far as it is.
-        if self.waiting.is_none() && self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
+        if self.waiting.is_empty() && self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
             self.turn = None;
         }
         self.put_down();
+        self.messages.extend(self.waiting);
         self.messages
     }
 }
@@ -257,7 +259,34 @@ impl Turn {
         !self.is_over && (self.is_writing || waits(Waits::Server))
     }
 
+    /// Whether the client's next request is to bring a browser's result.
+    fn waits_for_result(&self) -> bool {
+        let waits = |id: &ToolCallId| self.calls.get(id).is_some_and(|(_, waits)| *waits == Waits::Client);
+        let is_asked = |id: &ToolCallId| {
+            let part = self.calls.get(id).and_then(|(at, _)| self.message.parts.get(*at)).and_then(Part::as_tool);
+            part.is_some_and(|part| part.state == ToolState::ApprovalRequested)
+        };
+        self.resubmitted.iter().any(|id| waits(id) && !is_asked(id))
+    }
+
+    /// Neither predicate of the SDK sends a message whose calls are one denied and one with a result. Until the result is there, a denied
+    /// call of the same step stands as answered.
+    fn hold_denials(&mut self) {
+        let step = self.message.parts.iter().rposition(|part| *part == Part::StepStart).unwrap_or(0);
+        for part in &mut self.message.parts[step..] {
+            if let Part::Tool(part) = part
+                && part.state == ToolState::OutputDenied
+            {
+                part.state = ToolState::ApprovalResponded;
+                part.fields.call_provider_metadata = None;
+            }
+        }
+    }
+
     fn into_message(mut self) -> UiMessage {
+        if !self.is_over && self.waits_for_result() {
+            self.hold_denials();
+        }
         if self.holds_text && !self.is_over {
             self.message.parts.retain(|part| !matches!(part, Part::Text(_)));
         }

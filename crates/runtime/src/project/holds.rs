@@ -6,6 +6,7 @@ use holdpoint_protocol::{
     holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState},
     ids::{MessageId, ToolCallId},
 };
+use serde_json::Value;
 
 use crate::{
     clock::Timestamp,
@@ -84,22 +85,16 @@ impl Book {
                     (None, Execution::Frontend) => HoldKind::Frontend,
                     _ => HoldKind::None,
                 };
-                let hold = ChatHold {
-                    tool_call_id: call.clone(),
-                    tool_name: name.clone(),
-                    input: input.clone(),
-                    kind,
-                    state: HoldState::Waiting,
-                    approval_id: None,
-                    requested_at: self.started_at.iso8601(),
-                    expires_at: None,
-                    allowed: Vec::new(),
-                    decision: None,
-                    outcome: None,
-                    cut: false,
-                    message_id: self.message.clone(),
-                };
-                self.entries.push(Entry { hold, execution: *execution, was_begun: false, was_held: false });
+                self.add(call, name, input, kind, *execution);
+            }
+            Fact::Invalid { call, name, input, error } => {
+                self.add(call, name, input, HoldKind::None, Execution::Server);
+                let (outcome, at) = (Outcome::Error(error.clone()), self.started_at);
+                self.change(call, |entry| {
+                    entry.was_begun = true;
+                    entry.hold.state = HoldState::Settled;
+                    entry.hold.outcome = Some(settled(&outcome, Cause::Refused, at));
+                });
             }
             Fact::Asked { call, approval, at, expires, .. } => self.change(call, |entry| {
                 entry.was_begun = true;
@@ -144,6 +139,25 @@ impl Book {
             }),
             _ => {}
         }
+    }
+
+    fn add(&mut self, call: &ToolCallId, name: &str, input: &Value, kind: HoldKind, execution: Execution) {
+        let hold = ChatHold {
+            tool_call_id: call.clone(),
+            tool_name: name.to_owned(),
+            input: input.clone(),
+            kind,
+            state: HoldState::Waiting,
+            approval_id: None,
+            requested_at: self.started_at.iso8601(),
+            expires_at: None,
+            allowed: Vec::new(),
+            decision: None,
+            outcome: None,
+            cut: false,
+            message_id: self.message.clone(),
+        };
+        self.entries.push(Entry { hold, execution, was_begun: false, was_held: false });
     }
 
     fn change(&mut self, call: &ToolCallId, change: impl FnOnce(&mut Entry)) {

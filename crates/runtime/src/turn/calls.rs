@@ -26,9 +26,9 @@ pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if !draft.state.stands_still() {
         return;
     }
-    if let Some(next) = draft.state.next {
+    if !draft.state.next.is_empty() {
         draft.push(Fact::TurnEnded { end: TurnEnd::Superseded, at: env.now });
-        return begin(draft, next, env);
+        return begin_last(draft, env);
     }
     let steps = draft.state.turn.as_ref().map_or(0, |turn| turn.steps);
     if steps < env.max_steps {
@@ -36,6 +36,18 @@ pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     } else {
         let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
         draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
+    }
+}
+
+/// Begins the last of the turns that wait. The others never begin in earnest: whoever follows one is told so.
+fn begin_last(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    while let Some(next) = draft.state.next.first().copied() {
+        if draft.state.next.len() == 1 {
+            return begin(draft, next, env);
+        }
+        open_turn(draft, next, env);
+        let end = TurnEnd::Stopped { reason: Some("superseded".to_owned()) };
+        draft.push(Fact::TurnEnded { end, at: env.now });
     }
 }
 
@@ -133,7 +145,7 @@ pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Caus
 pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: tool::Question, env: &mut Env<'_>) -> Reply {
     let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
     // The user has gone on to a newer message, and looks at no response of this turn.
-    let asks = asks.filter(|_| draft.state.next.is_none());
+    let asks = asks.filter(|_| draft.state.next.is_empty());
     let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
     // A client without the ack can't answer while its response is open: the tool is told at once rather than at the deadline.
     if draft.state.turn.as_ref().is_some_and(|turn| turn.is_resubmit) {
@@ -259,13 +271,12 @@ pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &
     }
 }
 
-/// Ends a stopped turn. A turn that waited for it never begins in earnest: whoever follows it is told so.
+/// Ends a stopped turn, and with it those that waited for it.
 fn end_stopped(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
-    let next = draft.state.next;
     draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason: reason.clone() }, at: env.now });
-    if let Some(next) = next {
+    while let Some(next) = draft.state.next.first().copied() {
         open_turn(draft, next, env);
-        draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason }, at: env.now });
+        draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason: reason.clone() }, at: env.now });
     }
 }
 

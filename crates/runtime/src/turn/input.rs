@@ -150,7 +150,10 @@ pub enum FollowTurn {
     /// A new one, which begins at once.
     New,
     /// A new one, which begins when calls of the one before have ended.
-    Next,
+    Next {
+        /// How many others begin before it.
+        before: usize,
+    },
 }
 
 impl Follow {

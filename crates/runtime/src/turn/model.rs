@@ -191,7 +191,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
             calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
         }
     }
-    let is_last = draft.state.next.is_none();
+    let is_last = draft.state.next.is_empty();
     let expired_unseen = is_last && draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
     if !expired_unseen {
         calls::advance(draft, env);

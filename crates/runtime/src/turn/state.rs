@@ -31,8 +31,8 @@ pub struct ChatState {
     pub approvals: HashMap<ApprovalId, ToolCallId>,
     /// The answer that is being given.
     pub turn: Option<Turn>,
-    /// The turn that begins when the calls of this one have ended: a newer message waits for it.
-    pub next: Option<NextTurn>,
+    /// Turns of newer messages that begin when the calls of this one have ended. All but the last are superseded already.
+    pub next: Vec<NextTurn>,
     /// Where each turn began, and its message.
     pub turns: Vec<(u64, MessageId)>,
 }
@@ -201,13 +201,15 @@ impl ChatState {
             Fact::Said { message, cut, next } => {
                 self.cut(cut.as_ref());
                 self.messages.push((message.id.clone(), Role::User, position));
-                self.next = *next;
+                self.next.extend(*next);
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, order, is_resubmit, .. } => {
+                if !self.next.is_empty() {
+                    self.next.remove(0);
+                }
                 self.messages.push((message.clone(), Role::Assistant, position));
                 self.turns.push((position, message.clone()));
-                self.next = None;
                 self.turn = Some(Turn {
                     message: message.clone(),
                     order: *order,
@@ -221,10 +223,7 @@ impl ChatState {
                     inputs: Vec::new(),
                 });
             }
-            Fact::TurnEnded { .. } => {
-                self.turn = None;
-                self.next = None;
-            }
+            Fact::TurnEnded { .. } => self.turn = None,
             Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, .. } => {
                 let made = Call {
                     name: name.clone(),

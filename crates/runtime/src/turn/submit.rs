@@ -87,8 +87,8 @@ fn say(
         calls::supersede_calls(draft, &released, env);
         calls::go_on(draft, env);
     }
-    Ok(match draft.state.next {
-        Some(_) => Follow { turn: FollowTurn::Next, ..Follow::from(draft.state.len) },
+    Ok(match draft.state.next.len().checked_sub(1) {
+        Some(before) => Follow { turn: FollowTurn::Next { before }, ..Follow::from(draft.state.len) },
         None => new_turn(draft),
     })
 }
@@ -132,14 +132,19 @@ fn answer(
     subject: &Subject,
     env: &mut Env<'_>,
 ) -> Result<Follow, Rejection> {
-    let (last, earlier) = request.messages.split_last().ok_or(Rejection::NothingToDo)?;
+    // A client that continues an older message of its names it.
+    let named = |message: &ClientMessage| message.role == Role::Assistant && message.id == request.message_id;
+    let at = request.message_id.as_ref().and_then(|_| request.messages.iter().rposition(named));
+    let at = at.or(request.messages.len().checked_sub(1)).ok_or(Rejection::NothingToDo)?;
+    let (last, earlier) =
+        (&request.messages[at], request.messages.iter().enumerate().filter(|(other, _)| *other != at));
     if draft.state.subject.is_none() {
         return Err(Rejection::NothingToDo);
     }
     let news = message::answers(&request.messages).into_iter().filter(|answer| is_news(draft, answer));
     admit_results(&news.collect::<Vec<_>>())?;
     let from = draft.state.len;
-    for answer in message::answers(earlier) {
+    for answer in earlier.flat_map(|(_, message)| message.answers()) {
         answers::answer(draft, answer, subject, env);
     }
     let answers = last.answers();
@@ -170,7 +175,7 @@ fn answer(
     if strange > 0 && known == 0 {
         return Err(Rejection::NoSuchQuestion);
     }
-    if let Some(earlier) = earlier_turn(draft, &about, &unsettled) {
+    if let Some(earlier) = earlier_turn(draft, last, &about, &unsettled) {
         return Ok(Follow { overruled, earlier: Some(earlier), ..Follow::from(from) });
     }
     // Somebody else was first, or the request was sent twice: the response shows what followed.
@@ -194,13 +199,25 @@ fn responded(message: &ClientMessage) -> impl Iterator<Item = &ToolPart> {
     message.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded)
 }
 
-/// What stands of calls of a turn that is over and is not the last one: a newer message was first.
-fn earlier_turn(draft: &Draft<'_>, about: &[ToolCallId], unsettled: &[ToolCallId]) -> Option<Earlier> {
-    let turn = about.iter().filter_map(|id| draft.call(id)).map(|call| call.turn).max()?;
+/// What stands of calls of a turn that is over and is not the last one: a newer message was first. The turn is the one whose message the
+/// client continues; a client without that message is known by what it answers.
+fn earlier_turn(
+    draft: &Draft<'_>,
+    continued: &ClientMessage,
+    about: &[ToolCallId],
+    unsettled: &[ToolCallId],
+) -> Option<Earlier> {
+    let mut turns = draft.state.turns.iter();
+    let named = continued.id.as_ref().and_then(|id| turns.find(|(_, message)| message == id));
+    let answered = || {
+        let turn = about.iter().filter_map(|id| draft.call(id)).map(|call| call.turn).max()?;
+        draft.state.turns.iter().find(|(position, _)| *position == turn)
+    };
+    let (turn, message) = named.or_else(answered)?;
+    let turn = *turn;
     if is_last_turn(draft, turn) {
         return None;
     }
-    let (_, message) = draft.state.turns.iter().find(|(position, _)| *position == turn)?;
     let mut outcomes: Vec<(ToolCallId, Outcome)> = Vec::new();
     for id in unsettled {
         let Some(call) = draft.call(id).filter(|call| call.turn == turn) else { continue };

@@ -1,4 +1,4 @@
-// A browser with a camera: tools that only the client can run.
+// A browser with a camera, and with a place: tools that only the client can run.
 
 export const config = `
 [tools.take_photo]
@@ -13,14 +13,16 @@ timeout_sec = 1
 input_schema = { type = "object", properties = {} }
 `;
 
-/** What a client without the ack asks for: the result comes in its next request. */
-export const headers = { "x-holdpoint-wait": "resubmit" };
-
 export const PHOTO = { width: 4, height: 3 };
+export const HERE = { latitude: 35, longitude: 135.7, accuracy: 10 };
 
 /** The SDK's pattern for browser tools: the output is added, not awaited, and the predicates send it. */
 export const takesPhotos = ({ toolName, toolCallId }, { chat }) => {
   if (toolName === "take_photo") chat.addToolOutput({ tool: toolName, toolCallId, output: PHOTO });
+};
+
+export const locates = ({ toolName, toolCallId }, { chat }) => {
+  if (toolName === "get_location") chat.addToolOutput({ tool: toolName, toolCallId, output: HERE });
 };
 
 export const firstCall = (client) => client.until("the browser is asked", () => client.toolCalls[0]);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
+import { agree, isTool, judged } from "./record.mjs";
 import { PlainState } from "./state.mjs";
 import { loginOf, transportOf } from "./transport.mjs";
 import { pause, until } from "./wait.mjs";
@@ -28,8 +29,6 @@ export const bothPredicates = (sdk) => (options) =>
   sdk.lastAssistantMessageIsCompleteWithToolCalls(options) ||
   sdk.lastAssistantMessageIsCompleteWithApprovalResponses(options);
 
-export const isTool = (part) => part.type.startsWith("tool-") || part.type === "dynamic-tool";
-
 const nameOf = (part) => part.toolName ?? part.type.slice("tool-".length);
 
 export class Client {
@@ -38,7 +37,11 @@ export class Client {
   /** The calls for which `onToolCall` fired. */
   toolCalls = [];
 
-  constructor(kind, { server, tab, id, messages = [], headers = {}, key, onToolCall, transport }) {
+  /**
+   * `wait: "stream"` is what a client with the ack asks for; a stock one says nothing. With `isManual` nothing is sent automatically, as in
+   * an app without `sendAutomaticallyWhen`.
+   */
+  constructor(kind, { server, tab, id, messages = [], headers, wait, key, onToolCall, transport, isManual = false }) {
     this.id = id;
     this.server = server;
     this.tab = tab;
@@ -47,12 +50,12 @@ export class Client {
       this[what] += 1;
       if (this.sends > TOO_MANY) throw new Error("the client sends for ever");
     };
-    this.transport = transport ?? transportOf(kind, { server, tab, headers, key, count });
+    this.transport = transport ?? transportOf(kind, { server, tab, headers, wait, key, count });
     this.chat = new kind.Chat({
       id,
       state: new PlainState(structuredClone(messages)),
       transport: this.transport,
-      sendAutomaticallyWhen: bothPredicates(kind.sdk),
+      ...(!isManual && { sendAutomaticallyWhen: bothPredicates(kind.sdk) }),
       onToolCall: ({ toolCall }) => {
         this.toolCalls.push(toolCall.toolCallId);
         onToolCall?.(toolCall, this);
@@ -135,15 +138,31 @@ export class Client {
     else assert.equal(this.chat.error, undefined, "no error at the client");
   }
 
-  /** What the server keeps is what the client has. */
+  /** What the server keeps is what the client has, and the holds say the same. */
   async agrees() {
-    assert.deepEqual(told(await this.history()), told(this.messages), "the server's history is the client's");
+    const messages = await this.history();
+    assert.deepEqual(told(messages), told(this.messages), "the server's history is the client's");
+    agree(messages, await this.holds({ calls: "all" }));
   }
 
-  async history() {
-    const response = await this.tab.fetch(`${this.server.url}/api/chat/${encodeURIComponent(this.id)}/messages`, {
-      headers: this.login,
-    });
+  /** The stored messages; both SDK versions accept them, whatever the flow. */
+  async history(options) {
+    return judged(await this.#read("messages"), options);
+  }
+
+  /** `GET /api/chat/{id}/holds`; with `calls: "all"`, also calls that never waited. */
+  holds({ calls } = {}) {
+    return this.#read(calls ? `holds?calls=${calls}` : "holds");
+  }
+
+  /** What the server says of one call. */
+  async hold({ toolCallId }) {
+    return (await this.holds()).find((hold) => hold.toolCallId === toolCallId);
+  }
+
+  async #read(what) {
+    const url = `${this.server.url}/api/chat/${encodeURIComponent(this.id)}/${what}`;
+    const response = await this.tab.fetch(url, { headers: this.login });
     assert.equal(response.status, 200);
     return response.json();
   }
@@ -156,11 +175,13 @@ export class Client {
 }
 
 /**
- * As JSON has it, without the usage, which a client overwrites with that of the last response. An input that did not fit is
- * `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its history.
+ * As JSON has it, without what no stream carries (why a call ended), and without the usage, which a client overwrites with that of the
+ * last response. An input that did not fit is `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its
+ * history. Elsewhere `rawInput` is the text of the deltas, which no history has.
  */
 function told(messages) {
-  const part = ({ rawInput, ...rest }) => (rawInput === undefined ? rest : { ...rest, input: rawInput });
+  const part = ({ rawInput, callProviderMetadata, ...rest }) =>
+    rest.input === undefined && rawInput !== undefined ? { ...rest, input: rawInput } : rest;
   return JSON.parse(JSON.stringify(messages)).map(({ metadata, parts, ...message }) => ({
     ...message,
     parts: parts.map(part),

@@ -11,7 +11,8 @@ globalThis.navigator ??= dom.window.navigator;
 const { act, createElement: h, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
-import { bothPredicates, isTool, TOO_MANY } from "./client.mjs";
+import { bothPredicates, TOO_MANY } from "./client.mjs";
+import { isTool } from "./record.mjs";
 import { transportOf } from "./transport.mjs";
 import { pause } from "./wait.mjs";
 
@@ -28,11 +29,11 @@ function Part({ part, decide }) {
   return h("section", null, `${part.type} ${part.state} ${output}`, part.state === "approval-requested" && buttons);
 }
 
-function Page({ useChat, options, runs }) {
+function Page({ useChat, options, run }) {
   const { messages, status, error, sendMessage, addToolApprovalResponse, addToolOutput } = useChat({
     ...options,
     onToolCall: ({ toolCall }) => {
-      const output = runs?.(toolCall);
+      const output = run(toolCall);
       if (output) addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output });
     },
   });
@@ -52,17 +53,23 @@ function Page({ useChat, options, runs }) {
 }
 
 /** Renders the page, as an app in development does: in strict mode, where effects run twice. */
-export async function openPage(kind, { server, tab, id, messages, headers, runs, resume = false }) {
+export async function openPage(kind, { server, tab, id, messages, wait, runs, resume = false, isManual = false }) {
   const counts = { sends: 0, resumes: 0 };
+  const called = [];
   const count = (what) => {
     counts[what] += 1;
     if (counts.sends > TOO_MANY) throw new Error("the client sends for ever");
   };
-  const transport = transportOf(kind, { server, tab, headers, count });
-  const options = { id, messages, transport, resume, sendAutomaticallyWhen: bothPredicates(kind.sdk) };
+  const transport = transportOf(kind, { server, tab, wait, count });
+  const options = { id, messages, transport, resume };
+  if (!isManual) options.sendAutomaticallyWhen = bothPredicates(kind.sdk);
+  const run = (toolCall) => {
+    called.push(toolCall.toolName);
+    return runs?.(toolCall);
+  };
   const place = document.body.appendChild(document.createElement("div"));
   const root = createRoot(place);
-  await act(async () => root.render(h(StrictMode, null, h(Page, { useChat: kind.useChat, options, runs }))));
+  await act(async () => root.render(h(StrictMode, null, h(Page, { useChat: kind.useChat, options, run }))));
 
   const press = async (name, text = "") => {
     const button = [...place.querySelectorAll("button")].find(({ textContent }) => textContent === name);
@@ -72,6 +79,8 @@ export async function openPage(kind, { server, tab, id, messages, headers, runs,
   };
   return {
     counts,
+    /** The tools for which `onToolCall` fired. */
+    called,
     press,
     say: (text) => press("send", text),
     get status() {
@@ -88,6 +97,14 @@ export async function openPage(kind, { server, tab, id, messages, headers, runs,
         if (Date.now() > deadline) throw new Error(`waited in vain until ${what}; the page: ${place.textContent}`);
         await act(() => pause(4));
       }
+    },
+    /** Waits for something that has nothing to do with the page, which may change meanwhile. */
+    async during(work) {
+      let result;
+      await act(async () => {
+        result = await work();
+      });
+      return result;
     },
     /** Nothing more happens by itself. */
     async rests() {

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { Capture } from "./capture.mjs";
 import { Client, KINDS } from "./client.mjs";
+import { judged } from "./record.mjs";
 import { script } from "./script.mjs";
 import { startServer } from "./server.mjs";
 
@@ -56,7 +57,9 @@ export class Play {
     });
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.includes("json");
-    return { status: response.status, body: isJson ? JSON.parse(text) : text };
+    const answer = { status: response.status, body: isJson ? JSON.parse(text) : text };
+    if (response.ok && path.endsWith("/messages")) await judged(answer.body);
+    return answer;
   };
 
   /** `POST /api/tools/ack`. */

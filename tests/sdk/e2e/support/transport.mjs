@@ -2,17 +2,20 @@
 
 import assert from "node:assert/strict";
 
+/** How a client says whether its responses end at a browser's tool (`resubmit`) or wait for the result (`stream`). */
+export const WAIT = "x-holdpoint-wait";
+
 export const loginOf = (key) => (key ? { authorization: `Bearer ${key}` } : {});
 
 /** `count` is told "sends" or "resumes" for each request as it goes out. */
-export function transportOf({ sdk, isSocket }, { server, tab, headers, key, count }) {
-  return isSocket ? socket(sdk, server, tab, headers, key, count) : http(sdk, server, tab, headers, key, count);
+export function transportOf({ sdk, isSocket }, options) {
+  return isSocket ? socket(sdk, options) : http(sdk, options);
 }
 
-function http(sdk, server, tab, headers, key, count) {
+function http(sdk, { server, tab, headers, wait, key, count }) {
   return new sdk.DefaultChatTransport({
     api: `${server.url}/api/chat`,
-    headers: { ...headers, ...loginOf(key) },
+    headers: { ...headers, ...(wait && { [WAIT]: wait }), ...loginOf(key) },
     fetch: (input, init) => {
       count(init.method === "POST" ? "sends" : "resumes");
       return tab.fetch(input, init);
@@ -20,7 +23,8 @@ function http(sdk, server, tab, headers, key, count) {
   });
 }
 
-function socket(sdk, server, tab, headers, key, count) {
+/** `wait` goes out as a browser can say it: in the address, since a handshake has no headers of the page's. */
+function socket(sdk, { server, tab, headers, wait, key, count }) {
   const webSocket = class extends tab.webSocket() {
     send(text, ...rest) {
       const { type } = JSON.parse(text);
@@ -28,7 +32,7 @@ function socket(sdk, server, tab, headers, key, count) {
       super.send(text, ...rest);
     }
   };
-  const params = () => (key ? ticket(server, key) : {});
+  const params = async () => ({ ...(wait && { wait }), ...(key && (await ticket(server, key))) });
   return new sdk.WebSocketChatTransport({ url: `${server.url}/api/chat/ws`, headers, webSocket, params });
 }
 

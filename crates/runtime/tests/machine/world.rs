@@ -1,24 +1,20 @@
-//! The turn machine under random models, random people, random deadlines, and crashes after any fact.
-//!
-//! Whatever happens: exactly one outcome a call; a server tool starts at most once; nothing runs without the approval that it needs; every
-//! turn ends; recovery loses nothing; and whatever a client is shown of it breaks no rule.
+//! A chat, a model, a server and everybody who has to do with them, played by random acts.
 
 use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
-    check::{Options, Profile, StreamChecker, Violation},
-    chunk::{Chunk, FinishReason},
+    chunk::FinishReason,
     ids::{ApprovalId, ToolCallId},
     request::{AckStatus, ChatRequest},
 };
 use holdpoint_runtime::{
     clock::Timestamp,
     fact::{CallOrder, Fact, NextTurn},
-    model::{ModelEvent, ModelMessage, Usage},
-    project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, history},
+    model::{ModelEvent, Usage},
+    project::history,
     subject::Subject,
     tool::{Approval, Execution, Question, Returns, Tool, ToolBuilder, ToolSet},
-    turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, Stage, Submit, step},
+    turn::{Answered, ChatState, Env, Follow, FrontendResult, Input, Phase, Reply, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -50,23 +46,50 @@ const NAMES: [&str; 8] = ["pay", "look", "again", "slow", "locate", "open", "han
 
 /// What can happen next. Which of the things that are possible it is, the world decides from the numbers.
 #[derive(Debug, Clone)]
-enum Act {
-    Model { kind: u8, tool: usize, n: Option<i64> },
-    ToolDone { which: usize, fails: bool },
-    Decide { which: usize, approved: bool },
-    Result { which: usize, status: u8 },
-    Time { seconds: u64, is_watched: bool },
-    Resend { approved: bool },
+pub(crate) enum Act {
+    Model {
+        kind: u8,
+        tool: usize,
+        n: Option<i64>,
+    },
+    ToolDone {
+        which: usize,
+        fails: bool,
+    },
+    Decide {
+        which: usize,
+        approved: bool,
+    },
+    Result {
+        which: usize,
+        status: u8,
+    },
+    Time {
+        seconds: u64,
+        is_watched: bool,
+    },
+    Resend {
+        approved: bool,
+    },
     Message,
-    Edit { which: usize },
+    /// A new message, and answers to what is open in the same request.
+    AnswerAndMessage {
+        approved: bool,
+        is_edit: bool,
+    },
+    Edit {
+        which: usize,
+    },
     Regenerate,
-    Ask { which: usize },
+    Ask {
+        which: usize,
+    },
     Stop,
     GoOn,
     Crash,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+pub(crate) fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         30 => (0..10u8, 0..NAMES.len(), prop::option::of(-5..5i64)).prop_map(|(kind, tool, n)| Act::Model { kind, tool, n }),
         10 => (any::<usize>(), any::<bool>()).prop_map(|(which, fails)| Act::ToolDone { which, fails }),
@@ -75,6 +98,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (1..400u64, any::<bool>()).prop_map(|(seconds, is_watched)| Act::Time { seconds, is_watched }),
         3 => any::<bool>().prop_map(|approved| Act::Resend { approved }),
         1 => Just(Act::Message),
+        2 => (any::<bool>(), any::<bool>()).prop_map(|(approved, is_edit)| Act::AnswerAndMessage { approved, is_edit }),
         1 => any::<usize>().prop_map(|which| Act::Edit { which }),
         1 => Just(Act::Regenerate),
         3 => any::<usize>().prop_map(|which| Act::Ask { which }),
@@ -84,9 +108,9 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-struct World {
-    facts: Vec<Arc<Fact>>,
-    state: ChatState,
+pub(crate) struct World {
+    pub(crate) facts: Vec<Arc<Fact>>,
+    pub(crate) state: ChatState,
     tools: ToolSet,
     now: Timestamp,
     ids: u64,
@@ -94,13 +118,15 @@ struct World {
     /// Server tools that run in this life of the server.
     running: Vec<ToolCallId>,
     /// Decisions that were acknowledged.
-    acknowledged: Vec<(ApprovalId, bool)>,
+    pub(crate) acknowledged: Vec<(ApprovalId, bool)>,
+    /// What requests were told to follow, and how many facts there were then.
+    pub(crate) responses: Vec<(Follow, u64)>,
     /// Where appends ended: one is written whole or not at all.
-    appends: Vec<usize>,
+    pub(crate) appends: Vec<usize>,
 }
 
 impl World {
-    fn new(order: CallOrder) -> Self {
+    pub(crate) fn new(order: CallOrder) -> Self {
         Self {
             facts: Vec::new(),
             state: ChatState::default(),
@@ -110,6 +136,7 @@ impl World {
             order,
             running: Vec::new(),
             acknowledged: Vec::new(),
+            responses: Vec::new(),
             appends: Vec::new(),
         }
     }
@@ -134,6 +161,9 @@ impl World {
             self.facts.push(Arc::new(fact));
         }
         self.appends.push(self.facts.len());
+        if let Reply::Follow(follow) = &reply {
+            self.responses.push((follow.clone(), self.facts.len() as u64));
+        }
         reply
     }
 
@@ -143,7 +173,7 @@ impl World {
         self.input(Input::Submit(Box::new(Submit { request, subject: Subject::local(), next })))
     }
 
-    fn say(&mut self) -> Reply {
+    pub(crate) fn say(&mut self) -> Reply {
         self.ids += 1;
         let id = format!("u{}", self.ids);
         self.submit(json!({"messages": [{"id": id, "role": "user", "parts": [{"type": "text", "text": "go"}]}]}))
@@ -163,7 +193,7 @@ impl World {
         self.state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model)
     }
 
-    fn act(&mut self, act: &Act) {
+    pub(crate) fn act(&mut self, act: &Act) {
         match act {
             Act::Model { kind, tool, n } if self.is_model_writing() => {
                 let name = NAMES[*tool].to_owned();
@@ -232,6 +262,7 @@ impl World {
             Act::Time { seconds, is_watched } => self.pass(*seconds, *is_watched),
             Act::Resend { approved } => self.resend(*approved),
             Act::Message => drop(self.say()),
+            Act::AnswerAndMessage { approved, is_edit } => self.answer_and_say(*approved, *is_edit),
             Act::Edit { which } => {
                 let users: Vec<_> = self
                     .state
@@ -267,22 +298,36 @@ impl World {
 
     /// A client sends its whole history back, with what it thinks it has answered.
     fn resend(&mut self, approved: bool) {
-        let mut messages = serde_json::to_value(history(&self.facts)).expect("json");
-        let Some(last) = messages.as_array_mut().and_then(|messages| messages.last_mut()) else { return };
-        if last["role"] != "assistant" {
-            return;
-        }
+        let Some(messages) = self.answered(approved).filter(|messages| !messages.is_empty()) else { return };
+        self.submit(json!({"messages": messages}));
+    }
+
+    /// The user answers what is open, and goes on to something else, in one request.
+    fn answer_and_say(&mut self, approved: bool, is_edit: bool) {
+        let Some(mut messages) = self.answered(approved) else { return };
+        let first = messages.iter().find(|message| message["role"] == "user").map(|message| message["id"].clone());
+        self.ids += 1;
+        let id = if is_edit { first.clone().unwrap_or_default() } else { json!(format!("u{}", self.ids)) };
+        messages.push(json!({"id": id, "role": "user", "parts": [{"type": "text", "text": "and"}]}));
+        let edited = first.filter(|_| is_edit);
+        self.submit(json!({"messages": messages, "messageId": edited}));
+    }
+
+    /// The client's copy of the history, if it ends with an answer of ours; every open question in it is answered.
+    fn answered(&self, approved: bool) -> Option<Vec<Value>> {
+        let Ok(Value::Array(mut messages)) = serde_json::to_value(history(&shown(&self.facts))) else { return None };
+        let last = messages.last_mut().filter(|last| last["role"] == "assistant")?;
         for part in last["parts"].as_array_mut().into_iter().flatten() {
             if part["state"] == "approval-requested" {
                 part["state"] = json!("approval-responded");
                 part["approval"]["approved"] = json!(approved);
             }
         }
-        self.submit(json!({"messages": messages}));
+        Some(messages)
     }
 
     /// Only the log survives.
-    fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         let facts: Vec<Fact> = self
             .facts
             .iter()
@@ -297,7 +342,7 @@ impl World {
     }
 
     /// Everybody does what is asked of them until nothing is left to do.
-    fn finish(&mut self) -> Result<(), TestCaseError> {
+    pub(crate) fn finish(&mut self) -> Result<(), TestCaseError> {
         for _ in 0..200 {
             if self.state.turn.is_none() {
                 return Ok(());
@@ -321,7 +366,7 @@ impl World {
 }
 
 /// What a feed shows: a step that was taken back is not in it.
-fn shown(facts: &[Arc<Fact>]) -> Vec<Arc<Fact>> {
+pub(crate) fn shown(facts: &[Arc<Fact>]) -> Vec<Arc<Fact>> {
     let mut shown: Vec<Arc<Fact>> = Vec::new();
     for fact in facts {
         if **fact == Fact::StepAbandoned {
@@ -331,236 +376,4 @@ fn shown(facts: &[Arc<Fact>]) -> Vec<Arc<Fact>> {
         shown.push(Arc::clone(fact));
     }
     shown
-}
-
-fn check_facts(world: &World) -> Result<(), TestCaseError> {
-    let facts = &world.facts;
-    let abandoned: Vec<Arc<Fact>> = shown(facts);
-    for (id, call) in &world.state.calls {
-        let of =
-            |wanted: fn(&Fact) -> Option<&ToolCallId>| facts.iter().filter(|fact| wanted(fact) == Some(id)).count();
-        let settled = of(|fact| match fact {
-            Fact::Settled { call, .. } | Fact::Invalid { call, .. } => Some(call),
-            _ => None,
-        });
-        prop_assert_eq!(settled, 1, "outcomes of {:?}: {:?}", id, call);
-        let started = of(|fact| match fact {
-            Fact::Started { call, .. } => Some(call),
-            _ => None,
-        });
-        prop_assert!(started <= 1 || call.name == "again", "{:?} was started {} times", call, started);
-        let asks = ["pay", "slow", "locate"].contains(&&*call.name);
-        let approved =
-            facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call, approved: true, .. } if call == id));
-        prop_assert!(started == 0 || !asks || approved, "{:?} ran without its approval", call);
-    }
-    for (approval, approved) in &world.acknowledged {
-        let call = &world.state.approvals[approval];
-        let kept = facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call: of, approved: answer, .. } if of == call && answer == approved));
-        prop_assert!(kept, "the decision {approved} on {approval} was acknowledged and lost");
-    }
-    // Every call in what the model is told has its result.
-    let messages = conversation(&abandoned);
-    for (at, message) in messages.iter().enumerate() {
-        if let ModelMessage::Assistant { calls, .. } = message
-            && !calls.is_empty()
-        {
-            let Some(ModelMessage::Results(results)) = messages.get(at + 1) else {
-                return Err(TestCaseError::fail("calls without results"));
-            };
-            let ids = |id: &ToolCallId| id.clone();
-            let (called, answered): (Vec<_>, Vec<_>) = (
-                calls.iter().map(|call| ids(&call.id)).collect(),
-                results.iter().map(|result| ids(&result.id)).collect(),
-            );
-            prop_assert_eq!(called, answered);
-        }
-    }
-    Ok(())
-}
-
-fn violations(
-    profile: Profile,
-    projection: &mut dyn Projection,
-    facts: &[Arc<Fact>],
-    progressive_text: bool,
-) -> (Vec<Violation>, Vec<String>) {
-    let mut checker = StreamChecker::new(Options { profile, progressive_text });
-    let (mut out, mut lines) = (Vec::new(), Vec::new());
-    for fact in shown(facts) {
-        projection.apply(&fact, &mut out);
-        for written in out.drain(..) {
-            match written {
-                Out::Chunks(chunks) => chunks.for_each(|chunk| {
-                    let text = serde_json::to_string(&chunk).expect("json");
-                    checker.payload(lines.len() as u64 + 1, text.as_bytes());
-                    lines.push(text);
-                }),
-                Out::End => {
-                    checker.done(lines.len() as u64 + 1);
-                    lines.push("[DONE]".to_owned());
-                }
-            }
-        }
-    }
-    checker.end();
-    (checker.take_violations(), lines)
-}
-
-/// In the ai-sdk profile. A stock client goes on when all questions of a message are answered, and that is what the checker goes by: a
-/// segment between the first answer and the last (from the inbox, or a client of somebody's own) is read as a part of the next.
-fn stock_violations(facts: &[Arc<Fact>], view: View) -> (Vec<Violation>, Vec<String>) {
-    let (mut state, mut projection) = (ChatState::default(), AiSdk::new(view));
-    let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
-    let (mut out, mut lines, mut segment) = (Vec::new(), Vec::new(), Vec::new());
-    for fact in shown(facts) {
-        state.apply(&fact);
-        projection.apply(&fact, &mut out);
-        for written in out.drain(..) {
-            if let Out::Chunks(chunks) = written {
-                chunks.for_each(|chunk| match chunk {
-                    Chunk::Start(_) if !segment.is_empty() => {}
-                    chunk => segment.push(chunk),
-                });
-                continue;
-            }
-            let asks = segment.iter().any(|chunk| matches!(chunk, Chunk::ToolApprovalRequest(_)));
-            if !asks && state.open_calls().any(|(_, call)| call.stage == Stage::Asked) {
-                segment.pop();
-                continue;
-            }
-            for chunk in segment.drain(..) {
-                let text = serde_json::to_string(&chunk).expect("json");
-                checker.payload(lines.len() as u64 + 1, text.as_bytes());
-                lines.push(text);
-            }
-            checker.done(lines.len() as u64 + 1);
-            lines.push("[DONE]".to_owned());
-        }
-    }
-    checker.end();
-    (checker.take_violations(), lines)
-}
-
-fn check_projections(world: &World) -> Result<(), TestCaseError> {
-    for is_progressive in [false, true] {
-        for is_resubmit in [false, true] {
-            let mut sse = AdkSse::new(View { is_progressive, is_resubmit, ..View::default() });
-            let (found, lines) = violations(Profile::AdkSse, &mut sse, &world.facts, is_progressive);
-            prop_assert!(found.is_empty(), "SSE: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
-        }
-        let mut live = AdkLive::new(View { is_progressive, ..View::default() });
-        let (found, lines) = violations(Profile::AdkLive, &mut live, &world.facts, is_progressive);
-        prop_assert!(found.is_empty(), "live: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
-    }
-    for is_resubmit in [false, true] {
-        let (found, lines) = stock_violations(&world.facts, View { is_resubmit, ..View::default() });
-        prop_assert!(found.is_empty(), "ai-sdk: {:#?}\n{}\n{:#?}", found, numbered(&lines), world.facts);
-    }
-    Ok(())
-}
-
-/// Whoever comes back after any append gets the whole message, and no settled call that would run again; or nothing, and then the
-/// history has it.
-fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
-    let facts = shown(&world.facts);
-    let known = shown(&world.facts[..cut]);
-    let mut state = ChatState::default();
-    known.iter().for_each(|fact| state.apply(fact));
-    let Some(turn) = &state.turn else {
-        prop_assert!(Follower::resume(&known, View::default(), Resume::Message).is_none());
-        return Ok(());
-    };
-    let is_in_history = history(&known).iter().any(|message| message.id == turn.message);
-    let Some(mut follower) = Follower::resume(&known, View::default(), Resume::Message) else {
-        prop_assert!(is_in_history, "neither resumed nor in the history: {:#?}", known);
-        return Ok(());
-    };
-    prop_assert!(!is_in_history, "resumed, and in the history too (rule R4): {:#?}", known);
-    let mut written = Vec::new();
-    let mut flow = follower.take(known.iter().map(|fact| &**fact), &mut written);
-    for fact in &facts[cut..] {
-        if flow == Flow::End {
-            break;
-        }
-        flow = follower.take([&**fact], &mut written);
-    }
-    let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
-    let mut lines = Vec::new();
-    for chunks in written {
-        chunks.for_each(|chunk| {
-            if let Chunk::ToolInputAvailable(input) = &chunk {
-                let is_settled = state.calls.get(&input.tool_call_id).is_some_and(|call| call.is_settled());
-                assert!(!is_settled, "rule T8: {chunk:?}");
-            }
-            let text = serde_json::to_string(&chunk).expect("json");
-            checker.payload(lines.len() as u64 + 1, text.as_bytes());
-            lines.push(text);
-        });
-    }
-    if flow == Flow::End {
-        checker.done(lines.len() as u64 + 1);
-        checker.end();
-    }
-    let found = checker.take_violations();
-    prop_assert!(found.is_empty(), "resume: {:#?}\n{}\n{:#?}", found, numbered(&lines), facts);
-    Ok(())
-}
-
-fn numbered(lines: &[String]) -> String {
-    lines.iter().enumerate().map(|(at, line)| format!("{} {line}\n", at + 1)).collect()
-}
-
-/// How many cases: a short form by default, and the long one by `HOLDPOINT_MACHINE_CASES=20000 cargo test -p holdpoint-runtime --test machine`.
-fn cases() -> u32 {
-    std::env::var("HOLDPOINT_MACHINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_happens(acts in prop::collection::vec(act(), 0..60), one_by_one in any::<bool>()) {
-        let mut world = World::new(if one_by_one { CallOrder::OneByOne } else { CallOrder::Together });
-        world.say();
-        for act in &acts {
-            world.act(act);
-            prop_assert_eq!(world.state.len as usize, world.facts.len());
-        }
-        world.finish()?;
-        check_facts(&world)?;
-        check_projections(&world)?;
-        drop(history(&shown(&world.facts)));
-    }
-
-    #[test]
-    fn coming_back_after_any_fact(acts in prop::collection::vec(act(), 0..60), one_by_one in any::<bool>(), cut in any::<prop::sample::Index>()) {
-        let mut world = World::new(if one_by_one { CallOrder::OneByOne } else { CallOrder::Together });
-        world.say();
-        for act in acts.iter().filter(|act| !matches!(act, Act::Crash)) {
-            world.act(act);
-        }
-        let cut = world.appends[cut.index(world.appends.len())];
-        check_resume(&world, cut)?;
-    }
-
-    /// The state after a crash is what the log says, at every place.
-    #[test]
-    fn a_crash_after_any_fact(acts in prop::collection::vec(act(), 0..40), cut in any::<prop::sample::Index>()) {
-        let mut world = World::new(CallOrder::Together);
-        world.say();
-        for act in &acts {
-            world.act(act);
-        }
-        let cut = world.appends[cut.index(world.appends.len())];
-        world.facts.truncate(cut);
-        world.acknowledged.clear();
-        world.crash();
-        if world.state.turn.is_none() {
-            world.say();
-        }
-        world.finish()?;
-        check_facts(&world)?;
-        check_projections(&world)?;
-    }
 }

@@ -1,0 +1,106 @@
+// The server's record of a chat: the stored messages and the holds. Every history that is read goes through `judged`.
+
+import assert from "node:assert/strict";
+import { validateUIMessages as validate6 } from "ai6";
+import { validateUIMessages as validate7 } from "ai7";
+
+export const isTool = (part) => part.type.startsWith("tool-") || part.type === "dynamic-tool";
+
+/** Why a call can have ended, by the state of its part. */
+const CAUSES = {
+  // A browser that gives no answer in time can be an output too: of a tool that returns the ack.
+  "output-available": ["ran", "result", "expired"],
+  "output-error": ["ran", "result", "expired", "stopped", "superseded", "interrupted", "refused"],
+  "output-denied": ["decision", "superseded"],
+};
+
+/** What is said of a settled call: `{cause, decidedBy, decidedAt?, edited}`. */
+export const settledOf = (part) => part.callProviderMetadata?.holdpoint;
+
+/**
+ * Both SDK versions accept the history, and it says of every settled call, and of no other, why it ended. Of calls that were not made here,
+ * in the first `context` messages, the server knows nothing of the kind. Gives the history back.
+ */
+export async function judged(messages, { context = 0 } = {}) {
+  if (messages.length > 0) {
+    for (const [version, validate] of Object.entries({ 6: validate6, 7: validate7 })) {
+      const refused = await validate({ messages: structuredClone(messages) }).then(
+        () => null,
+        (error) => error,
+      );
+      assert.equal(refused, null, `validateUIMessages of ai ${version} accepts ${JSON.stringify(messages)}`);
+    }
+  }
+  const calls = (messages) => messages.flatMap(({ parts }) => parts).filter(isTool);
+  for (const part of calls(messages.slice(0, context))) assert.equal(part.callProviderMetadata, undefined);
+  for (const part of calls(messages.slice(context))) judgePart(part);
+  return messages;
+}
+
+function judgePart(part) {
+  const told = JSON.stringify(part);
+  const causes = CAUSES[part.state];
+  if (!causes) return assert.equal(part.callProviderMetadata, undefined, `an open call has no cause: ${told}`);
+  const { cause, decidedBy, decidedAt, edited, ...rest } = settledOf(part) ?? {};
+  assert.ok(causes.includes(cause), `a cause that fits the state: ${told}`);
+  assert.equal(edited, false, told);
+  assert.deepEqual(rest, {}, told);
+  assert.ok(Array.isArray(decidedBy) && decidedBy.every((by) => typeof by === "string" && by !== ""), told);
+  assert.equal(decidedBy.length > 0, decidedAt !== undefined, `a decision has its time: ${told}`);
+  if (decidedAt !== undefined) assert.equal(new Date(decidedAt).toISOString(), decidedAt, told);
+  // Somebody denied it if and only if that is why it ended; somebody approved it if and only if the part says so (T11).
+  if (part.state === "output-denied") return assert.equal(decidedBy.length > 0, cause === "decision", told);
+  if (part.approval) assert.equal(part.approval.approved, true, told);
+  assert.equal(decidedBy.length > 0, part.approval !== undefined, told);
+}
+
+/** The holds say of every call of these messages what the messages say. `holds` are all calls of the chat, read after them. */
+export function agree(messages, holds) {
+  for (const { id, parts } of messages) {
+    for (const part of parts.filter(isTool)) {
+      const hold = holds.find(({ toolCallId }) => toolCallId === part.toolCallId);
+      assert.ok(hold, `${part.toolCallId} is one of ${JSON.stringify(holds)}`);
+      assert.equal(hold.cut, false);
+      assert.equal(hold.messageId, id);
+      assert.deepEqual(hold.input, part.input);
+      if (settledOf(part)) settledAlike(part, hold);
+      // A denial is held back while the browser's result beside it is awaited: no predicate of the SDK would send that.
+      else if (part.approval?.approved === false) assert.equal(hold.outcome.cause, "decision");
+      else assert.notEqual(hold.state, "settled");
+    }
+  }
+}
+
+function settledAlike(part, { state, outcome, decision, approvalId, allowed, expiresAt }) {
+  const { cause, decidedBy, decidedAt } = settledOf(part);
+  assert.equal(state, "settled");
+  assert.deepEqual(
+    { cause: outcome.cause, output: outcome.output, errorText: outcome.errorText },
+    { cause, output: part.output, errorText: part.errorText },
+  );
+  assert.deepEqual({ by: decision?.by ?? [], at: decision?.at }, { by: decidedBy, at: decidedAt });
+  if (part.approval) assert.equal(approvalId, part.approval.id);
+  assert.deepEqual({ allowed, expiresAt }, { allowed: [], expiresAt: undefined });
+}
+
+/** A hold's times, in the order in which they must be: asked, decided, over. */
+export function inOrder({ requestedAt, decision, outcome }) {
+  const times = [requestedAt, decision?.at, outcome?.at].filter((time) => time !== undefined);
+  for (const time of times) assert.equal(new Date(time).toISOString(), time);
+  assert.deepEqual(times, times.toSorted());
+}
+
+/** What a hold says without its ids, input and times, which have their own checks. */
+export function summary(hold) {
+  inOrder(hold);
+  const { kind, state, allowed, decision, outcome, cut } = hold;
+  const { at: _, ...decided } = decision ?? {};
+  return {
+    kind,
+    state,
+    ...(allowed.length > 0 && { allowed }),
+    ...(decision && { decision: decided }),
+    ...(outcome && { cause: outcome.cause }),
+    cut,
+  };
+}
