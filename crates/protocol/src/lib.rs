@@ -5,6 +5,7 @@
 //! - [`reduce`]: chunks to messages, part for part what the SDK's own client builds.
 //! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
 //! - [`holds`]: the calls that wait for somebody, and what was decided about them.
+//! - [`problem`]: errors over HTTP.
 //! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
@@ -15,6 +16,7 @@ pub mod ids;
 pub mod json;
 pub mod live;
 pub mod message;
+pub mod problem;
 pub mod reduce;
 pub mod request;
 pub mod sse;

@@ -180,6 +180,13 @@ pub struct AckResponse {
     pub reason: Option<String>,
 }
 
+impl AckResponse {
+    /// The answer is in force; `was_given`: it was given before, and is the same.
+    pub fn taken(was_given: bool) -> Self {
+        Self { ok: true, ignored: was_given.then_some(true), reason: None }
+    }
+}
+
 /// The body of `POST /api/approvals/{approvalId}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

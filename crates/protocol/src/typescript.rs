@@ -10,6 +10,7 @@ use crate::{
         Approval, CustomPart, FilePart, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
         ToolState,
     },
+    problem::{Problem, ProblemKind},
     request::{AckRequest, AckResponse, AckStatus, DecisionRequest, PendingApproval, Trigger},
 };
 
@@ -59,6 +60,8 @@ pub fn generate() -> String {
     declare(HoldOutcome::decl(&config));
     declare(ChatHold::decl(&config));
     declare(SettledMetadata::decl(&config));
+    declare(ProblemKind::decl(&config));
+    declare(Problem::decl(&config));
 
     out.push_str("\n/** One chunk of the UI message stream. */\nexport type Chunk =\n");
     for (tag, _, body) in Chunk::declarations(&config) {

@@ -8,12 +8,17 @@ use std::{
 use axum::{
     Router,
     extract::DefaultBodyLimit,
+    response::IntoResponse,
     routing::{get, post},
 };
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{auth::Keys, transport};
+use crate::{
+    auth::Keys,
+    request::{Failure, shape},
+    transport,
+};
 
 /// What is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +92,11 @@ impl Server {
         self.inner.sockets.wait().await;
     }
 
+    /// Answers what no route takes, in the same shape as every other error. For a program whose fallback is ours.
+    pub async fn not_found() -> axum::response::Response {
+        Failure::NoRoute.into_response()
+    }
+
     /// The routes.
     pub fn router(&self) -> Router {
         Router::new()
@@ -97,7 +107,7 @@ impl Server {
             .route("/api/chat/{id}/stream", get(transport::chat::resume))
             .route("/api/tools/ack", post(transport::ack::post))
             .route("/api/approvals", get(transport::approvals::list))
-            .route("/api/approvals/{id}", post(transport::approvals::decide))
+            .route("/api/approvals/{approvalId}", post(transport::approvals::decide))
             .route("/api/chats", get(transport::chats::list))
             .route("/api/chat/{id}", axum::routing::delete(transport::chats::delete))
             .route("/api/chat/{id}/messages", get(transport::chats::messages))
@@ -109,7 +119,9 @@ impl Server {
             .route("/api/ticket", post(transport::ticket::post))
             .route("/health", get(transport::health::alive))
             .route("/ready", get(transport::health::ready))
+            .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
+            .layer(axum::middleware::from_fn(shape))
             .with_state(self.clone())
     }
 }

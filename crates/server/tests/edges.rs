@@ -58,11 +58,13 @@ async fn the_ack_endpoint_answers_its_whole_table() {
     let (call, approval) = (chat.call(0), chat.approval(0));
     let place = json!({"latitude": 1, "longitude": 2});
 
-    assert_eq!(server.ack("call_nobody", "success", json!(1)).await, (404, json!({"ok": false, "reason": "unknown"})));
-    assert_eq!(
-        server.ack(&call, "success", place.clone()).await,
-        (409, json!({"ok": false, "reason": "approval-required"}))
-    );
+    let refused = |status: u16, reason: &str| (status, json!([false, reason]));
+    let answer = async |call: &str, output: Value| {
+        let (status, answer) = server.ack(call, "success", output).await;
+        (status, json!([answer["ok"], answer["reason"]]))
+    };
+    assert_eq!(answer("call_nobody", json!(1)).await, refused(404, "unknown"));
+    assert_eq!(answer(&call, place.clone()).await, refused(409, "approval-required"));
     for (body, field) in [
         (json!({"status": "success", "requestedAt": "2025-02-01"}), "toolCallId"),
         (json!({"toolCallId": call, "status": "maybe", "requestedAt": "2025-02-01"}), "maybe"),
@@ -93,7 +95,7 @@ async fn the_ack_endpoint_answers_its_whole_table() {
     payloads.extend(sse.rest().await);
     chat.take(payloads);
     let call = chat.call(0);
-    assert_eq!(server.ack(&call, "success", json!(1)).await, (410, json!({"ok": false, "reason": "expired"})));
+    assert_eq!(answer(&call, json!(1)).await, refused(410, "expired"));
     assert!(chat.ask("hello").await.len() > 3, "the chat goes on");
 }
 
@@ -542,4 +544,16 @@ async fn a_ticket_is_for_one_websocket() {
     let url = format!("ws://{}/live?ticket={used}", server.address);
     assert!(tokio_tungstenite::connect_async(&url).await.is_ok());
     assert!(tokio_tungstenite::connect_async(&url).await.is_err(), "once");
+}
+
+/// The close code of a message that is far too large is decided by the error's type: this fails if the types drift apart.
+#[tokio::test]
+async fn a_message_far_too_large_closes_the_connection() {
+    let mut setup = Setup::demo();
+    setup.limits.body = 1024;
+    let server = setup.start().await;
+    let mut live = Live::connect(&server, "").await;
+    live.send_text(&"x".repeat(100 * 1024)).await;
+    while live.next().await.is_some() {}
+    assert_eq!(live.closed.map(|frame| u16::from(frame.code)), Some(1009));
 }

@@ -234,6 +234,36 @@ decidedAt?: string,
  * Whether an approver changed the input.
  */
 edited: boolean, };
+export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
+export type Problem = { 
+/**
+ * What kind it is.
+ */
+type: ProblemKind, 
+/**
+ * The kind, in words.
+ */
+title: string, 
+/**
+ * The HTTP status.
+ */
+status: number, 
+/**
+ * What is wrong with this request, and what to do.
+ */
+detail: string, 
+/**
+ * The field at fault, as a JSON Pointer into the body. For a missing field, the object that lacks it.
+ */
+pointer?: string, 
+/**
+ * The ack and inbox endpoints only: always false.
+ */
+ok?: boolean, 
+/**
+ * The ack and inbox endpoints only: why the answer was not taken.
+ */
+reason?: string, };
 
 /** One chunk of the UI message stream. */
 export type Chunk =

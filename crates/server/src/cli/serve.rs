@@ -154,7 +154,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    let mut router = server.router().merge(crate::console::router());
+    let mut router = server.router().merge(crate::console::router()).fallback(Server::not_found);
     router = router.layer(super::origins::cors(is_open, &config.origins));
     if is_open {
         let origins: Arc<[String]> = config.origins.as_slice().into();

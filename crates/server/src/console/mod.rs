@@ -9,6 +9,7 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::get,
 };
+use holdpoint_server::Server;
 
 include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
@@ -37,7 +38,7 @@ async fn page(headers: HeaderMap) -> Response {
 async fn asset(request: Request) -> Response {
     match find(request.uri().path().trim_start_matches('/')) {
         Some(file) => serve(file, request.headers()),
-        None => (StatusCode::NOT_FOUND, "there is nothing here").into_response(),
+        None => Server::not_found().await,
     }
 }
 

@@ -1,17 +1,24 @@
-//! Why a request was not served: one type, each with its status and a text for people.
+//! Why a request was not served: one type, and the one place where each failure gets its status.
+//!
+//! A handler returns a [`Failure`] and knows nothing of how it is written; [`shape`] writes it in the form of its route.
 
 use axum::{
-    Json,
-    http::{StatusCode, header},
+    body::Body,
+    extract::{MatchedPath, Request},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
-use holdpoint_protocol::{holds::Cause, request::AckResponse};
+use holdpoint_protocol::{
+    holds::Cause,
+    problem::{MEDIA_TYPE, Problem, ProblemKind},
+};
 use holdpoint_runtime::{
     driver::RuntimeError,
     turn::{Answered, Rejection},
 };
 
-/// Why a request was not served.
+/// Why a request was not served. The text is for people: what is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
@@ -26,6 +33,14 @@ pub(crate) enum Failure {
     TicketUnknown,
     #[error("there is no such chat")]
     NotFound,
+    #[error("there is no such page: `/docs` lists the endpoints")]
+    NoRoute,
+    #[error("there is no such approval request or call that waits for an answer")]
+    NotHeld,
+    #[error("this path does not take this method: the `allow` header lists those that it takes")]
+    MethodNotAllowed,
+    #[error("this endpoint is a WebSocket: send a WebSocket handshake")]
+    UpgradeNeeded,
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the JSON is nested deeper than {limit} levels")]
@@ -36,10 +51,16 @@ pub(crate) enum Failure {
     Incomplete,
     #[error("the body is not valid JSON: {0}")]
     NotJson(String),
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{detail}")]
+    Invalid { detail: String, pointer: Option<String> },
     #[error("{0}")]
     Conflict(String),
+    #[error("another answer was given before, and stands")]
+    Contradicts,
+    #[error("the call waits for its approval: a result is taken once it is approved")]
+    ApprovalRequired,
+    #[error("too late: the hold is settled ({})", too_late(*.0))]
+    TooLate(Cause),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
     #[error("{0}")]
@@ -48,23 +69,154 @@ pub(crate) enum Failure {
     Unavailable(String),
 }
 
+/// How a route writes its failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `application/problem+json`.
+    Problem,
+    /// The same, with the `ok` and `reason` of the ack and inbox endpoints.
+    Answer,
+    /// One sentence of plain text: a stock chat client shows the body as it is.
+    Text,
+}
+
+/// The routes with a form of their own. An embedding program may have put a path before them.
+const FORMS: [(&str, Form); 4] = [
+    ("/stream", Form::Text),
+    ("/api/chat", Form::Text),
+    ("/api/tools/ack", Form::Answer),
+    ("/api/approvals/{approvalId}", Form::Answer),
+];
+
+impl Form {
+    fn of(request: &Request) -> Self {
+        let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        FORMS.iter().find(|(suffix, _)| route.ends_with(suffix)).map_or(Form::Problem, |(_, form)| *form)
+    }
+}
+
+/// Writes the failure of a response in the form of its route. It stands outside all other layers, so that theirs are written alike.
+pub(crate) async fn shape(request: Request, next: Next) -> Response {
+    let form = Form::of(&request);
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<Failure>() {
+        Some(failure) if form != Form::Problem => failure.written(form, std::mem::take(response.headers_mut())),
+        _ => response,
+    }
+}
+
 impl Failure {
-    pub(crate) fn status(&self) -> StatusCode {
+    /// A field or a parameter does not fit.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::Invalid { detail: detail.into(), pointer: None }
+    }
+
+    /// The status, the kind and its title: the only table of them.
+    fn class(&self) -> (StatusCode, ProblemKind, &'static str) {
         match self {
-            Failure::KeyNeeded | Failure::KeyUnknown | Failure::TicketNeeded | Failure::TicketUnknown => {
-                StatusCode::UNAUTHORIZED
+            Self::KeyNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::KeyNeeded, "A key is needed"),
+            Self::KeyUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::KeyUnknown, "Unknown key"),
+            Self::TicketNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::TicketNeeded, "A ticket is needed"),
+            Self::TicketUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::TicketUnknown, "Unknown ticket"),
+            Self::NotFound | Self::NoRoute | Self::NotHeld => {
+                (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
-            Failure::NotFound => StatusCode::NOT_FOUND,
-            Failure::TooLarge { .. } | Failure::TooDeep { .. } | Failure::TooManyNodes { .. } => {
-                StatusCode::PAYLOAD_TOO_LARGE
+            Self::MethodNotAllowed => {
+                (StatusCode::METHOD_NOT_ALLOWED, ProblemKind::MethodNotAllowed, "Method not allowed")
             }
-            Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
-            Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failure::Conflict(_) => StatusCode::CONFLICT,
-            Failure::TooManyStreams { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Failure::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::UpgradeNeeded => (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeNeeded, "A WebSocket is needed"),
+            Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooLarge, "The body is too large"),
+            Self::TooDeep { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooDeep, "The JSON is too deep"),
+            Self::TooManyNodes { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooManyValues, "The JSON has too many values")
+            }
+            Self::Incomplete => (StatusCode::BAD_REQUEST, ProblemKind::Incomplete, "The body is incomplete"),
+            Self::NotJson(_) => (StatusCode::BAD_REQUEST, ProblemKind::NotJson, "The body is not JSON"),
+            Self::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Invalid, "Invalid request"),
+            Self::Conflict(_) => (StatusCode::CONFLICT, ProblemKind::Conflict, "Conflict"),
+            Self::Contradicts => (StatusCode::CONFLICT, ProblemKind::Contradicts, "Another answer stands"),
+            Self::ApprovalRequired => {
+                (StatusCode::CONFLICT, ProblemKind::ApprovalRequired, "The call waits for its approval")
+            }
+            Self::TooLate(_) => (StatusCode::GONE, ProblemKind::TooLate, "Too late"),
+            Self::TooManyStreams { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyStreams, "Too many open streams")
+            }
+            Self::Unreadable(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Unreadable, "The chat can't be read")
+            }
+            Self::Unavailable(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Unavailable, "Temporarily unavailable")
+            }
         }
+    }
+
+    fn status(&self, form: Form) -> StatusCode {
+        match (form, self) {
+            // A malformed answer is 422 whatever is wrong with it.
+            (Form::Answer, Self::NotJson(_) | Self::Incomplete) => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => self.class().0,
+        }
+    }
+
+    /// In how many seconds to try again, where that can help.
+    fn retry_after(&self) -> Option<u32> {
+        match self.class().0 {
+            StatusCode::TOO_MANY_REQUESTS => Some(1),
+            StatusCode::SERVICE_UNAVAILABLE => Some(5),
+            _ => None,
+        }
+    }
+
+    /// The `reason` of the ack and inbox endpoints: a word where the contract has one.
+    fn reason(&self) -> String {
+        match self {
+            Self::NotHeld => "unknown".to_owned(),
+            Self::ApprovalRequired => "approval-required".to_owned(),
+            Self::TooLate(cause) => too_late(*cause).to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    fn problem(&self, form: Form) -> Problem {
+        let (_, kind, title) = self.class();
+        let pointer = match self {
+            Self::Invalid { pointer, .. } => pointer.clone(),
+            _ => None,
+        };
+        let is_answer = form == Form::Answer;
+        Problem {
+            r#type: kind,
+            title: title.to_owned(),
+            status: self.status(form).as_u16(),
+            detail: self.to_string(),
+            pointer,
+            ok: is_answer.then_some(false),
+            reason: is_answer.then(|| self.reason()),
+        }
+    }
+
+    /// The response, with the headers that others have given it.
+    fn written(&self, form: Form, mut headers: HeaderMap) -> Response {
+        let (media_type, body) = match form {
+            Form::Text => ("text/plain; charset=utf-8", self.to_string().into_bytes()),
+            form => (MEDIA_TYPE, serde_json::to_vec(&self.problem(form)).unwrap_or_default()),
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.remove(header::CONTENT_LENGTH);
+        match self.class().0 {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::UPGRADE_REQUIRED => {
+                headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            }
+            _ => {}
+        }
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        (self.status(form), headers, Body::from(body)).into_response()
     }
 }
 
@@ -73,45 +225,34 @@ impl From<RuntimeError> for Failure {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
             RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
-            RuntimeError::Rejected(_) => Failure::Invalid(error.to_string()),
+            RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
             RuntimeError::ShuttingDown | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
         }
     }
 }
 
-/// The text alone: a client shows it as it is.
+/// The default form. [`shape`] finds the failure in the response and may write it in another.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let text = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-        let mut response = (self.status(), text, self.to_string()).into_response();
-        if self.status() == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
-        }
+        let mut response = self.written(Form::Problem, HeaderMap::new());
+        response.extensions_mut().insert(self);
         response
     }
 }
 
-/// The answer of the ack endpoint and of the inbox: `{ok, ignored?, reason?}`.
-pub(crate) struct Answer(pub(crate) StatusCode, pub(crate) AckResponse);
-
-impl Answer {
-    fn refused(status: StatusCode, reason: &str) -> Self {
-        Self(status, AckResponse { ok: false, ignored: None, reason: Some(reason.to_owned()) })
-    }
-}
-
-impl From<Answered> for Answer {
-    fn from(answered: Answered) -> Self {
-        match answered {
-            Answered::Taken => Self(StatusCode::OK, AckResponse { ok: true, ignored: None, reason: None }),
-            Answered::Again => Self(StatusCode::OK, AckResponse { ok: true, ignored: Some(true), reason: None }),
-            Answered::Contradicts => Self::refused(StatusCode::CONFLICT, "another answer was given before, and stands"),
-            Answered::TooLate(cause) => Self::refused(StatusCode::GONE, too_late(cause)),
-            Answered::Unfit(unfit) => Self::refused(StatusCode::UNPROCESSABLE_ENTITY, &format!("output: {unfit}")),
-            Answered::NeedsApproval => Self::refused(StatusCode::CONFLICT, "approval-required"),
-            Answered::Unknown | Answered::NotAwaited => Self::refused(StatusCode::NOT_FOUND, "unknown"),
+/// Whether an answer to a hold is in force: `Ok(true)` where the same answer was given before.
+pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
+    match answered {
+        Answered::Taken => Ok(false),
+        Answered::Again => Ok(true),
+        Answered::Contradicts => Err(Failure::Contradicts),
+        Answered::TooLate(cause) => Err(Failure::TooLate(cause)),
+        Answered::Unfit(unfit) => {
+            Err(Failure::Invalid { detail: format!("output: {unfit}"), pointer: Some("/output".to_owned()) })
         }
+        Answered::NeedsApproval => Err(Failure::ApprovalRequired),
+        Answered::Unknown | Answered::NotAwaited => Err(Failure::NotHeld),
     }
 }
 
@@ -123,21 +264,5 @@ fn too_late(cause: Cause) -> &'static str {
         Cause::Interrupted => "interrupted",
         Cause::Refused => "refused",
         Cause::Expired | Cause::Ran | Cause::Result | Cause::Decision => "expired",
-    }
-}
-
-impl From<Failure> for Answer {
-    fn from(failure: Failure) -> Self {
-        let status = match &failure {
-            Failure::NotJson(_) | Failure::Incomplete => StatusCode::UNPROCESSABLE_ENTITY,
-            other => other.status(),
-        };
-        Self::refused(status, &failure.to_string())
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        (self.0, Json(self.1)).into_response()
     }
 }

@@ -1,7 +1,9 @@
-//! What comes in: bodies within limits, and what is told when they are not.
+//! Reading requests within limits, and the failures of those that can't be served.
 
 mod body;
 mod failure;
+mod parts;
 
-pub(crate) use body::{body, parse, read};
-pub(crate) use failure::{Answer, Failure};
+pub(crate) use body::{body, parse, read, value};
+pub(crate) use failure::{Failure, in_force, shape};
+pub(crate) use parts::{Parameters, PathId, Upgrade};

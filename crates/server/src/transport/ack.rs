@@ -1,32 +1,29 @@
 //! `POST /api/tools/ack`: a browser's result.
 
-use axum::{body::Body, extract::State};
-use holdpoint_protocol::request::AckRequest;
-use serde_json::Value;
+use axum::{Json, body::Body, extract::State};
+use holdpoint_protocol::request::{AckRequest, AckResponse};
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Answer, Failure, body, parse, read},
+    request::{Failure, body, in_force, read, value},
 };
 
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(subject): Caller,
     request: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
     let bytes = body(request, limits.body).await?;
-    let raw: Value = parse(&bytes, limits.json())?;
+    let raw = value(&bytes, limits.json())?;
     let ack: AckRequest = read(raw.clone())?;
     if !is_date(&ack.requested_at) {
-        return Err(Failure::Invalid(
-            "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned(),
-        )
-        .into());
+        let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();
+        return Err(Failure::Invalid { detail, pointer: Some("/requestedAt".to_owned()) });
     }
-    let answered = server.inner.runtime.ack(&subject, ack, raw).await.map_err(Failure::from)?;
-    Ok(answered.into())
+    let was_given = in_force(server.inner.runtime.ack(&subject, ack, raw).await?)?;
+    Ok(Json(AckResponse::taken(was_given)))
 }
 
 /// Whether it looks like a time: it is not compared with anything.

@@ -1,19 +1,15 @@
 //! `/api/approvals`: the inbox.
 
-use axum::{
-    Json,
-    body::Body,
-    extract::{Path, State},
-};
+use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::{
     ids::ApprovalId,
-    request::{DecisionRequest, PendingApproval},
+    request::{AckResponse, DecisionRequest, PendingApproval},
 };
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Answer, Failure, body, parse},
+    request::{Failure, PathId, body, in_force, parse},
 };
 
 pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Json<Vec<PendingApproval>> {
@@ -23,12 +19,12 @@ pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) 
 pub(crate) async fn decide(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(approval): Path<String>,
+    PathId(approval): PathId,
     request: Body,
-) -> Result<Answer, Answer> {
+) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
     let decision: DecisionRequest = parse(&body(request, limits.body).await?, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;
-    Ok(decided.map_err(Failure::from)?.into())
+    Ok(Json(AckResponse::taken(in_force(decided?)?)))
 }

@@ -2,7 +2,7 @@
 
 use axum::{
     body::Body,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -13,7 +13,11 @@ use super::{
     sse,
     stream::{turn, view},
 };
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    request::{Failure, PathId},
+};
 
 pub(crate) async fn post(
     State(server): State<Server>,
@@ -29,7 +33,7 @@ pub(crate) async fn resume(
     State(server): State<Server>,
     Caller(subject): Caller,
     headers: HeaderMap,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<Response, Failure> {
     let limit = server.inner.limits.streams_per_subject;
     let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit })?;

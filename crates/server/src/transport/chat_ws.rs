@@ -2,7 +2,7 @@
 //! by `start`, numbered chunks and `end`.
 
 use axum::{
-    extract::{Query, State, WebSocketUpgrade, ws::Message},
+    extract::{State, ws::Message},
     response::Response,
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
@@ -27,20 +27,20 @@ use super::{
 use crate::{
     app::{Server, StreamPlace},
     auth::Caller,
-    request::Failure,
+    request::{Failure, Parameters, Upgrade},
 };
 
 /// A browser can't send headers with the handshake: what `x-holdpoint-wait` says can stand in the query too.
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct SocketQuery {
     wait: Option<String>,
 }
 
 pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Query(parameters): Query<Parameters>,
-    upgrade: WebSocketUpgrade,
+    Parameters(parameters): Parameters<SocketQuery>,
+    Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Failure> {
     socket::accept(server, &subject.clone(), upgrade, move |server, socket, frames| {
         let (answers, active) = (FuturesUnordered::new(), Vec::new());

@@ -1,15 +1,15 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
-use axum::{
-    Json,
-    extract::{Path, Query, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage};
 use holdpoint_runtime::project::Listed;
 use serde::{Deserialize, Serialize};
 
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    request::{Failure, Parameters, PathId},
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +36,7 @@ pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) 
 pub(crate) async fn messages(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<Json<Vec<UiMessage>>, Failure> {
     Ok(Json(server.inner.runtime.messages(&subject, &ChatId::from(chat.as_str())).await?))
 }
@@ -50,13 +50,13 @@ pub(crate) struct HoldsQuery {
 pub(crate) async fn holds(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
-    Query(query): Query<HoldsQuery>,
+    PathId(chat): PathId,
+    Parameters(query): Parameters<HoldsQuery>,
 ) -> Result<Json<Vec<ChatHold>>, Failure> {
     let listed = match query.calls.as_deref() {
         None => Listed::Holds,
         Some("all") => Listed::Calls,
-        Some(other) => return Err(Failure::Invalid(format!("calls: {other:?} is not known; `all` is"))),
+        Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
     Ok(Json(server.inner.runtime.holds_of(&subject, &ChatId::from(chat.as_str()), listed).await?))
 }
@@ -64,7 +64,7 @@ pub(crate) async fn holds(
 pub(crate) async fn stop(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<Json<serde_json::Value>, Failure> {
     server.inner.runtime.stop(&subject, &ChatId::from(chat.as_str()), None).await?;
     Ok(Json(serde_json::json!({"ok": true})))
@@ -73,7 +73,7 @@ pub(crate) async fn stop(
 pub(crate) async fn delete(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Path(chat): Path<String>,
+    PathId(chat): PathId,
 ) -> Result<StatusCode, Failure> {
     server.inner.runtime.delete(&subject, &ChatId::from(chat.as_str())).await?;
     Ok(StatusCode::NO_CONTENT)

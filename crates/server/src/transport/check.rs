@@ -1,17 +1,13 @@
 //! `POST /api/check`: what `holdpoint check` does, for whoever has a capture in a browser.
 
-use axum::{
-    Json,
-    body::Body,
-    extract::{Query, State},
-};
+use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::check::{Checker, Options, Profile, Violation};
 use serde::Deserialize;
 
 use crate::{
     app::Server,
     auth::Caller,
-    request::{Failure, body},
+    request::{Failure, Parameters, body},
 };
 
 /// How many violations are told.
@@ -20,7 +16,7 @@ const MOST: usize = 1000;
 const PIECE: usize = 16 * 1024;
 
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct CheckQuery {
     #[serde(default)]
     profile: ProfileName,
     text: Option<String>,
@@ -38,7 +34,7 @@ enum ProfileName {
 pub(crate) async fn post(
     State(server): State<Server>,
     Caller(_): Caller,
-    Query(parameters): Query<Parameters>,
+    Parameters(parameters): Parameters<CheckQuery>,
     capture: Body,
 ) -> Result<Json<Vec<Violation>>, Failure> {
     let capture = body(capture, server.inner.limits.body).await?;
@@ -69,7 +65,7 @@ fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
     found.append(&mut checker.take_violations());
     found.truncate(MOST);
     match checker.unreadable() {
-        Some(unreadable) => Err(Failure::Invalid(unreadable.to_string())),
+        Some(unreadable) => Err(Failure::invalid(unreadable.to_string())),
         None => Ok(found),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use axum::{
-    extract::{Query, State, WebSocketUpgrade, ws::Message},
+    extract::{State, ws::Message},
     response::Response,
 };
 use futures::FutureExt;
@@ -23,10 +23,14 @@ use holdpoint_runtime::{
 use serde::Deserialize;
 
 use super::socket::{self, Came, Frames, Over, Read, Socket};
-use crate::{app::Server, auth::Caller, request::Failure};
+use crate::{
+    app::Server,
+    auth::Caller,
+    request::{Failure, Parameters, Upgrade},
+};
 
 #[derive(Deserialize)]
-pub(crate) struct Parameters {
+pub(crate) struct LiveQuery {
     id: Option<String>,
     text: Option<String>,
 }
@@ -34,8 +38,8 @@ pub(crate) struct Parameters {
 pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
-    Query(parameters): Query<Parameters>,
-    upgrade: WebSocketUpgrade,
+    Parameters(parameters): Parameters<LiveQuery>,
+    Upgrade(upgrade): Upgrade,
 ) -> Result<Response, Failure> {
     let is_progressive = parameters.text.as_deref() == Some("progressive");
     let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false };
@@ -212,7 +216,7 @@ impl Connection {
                 let found = self.server.inner.runtime.chat_of(&self.subject, &request).await;
                 let chat = match found {
                     Ok(chat) => chat,
-                    Err(error) => return self.error(&error.to_string()).await,
+                    Err(error) => return self.error(&Failure::from(error).to_string()).await,
                 };
                 request.id = Some(chat.clone());
                 self.chat = Some(chat);
@@ -249,7 +253,7 @@ impl Connection {
             Ok(Answered::Unfit(unfit)) => self.error(&format!("the result can't be used: {unfit}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
-            Err(error) => self.error(&error.to_string()).await,
+            Err(error) => self.error(&Failure::from(error).to_string()).await,
         }
     }
 }

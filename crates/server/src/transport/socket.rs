@@ -143,7 +143,8 @@ impl Socket {
 
     /// The socket failed.
     pub(super) async fn broken(&mut self, error: &axum::Error) -> Over {
-        match error.to_string().contains("too") {
+        let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
+        match matches!(cause, Some(tungstenite::Error::Capacity(_))) {
             true => self.close(1009, "the message is too large").await,
             false => Over,
         }

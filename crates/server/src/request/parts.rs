@@ -1,0 +1,46 @@
+//! The parts of a request besides its body. What is wrong with one is a [`Failure`], as everywhere.
+
+use axum::{
+    extract::{FromRequestParts, Path, Query, WebSocketUpgrade},
+    http::request::Parts,
+};
+use serde::de::DeserializeOwned;
+
+use super::Failure;
+
+/// The query.
+pub(crate) struct Parameters<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let Query(parameters) =
+            Query::try_from_uri(&parts.uri).map_err(|rejection| Failure::invalid(rejection.body_text()))?;
+        Ok(Self(parameters))
+    }
+}
+
+/// The id in the path.
+pub(crate) struct PathId(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        // Bytes that are not UTF-8 name nothing that exists.
+        let Path(id) = Path::from_request_parts(parts, state).await.map_err(|_| Failure::NotFound)?;
+        Ok(Self(id))
+    }
+}
+
+/// A WebSocket handshake.
+pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
+
+impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        WebSocketUpgrade::from_request_parts(parts, state).await.map(Self).map_err(|_| Failure::UpgradeNeeded)
+    }
+}
