@@ -59,6 +59,14 @@ kinds! {
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
     TooLate = "urn:holdpoint:problem:too-late";
+    /// Too many turns run, of the subject or in all.
+    TooManyTurns = "urn:holdpoint:problem:too-many-turns";
+    /// In too many chats of the subject something waits or runs.
+    TooManyOpenChats = "urn:holdpoint:problem:too-many-open-chats";
+    /// The chat has reached its largest size.
+    ChatFull = "urn:holdpoint:problem:chat-full";
+    /// Too many bytes are in flight or in memory.
+    Busy = "urn:holdpoint:problem:busy";
     /// The subject has too many streams open.
     TooManyStreams = "urn:holdpoint:problem:too-many-streams";
     /// What is stored of the chat can't be decoded.

@@ -16,11 +16,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::Keys,
-    request::{Failure, shape},
+    request::{Budget, Failure, shape},
     transport,
 };
 
-/// What is too much.
+/// Limits of the HTTP side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a body or a frame.
@@ -31,11 +31,19 @@ pub struct Limits {
     pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
+    /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
+    pub bytes_in_flight: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 4 * 1024 * 1024, depth: 64, nodes: 100_000, streams_per_subject: 1000 }
+        Self {
+            body: 4 * 1024 * 1024,
+            depth: 64,
+            nodes: 100_000,
+            streams_per_subject: 1000,
+            bytes_in_flight: 64 * 1024 * 1024,
+        }
     }
 }
 
@@ -57,6 +65,10 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
+    /// Bytes of bodies that are being read.
+    pub(crate) bodies: Budget,
+    /// Bytes of responses that are being written.
+    pub(crate) responses: Budget,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
     /// Open WebSockets.
@@ -72,13 +84,20 @@ impl Server {
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
         let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
-        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing, sockets };
+        let in_flight = || Budget::new(limits.bytes_in_flight);
+        let (bodies, responses) = (in_flight(), in_flight());
+        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), bodies, responses, closing, sockets };
         Self { inner: Arc::new(inner) }
     }
 
     /// The runtime behind it.
     pub fn runtime(&self) -> &Runtime {
         &self.inner.runtime
+    }
+
+    /// How many bytes of bodies are being read, and of responses being written, about. Small ones are not counted.
+    pub fn bytes_in_flight(&self) -> (usize, usize) {
+        (self.inner.bodies.taken(), self.inner.responses.taken())
     }
 
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
@@ -103,7 +122,9 @@ impl Server {
             .route("/stream", post(transport::stream::post))
             .route("/live", get(transport::live::get))
             .route("/api/chat", post(transport::chat::post))
-            .route("/api/chat/ws", get(transport::chat_ws::get))
+            // A chat may have the name of this route; one without a name can't be made any more, and can be deleted.
+            .route("/api/chat/ws", get(transport::chat_ws::get).delete(transport::chats::delete_ws))
+            .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .route("/api/chat/{id}/stream", get(transport::chat::resume))
             .route("/api/tools/ack", post(transport::ack::post))
             .route("/api/approvals", get(transport::approvals::list))

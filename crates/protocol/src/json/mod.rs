@@ -5,7 +5,7 @@ mod screen;
 
 use std::ops::Deref;
 
-pub(crate) use read::next_value;
+pub(crate) use read::{Budget, next_value};
 pub use read::{Limits, ReadError, map, optional, parse, parse_within, some, value};
 pub use screen::{Screen, is_private_key};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};

@@ -69,10 +69,10 @@ pub fn parse_within(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
 }
 
 fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
-    let budget = Budget { nodes: Cell::new(limits.nodes), exceeded: Cell::new(None) };
+    let budget = Budget::new(limits.nodes);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let plain = Plain { budget: &budget, levels: limits.levels };
-    let read = plain.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let read =
+        budget.plain(limits.levels).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     read.map_err(|error| match budget.exceeded.get() {
         Some(Exceeded::Levels) => ReadError::TooDeep { limit: limits.levels },
         Some(Exceeded::Nodes) => ReadError::TooManyNodes { limit: limits.nodes },
@@ -82,8 +82,7 @@ fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
 
 /// For fields: `#[serde(deserialize_with = "json::value")]`.
 pub fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    let budget = Budget { nodes: Cell::new(Limits::NONE.nodes), exceeded: Cell::new(None) };
-    Plain { budget: &budget, levels: Limits::NONE.levels }.deserialize(deserializer)
+    Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels).deserialize(deserializer)
 }
 
 /// For fields that may be missing: null is a value.
@@ -107,8 +106,7 @@ pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Val
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            let budget = Budget { nodes: Cell::new(Limits::NONE.nodes), exceeded: Cell::new(None) };
-            Plain { budget: &budget, levels: Limits::NONE.levels }.object(map)
+            Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels).object(map)
         }
     }
     deserializer.deserialize_map(Object)
@@ -116,8 +114,7 @@ pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Val
 
 /// For a value that a map access is about to give.
 pub(crate) fn next_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
-    let budget = Budget { nodes: Cell::new(Limits::NONE.nodes), exceeded: Cell::new(None) };
-    map.next_value_seed(Plain { budget: &budget, levels: Limits::NONE.levels })
+    map.next_value_seed(Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels))
 }
 
 #[derive(Clone, Copy)]
@@ -127,15 +124,26 @@ enum Exceeded {
 }
 
 /// What is left for the whole text.
-struct Budget {
+pub(crate) struct Budget {
     nodes: Cell<usize>,
     /// Errors of a deserializer are texts: what they are about stands here.
     exceeded: Cell<Option<Exceeded>>,
 }
 
+impl Budget {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { nodes: Cell::new(nodes), exceeded: Cell::new(None) }
+    }
+
+    /// Builds a value of at most so many levels.
+    pub(crate) fn plain(&self, levels: usize) -> Plain<'_> {
+        Plain { budget: self, levels }
+    }
+}
+
 /// Builds a value of whatever comes, object for object.
 #[derive(Clone, Copy)]
-struct Plain<'a> {
+pub(crate) struct Plain<'a> {
     budget: &'a Budget,
     /// How many levels there may be from here on.
     levels: usize,

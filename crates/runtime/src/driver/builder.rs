@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, RwLock};
 
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Limits, Runtime, chat::Command, head::HeadData, holds::Holds, runtime::Inner};
+use super::{Limits, Runtime, append, counters::Counters, holds::Holds, load, rouse, runtime::Inner};
 use crate::{
     clock::{Clock, SystemClock},
     log::{HeadQuery, Log, LogError, MemoryLog},
@@ -62,7 +63,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What is too much.
+    /// Limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -72,53 +73,37 @@ impl RuntimeBuilder {
     /// Starts it: what waited before is waited for again, what was cut off goes on. Must be called inside a tokio runtime.
     pub async fn start(self) -> Result<Runtime, LogError> {
         let Self { log, tools, model, clock, limits } = self;
+        let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
             log,
             tools: RwLock::new(tools),
             model,
             clock,
             limits,
-            holds: Holds::new(),
+            holds: Arc::new(Holds::default()),
+            counters: Counters::default(),
+            to_recover,
             chats: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
         let mut query = HeadQuery { only_open: true, ..HeadQuery::default() };
-        let mut cut_off = Vec::new();
         loop {
             let page = inner.log.heads(query.clone(), 1000).await?;
             let Some((last, ..)) = page.last() else { break };
             query.after = Some(last.clone());
             for (id, _, head) in page {
-                let data = HeadData::read(&head);
+                let data = load::head(&inner, &id, &head).await;
                 if data.is_running {
-                    cut_off.push(id.clone());
+                    inner.recover(id.clone());
                 }
                 inner.holds.set(&id, &head.subject, data.holds);
             }
         }
-        tokio::spawn(keep_time(Arc::clone(&inner)));
-        for id in cut_off {
-            if let Some(chat) = inner.wake(&id) {
-                // The mailbox was made just now.
-                let _ = chat.send(Command::Recover).await;
-            }
-        }
+        tokio::spawn(rouse::keep_time(Arc::clone(&inner)));
+        tokio::spawn(rouse::recover(Arc::clone(&inner), recovering));
+        tokio::spawn(append::watch_health(Arc::clone(&inner)));
         Ok(Runtime::own(inner))
-    }
-}
-
-/// Tells chats when their deadlines come.
-async fn keep_time(inner: Arc<Inner>) {
-    loop {
-        let (chat, call) = tokio::select! {
-            expired = inner.holds.next_expired(&*inner.clock) => expired,
-            () = inner.closing.cancelled() => return,
-        };
-        if let Some(mailbox) = inner.wake(&chat) {
-            // A chat that has no room now is told again: one that is stuck must not hold up the deadlines of the others.
-            let _ = mailbox.try_send(Command::Expired { call });
-        }
     }
 }

@@ -7,7 +7,8 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::mpsc;
 
 use super::{
-    chat::{ChatError, Command, append_once},
+    append,
+    chat::{ChatError, Command},
     head::HeadData,
     runtime::Inner,
 };
@@ -23,11 +24,14 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
     while let Some(command) = mailbox.recv().await {
         match command {
             Command::Delete { subject, reply } => drop(reply.send(delete(&inner, &id, &subject).await)),
-            Command::Expired { call } => {
+            Command::Expired { call, permit } => {
                 if let Err(error) = expire(&inner, &id, &call).await {
                     tracing::warn!(chat = %id, %error, "a hold of an unreadable chat could not be settled");
                 }
+                drop(permit);
             }
+            // Nothing can be recovered: asking again would not help.
+            Command::Recover { done } => drop(done.send(())),
             other => other.fail(ChatError::Unreadable),
         }
     }
@@ -47,7 +51,7 @@ async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), Cha
 async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), ChatError> {
     let Some((len, head)) = inner.log.head(id).await? else { return Ok(()) };
     let now = inner.clock.now();
-    let mut data = HeadData::read(&head);
+    let Ok(mut data) = HeadData::read(&head) else { return Err(ChatError::Unreadable) };
     let is_due = |deadline| deadline <= now;
     let due = data.holds.iter().position(|hold| hold.call == *call && hold.deadline.is_some_and(is_due));
     let Some(hold) = due.map(|at| data.holds.remove(at)) else { return Ok(()) };
@@ -67,7 +71,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         head: data.write(&head.subject, now),
         keys: Vec::new(),
     };
-    append_once(inner, append).await?;
+    append::append(inner, append).await?;
     inner.holds.set(id, &head.subject, data.holds);
     Ok(())
 }

@@ -7,15 +7,46 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::Failure;
+use super::{Budget, Failure, Held};
 
-/// The whole body, if it is not too large.
-pub(crate) async fn body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes().into()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::TooLarge { limit }),
-        Err(_) => Err(Failure::Incomplete),
+/// A body, and the bytes in flight that it takes until the request is done.
+pub(crate) struct Received {
+    pub(crate) bytes: Vec<u8>,
+    held: Held,
+}
+
+impl Received {
+    /// The bytes are read, and what they said is still in memory.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
     }
+}
+
+/// How much is taken of the bytes in flight at a time.
+const STEP: usize = 256 * 1024;
+
+/// The whole body, if it is not too large. It takes bytes in flight as it comes: who sends nothing takes none.
+pub(crate) async fn body(body: Body, limit: usize, in_flight: &Budget) -> Result<Received, Failure> {
+    let mut received = Received { bytes: Vec::new(), held: Held::default() };
+    let mut body = Limited::new(body, limit);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+            true => Failure::TooLarge { limit },
+            false => Failure::Incomplete,
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        let needed = received.bytes.len() + data.len();
+        if needed > received.bytes.capacity() {
+            let room = match needed > STEP {
+                true => needed.next_multiple_of(STEP).min(limit),
+                false => needed,
+            };
+            in_flight.grow(&mut received.held, room).await?;
+            received.bytes.reserve_exact(room - received.bytes.len());
+        }
+        received.bytes.extend_from_slice(&data);
+    }
+    Ok(received)
 }
 
 /// Reads JSON, naming what is wrong with it. Not for a `Value`: see [`value`].

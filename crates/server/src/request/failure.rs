@@ -15,7 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::RuntimeError,
-    turn::{Answered, Rejection},
+    turn::{Answered, Refusal, Rejection},
 };
 
 /// Why a request was not served. The text is for people: what is wrong, and what to do.
@@ -63,6 +63,10 @@ pub(crate) enum Failure {
     TooLate(Cause),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
+    #[error("{0}")]
+    Limit(Refusal),
+    #[error("the server has too much to do at the moment: try again soon")]
+    Busy,
     #[error("{0}")]
     Unreadable(String),
     #[error("{0}")]
@@ -142,6 +146,16 @@ impl Failure {
             Self::TooManyStreams { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyStreams, "Too many open streams")
             }
+            Self::Limit(Refusal::FullChat { .. }) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::ChatFull, "The chat is full")
+            }
+            Self::Limit(Refusal::OpenChats { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyOpenChats, "Too many open chats")
+            }
+            Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyTurns, "Too many running turns")
+            }
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Busy, "Too much to do"),
             Self::Unreadable(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Unreadable, "The chat can't be read")
             }
@@ -224,6 +238,14 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
+            RuntimeError::Rejected(Rejection::Limit(refusal)) => Failure::Limit(refusal),
+            RuntimeError::Rejected(Rejection::LongId { what, .. }) => {
+                Failure::Invalid { detail: error.to_string(), pointer: Some(format!("/{what}")) }
+            }
+            RuntimeError::Rejected(Rejection::UnusableId(_)) => {
+                Failure::Invalid { detail: error.to_string(), pointer: Some("/id".to_owned()) }
+            }
+            RuntimeError::Busy => Failure::Busy,
             RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),

@@ -1,9 +1,11 @@
 //! Reading requests within limits, and the failures of those that can't be served.
 
 mod body;
+mod budget;
 mod failure;
 mod parts;
 
 pub(crate) use body::{body, parse, read, value};
+pub(crate) use budget::{Budget, Held};
 pub(crate) use failure::{Failure, in_force, shape};
 pub(crate) use parts::{Parameters, PathId, Upgrade};

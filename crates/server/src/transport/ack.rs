@@ -15,8 +15,9 @@ pub(crate) async fn post(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let bytes = body(request, limits.body).await?;
-    let raw = value(&bytes, limits.json())?;
+    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let raw = value(&received.bytes, limits.json())?;
+    let _held = received.into_held();
     let ack: AckRequest = read(raw.clone())?;
     if !is_date(&ack.requested_at) {
         let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();

@@ -7,6 +7,7 @@ mod file;
 mod redact;
 mod request;
 mod retry;
+mod screen;
 mod spec;
 mod stream;
 mod trouble;
@@ -26,6 +27,7 @@ use rig_core::{
     },
 };
 use rig_reqwest::ReqwestClient;
+use screen::Screened;
 use spec::{Access, access};
 pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
 
@@ -86,12 +88,12 @@ impl ProviderModel {
     ) -> Result<Self, ProviderSetupError> {
         let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
         let secrets = Secrets::new([access.key.as_deref(), access.base_url.as_deref()]);
-        let model = connect(&spec, access, ReqwestClient::from(client));
+        let model = connect(&spec, access, Screened(ReqwestClient::from(client)));
         Ok(Self { inner: Arc::new(Inner { spec, settings, model, secrets }) })
     }
 }
 
-fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> DynModel<Completion> {
+fn connect(spec: &ProviderSpec, access: Access, client: Screened<ReqwestClient>) -> DynModel<Completion> {
     let Access { key, base_url } = access;
     let key = key.unwrap_or_default();
     match spec.provider {

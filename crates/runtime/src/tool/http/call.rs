@@ -7,7 +7,7 @@ use reqwest::{
     Client, Method, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -128,7 +128,7 @@ impl Call {
             return Err(CallError::TooLarge(self.max_bytes));
         }
         match (body.is_empty(), is_json) {
-            (true, _) => Ok(serde_json::json!({"status": status.as_u16()})),
+            (true, _) => Ok(json!({"status": status.as_u16()})),
             (false, true) => json::parse_within(&body, LIMITS).map_err(CallError::of),
             (false, false) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
         }

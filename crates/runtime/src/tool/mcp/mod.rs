@@ -2,11 +2,13 @@
 
 mod calls;
 mod connect;
+mod endpoint;
 mod handler;
 mod listing;
 mod names;
 mod output;
 mod run;
+mod screen;
 mod server;
 mod servers;
 
