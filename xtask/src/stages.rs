@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::process::Run;
-use crate::{codegen, setup, tidy};
+use crate::{codegen, fuzz, setup, tidy};
 
 /// One stage: its name on the command line, what it does, and how.
 struct Stage {
@@ -52,6 +52,11 @@ const STAGES: &[Stage] = &[
         name: "wasm",
         what: "the protocol crate builds for wasm32-unknown-unknown, where that target is installed",
         run: wasm,
+    },
+    Stage {
+        name: "fuzz",
+        what: "the JSON reader on a small stack, fuzzed for a minute, where all is to be tested (HOLDPOINT_E2E=full)",
+        run: fuzz_reader,
     },
     Stage { name: "tidy", what: "the tree: layers, lengths, names, links, captures", run: |root| tidy::run(root, &[]) },
     Stage {
@@ -124,6 +129,15 @@ fn wasm(root: &Path) -> Result {
         return Ok(());
     }
     cargo(root, &["check", "--package", "holdpoint-protocol", "--target", TARGET])
+}
+
+/// Short of the full form only the property tests of the same reader run: the fuzzer takes its time, and has to be built.
+fn fuzz_reader(root: &Path) -> Result {
+    if std::env::var_os("HOLDPOINT_E2E").is_none_or(|form| form != "full") {
+        say!("skipped: `HOLDPOINT_E2E=full cargo xtask test fuzz`, or `cargo xtask fuzz` for every target");
+        return Ok(());
+    }
+    fuzz::run(root, &["json_reader".to_owned(), "--seconds=60".to_owned()])
 }
 
 fn parse(args: &[String]) -> Result<Wanted> {

@@ -5,7 +5,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ids::{ApprovalId, MessageId, ToolCallId};
+use crate::{
+    ids::{ApprovalId, MessageId, ToolCallId},
+    json,
+};
 
 /// What a hold waits for, or waited for last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +103,7 @@ pub struct HoldOutcome {
     /// ISO 8601.
     pub at: String,
     /// The output, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
     /// What went wrong, where something did.
@@ -120,6 +123,7 @@ pub struct ChatHold {
     /// The tool.
     pub tool_name: String,
     /// The input that the call runs with.
+    #[serde(deserialize_with = "json::value")]
     #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
     pub input: Value,
     /// What it waits for.

@@ -6,6 +6,7 @@
 //! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
 //! - [`holds`]: the calls that wait for somebody, and what was decided about them.
 //! - [`problem`]: errors over HTTP.
+//! - [`request`], [`skim`]: what a client sends over HTTP, whole or without what is known already.
 //! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
@@ -19,6 +20,7 @@ pub mod message;
 pub mod problem;
 pub mod reduce;
 pub mod request;
+pub mod skim;
 pub mod sse;
 #[cfg(feature = "typescript")]
 pub mod typescript;

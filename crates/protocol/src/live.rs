@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ids::ToolCallId, request::ChatRequest};
+use crate::{ids::ToolCallId, json, request::ChatRequest};
 
 /// A frame from the client. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -22,7 +22,7 @@ pub enum LiveFrame {
     /// Are you there?
     Ping {
         /// Comes back in the pong.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "json::value")]
         timestamp: Value,
     },
 }
@@ -33,7 +33,7 @@ impl LiveFrame {
 
     /// The type of a frame that is well-formed and of none of the known types.
     pub fn unknown_kind(frame: &str) -> Option<String> {
-        let Ok(Value::Object(fields)) = crate::json::parse(frame.as_bytes()) else { return None };
+        let Ok(Value::Object(fields)) = json::parse(frame.as_bytes()) else { return None };
         let kind = fields.get("type")?.as_str()?;
         (!Self::KINDS.contains(&kind) && kind.len() <= 64).then(|| kind.to_owned())
     }
@@ -46,7 +46,7 @@ pub struct ToolResult {
     /// The call.
     pub tool_call_id: ToolCallId,
     /// What came of it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::optional")]
     pub result: Option<Value>,
     /// What went wrong.
     #[serde(default)]

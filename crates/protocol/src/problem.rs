@@ -43,6 +43,8 @@ kinds! {
     TooLarge = "urn:holdpoint:problem:too-large";
     /// The JSON is nested too deeply.
     TooDeep = "urn:holdpoint:problem:too-deep";
+    /// The JSON consists of too many values.
+    TooManyValues = "urn:holdpoint:problem:too-many-values";
     /// The body ended early.
     Incomplete = "urn:holdpoint:problem:incomplete";
     /// The body is not JSON.
@@ -57,6 +59,14 @@ kinds! {
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
     TooLate = "urn:holdpoint:problem:too-late";
+    /// Too many turns run, of the subject or in all.
+    TooManyTurns = "urn:holdpoint:problem:too-many-turns";
+    /// In too many chats of the subject something waits or runs.
+    TooManyOpenChats = "urn:holdpoint:problem:too-many-open-chats";
+    /// The chat has reached its largest size.
+    ChatFull = "urn:holdpoint:problem:chat-full";
+    /// Too many bytes are in flight or in memory.
+    Busy = "urn:holdpoint:problem:busy";
     /// The subject has too many streams open.
     TooManyStreams = "urn:holdpoint:problem:too-many-streams";
     /// What is stored of the chat can't be decoded.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     holds::DecisionKind,
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
+    json,
     message::{ClientMessage, Part, ToolState},
 };
 
@@ -155,7 +156,7 @@ pub struct AckRequest {
     /// How it ended.
     pub status: AckStatus,
     /// What came of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
     /// What went wrong; null is nothing.
@@ -218,6 +219,7 @@ pub struct PendingApproval {
     /// The tool.
     pub tool_name: String,
     /// The input that the call will run with.
+    #[serde(deserialize_with = "json::value")]
     #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
     pub input: Value,
     /// Why it is asked.

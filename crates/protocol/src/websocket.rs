@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::{
     chunk::Chunk,
     ids::{ChatId, RequestId},
+    json,
     request::ChatRequest,
 };
 
@@ -32,7 +33,7 @@ pub struct WsSend {
     /// Comes back in every frame of the answer.
     pub request_id: RequestId,
     /// The headers that would have been sent over HTTP.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::map")]
     pub headers: Map<String, Value>,
     /// The request.
     #[serde(flatten)]
@@ -48,7 +49,7 @@ pub struct WsResume {
     /// The chat.
     pub id: ChatId,
     /// The headers that would have been sent over HTTP.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::map")]
     pub headers: Map<String, Value>,
     /// The last chunk that the client has; without it the whole message is replayed.
     #[serde(default)]

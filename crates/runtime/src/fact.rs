@@ -4,6 +4,7 @@ pub use holdpoint_protocol::holds::Cause;
 use holdpoint_protocol::{
     chunk::{FinishReason, Pieces},
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    json,
     message::{Part, UiMessage},
 };
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,7 @@ pub enum Fact {
     Called {
         call: ToolCallId,
         name: String,
+        #[serde(deserialize_with = "json::value")]
         input: Value,
         execution: Execution,
         wait: Wait,
@@ -100,6 +102,7 @@ pub enum Fact {
     Invalid {
         call: ToolCallId,
         name: String,
+        #[serde(deserialize_with = "json::value")]
         input: Value,
         error: String,
     },
@@ -213,7 +216,7 @@ pub const SUPERSEDED: &str = "superseded by a newer message: not done";
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Its output.
-    Output(Value),
+    Output(#[serde(deserialize_with = "json::value")] Value),
     /// What went wrong.
     Error(String),
     /// A person said no.

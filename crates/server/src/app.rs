@@ -14,24 +14,41 @@ use crate::{
     auth::Keys,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Failure, shape, traced},
+    request::{Budget, Failure, shape, traced},
     transport,
 };
 
-/// What is too much.
+/// Limits of the HTTP side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a body or a frame.
     pub body: usize,
-    /// Levels of JSON.
+    /// Levels of JSON in a body or a frame.
     pub depth: usize,
+    /// Values in the JSON of a body or a frame.
+    pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
+    /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
+    pub bytes_in_flight: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 4 * 1024 * 1024, depth: 64, streams_per_subject: 1000 }
+        Self {
+            body: 4 * 1024 * 1024,
+            depth: 64,
+            nodes: 100_000,
+            streams_per_subject: 1000,
+            bytes_in_flight: 64 * 1024 * 1024,
+        }
+    }
+}
+
+impl Limits {
+    /// How much the JSON of a body or a frame may hold.
+    pub(crate) fn json(&self) -> holdpoint_protocol::json::Limits {
+        holdpoint_protocol::json::Limits { levels: self.depth, nodes: self.nodes }
     }
 }
 
@@ -47,6 +64,10 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
     pub(crate) metrics: Metrics,
+    /// Bytes of bodies that are being read.
+    pub(crate) bodies: Budget,
+    /// Bytes of responses that are being written.
+    pub(crate) responses: Budget,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
     /// Open WebSockets.
@@ -62,8 +83,10 @@ impl Server {
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
         let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
+        let in_flight = || Budget::new(limits.bytes_in_flight);
+        let (bodies, responses) = (in_flight(), in_flight());
         let (streams, metrics) = (Mutex::default(), Metrics::new());
-        let inner = Inner { runtime, keys, limits, streams, metrics, closing, sockets };
+        let inner = Inner { runtime, keys, limits, streams, metrics, bodies, responses, closing, sockets };
         Self { inner: Arc::new(inner) }
     }
 
@@ -75,6 +98,11 @@ impl Server {
     /// The metrics of this server and its runtime, in the OpenMetrics text format: what `/metrics` answers.
     pub fn metrics(&self) -> String {
         self.inner.metrics.text(&self.inner.runtime)
+    }
+
+    /// How many bytes of bodies are being read, and of responses being written, about. Small ones are not counted.
+    pub fn bytes_in_flight(&self) -> (usize, usize) {
+        (self.inner.bodies.taken(), self.inner.responses.taken())
     }
 
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
@@ -96,6 +124,9 @@ impl Server {
     /// The routes.
     pub fn router(&self) -> Router {
         let router = Router::from(routes())
+            // A chat may have the name of a route; one without a name can't be made any more, and can be deleted.
+            .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
+            .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
             .layer(from_fn_with_state(self.clone(), shape))

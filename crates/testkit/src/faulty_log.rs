@@ -9,10 +9,10 @@ use std::{
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    log::{Append, Appended, Batch, Head, HeadQuery, Listed, Log, LogError},
+    log::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
     subject::Subject,
 };
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::Gate;
 
@@ -70,6 +70,8 @@ pub struct FaultyLog {
     script: Mutex<Script>,
     /// A channel on which nothing ever comes.
     silence: Option<broadcast::Sender<ChatId>>,
+    /// Failing while nothing can be written.
+    health: watch::Sender<Health>,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +84,7 @@ struct Script {
 impl FaultyLog {
     /// The log, without faults so far.
     pub fn new(inner: Arc<dyn Log>) -> Self {
-        Self { inner, script: Mutex::default(), silence: None }
+        Self { inner, script: Mutex::default(), silence: None, health: watch::Sender::default() }
     }
 
     /// The same, and all wakeups are lost.
@@ -106,6 +108,20 @@ impl FaultyLog {
     pub fn on_heads(&self, fault: ReadFault) -> &Self {
         self.script().heads.push_back(fault);
         self
+    }
+
+    /// From now on the disk is full: nothing is written, and reads go on.
+    pub fn fill_disk(&self) {
+        self.health.send_replace(Health::Failing);
+    }
+
+    /// There is room again.
+    pub fn free_disk(&self) {
+        self.health.send_replace(Health::Writable);
+    }
+
+    fn is_full(&self) -> bool {
+        *self.health.borrow() == Health::Failing
     }
 
     /// How many faults have not happened yet.
@@ -151,6 +167,9 @@ impl FaultyLog {
 impl Log for FaultyLog {
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
         Box::pin(async move {
+            if self.is_full() {
+                return vec![Appended::Unknown; appends.len()];
+            }
             let faults: Vec<_> = {
                 let mut script = self.script();
                 appends.iter().map(|_| script.appends.pop_front().unwrap_or(AppendFault::Pass)).collect()
@@ -178,6 +197,15 @@ impl Log for FaultyLog {
         self.silence.as_ref().map_or_else(|| self.inner.wakeups(), broadcast::Sender::subscribe)
     }
 
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.subscribe()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Health> {
+        let health = *self.health.borrow();
+        Box::pin(async move { health })
+    }
+
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
         Box::pin(async move {
             let fault = self.script().heads.pop_front();
@@ -191,7 +219,10 @@ impl Log for FaultyLog {
     }
 
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        self.inner.forget(chat)
+        match self.is_full() {
+            true => Box::pin(async { Err(LogError("the disk is full".to_owned())) }),
+            false => self.inner.forget(chat),
+        }
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {

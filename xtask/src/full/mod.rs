@@ -17,11 +17,7 @@ struct Check {
 }
 
 const CHECKS: &[Check] = &[
-    Check {
-        name: "deny",
-        what: "cargo deny check bans licenses sources",
-        run: deny::run,
-    },
+    Check { name: "deny", what: "cargo deny check bans licenses sources", run: deny::run },
     Check {
         name: "schemathesis",
         what: "requests made from /openapi.json, against the real server: no 5xx, answers as declared",

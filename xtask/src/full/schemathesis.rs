@@ -23,7 +23,9 @@ pub(super) fn run(root: &Path) -> Result {
     let server = server.to_str().ok_or_else(|| Failure::new("this checkout's path is not UTF-8"))?;
     let mut times = serve::Times::new();
     let running = serve::start(
-        Run::new(server).args(["--ephemeral", "--listen", "127.0.0.1:0"]).env("HOLDPOINT_LIMITS__STREAMS_PER_SUBJECT", "100000"),
+        Run::new(server)
+            .args(["--ephemeral", "--listen", "127.0.0.1:0"])
+            .env("HOLDPOINT_LIMITS__STREAMS_PER_SUBJECT", "100000"),
         &mut times,
     )?;
     let played = Run::new(&root.join(setup::TOOLS).join("schemathesis/bin/st").display().to_string())

@@ -33,7 +33,7 @@ macro_rules! chunks {
                         match &*key {
                             $($req_key => $req = Some(map.next_value()?),)*
                             $($opt_key => $opt = Some(map.next_value()?),)*
-                            _ => drop(extra.insert(key.into_owned(), map.next_value()?)),
+                            _ => drop(extra.insert(key.into_owned(), next_value(map)?)),
                         }
                     }
                     let chunk = Self {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
-    json::{MessageMetadata, Payload, ProviderMetadata},
+    json::{MessageMetadata, Object, Payload, ProviderMetadata, next_value},
 };
 
 chunks! {
@@ -56,7 +56,7 @@ chunks! {
             input_encoding "inputEncoding": InputEncoding,
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Box<Map<String, Value>>,
+            tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -68,7 +68,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Box<Map<String, Value>>,
+            tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -78,7 +78,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Box<Map<String, Value>>,
+            tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
             title "title": String,
         }
@@ -102,7 +102,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Box<Map<String, Value>>,
+            tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
             preliminary "preliminary": bool,
         }
@@ -112,7 +112,7 @@ chunks! {
         {
             provider_executed "providerExecuted": bool,
             provider_metadata "providerMetadata": ProviderMetadata,
-            tool_metadata "toolMetadata": Box<Map<String, Value>>,
+            tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
         }
     /// A call was refused by a person. An outcome.
@@ -164,7 +164,7 @@ impl Data {
                 "id" => id = Some(map.next_value()?),
                 "data" => data = Some(map.next_value()?),
                 "transient" => transient = Some(map.next_value()?),
-                _ => drop(extra.insert(key.into_owned(), map.next_value()?)),
+                _ => drop(extra.insert(key.into_owned(), next_value(map)?)),
             }
         }
         let data = data.ok_or_else(|| A::Error::missing_field("data"))?;

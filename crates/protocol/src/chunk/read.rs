@@ -125,8 +125,8 @@ fn from_fields<E: serde::de::Error>(kind: String, fields: Map<String, Value>) ->
         Some((chunk, extra)) => Ok(ReadChunk::Known { chunk, extra }),
         None => {
             let mut fields = Map::new();
-            while let Some((key, value)) = map.next_entry().map_err(E::custom)? {
-                fields.insert(key, value);
+            while let Some(key) = map.next_key::<String>().map_err(E::custom)? {
+                fields.insert(key, json::next_value(&mut map).map_err(E::custom)?);
             }
             Ok(ReadChunk::Unknown { kind, fields })
         }
@@ -149,9 +149,9 @@ impl<'de> Deserialize<'de> for ReadChunk {
                     // `type` comes first in practice: then nothing has to be kept aside.
                     Some(Text(key)) if key == "type" => map.next_value::<Text<'de>>()?.0,
                     Some(Text(key)) => {
-                        fields.insert(key.into_owned(), map.next_value()?);
-                        while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                            fields.insert(key, value);
+                        fields.insert(key.into_owned(), json::next_value(&mut map)?);
+                        while let Some(key) = map.next_key::<String>()? {
+                            fields.insert(key, json::next_value(&mut map)?);
                         }
                         match fields.shift_remove("type") {
                             Some(Value::String(kind)) => return from_fields(kind, fields),
@@ -165,8 +165,8 @@ impl<'de> Deserialize<'de> for ReadChunk {
                     Some((_, extra)) if extra.contains_key("type") => Err(A::Error::duplicate_field("type")),
                     Some((chunk, extra)) => Ok(ReadChunk::Known { chunk, extra }),
                     None => {
-                        while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                            fields.insert(key, value);
+                        while let Some(key) = map.next_key::<String>()? {
+                            fields.insert(key, json::next_value(&mut map)?);
                         }
                         Ok(ReadChunk::Unknown { kind: kind.into_owned(), fields })
                     }

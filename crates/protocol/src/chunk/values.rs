@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-use crate::json::{Payload, ProviderMetadata};
+use crate::json::{self, Payload, ProviderMetadata};
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub struct CitedSource(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for CitedSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut map = Map::<String, Value>::deserialize(deserializer)?;
+        let mut map = json::map(deserializer)?;
         let keys: &[&str] = match map.get("sourceType").and_then(Value::as_str) {
             Some("url") => &["id", "url"],
             Some("document") => &["id", "mediaType", "title"],
@@ -111,7 +111,7 @@ impl SteeringPart {
 
 impl<'de> Deserialize<'de> for SteeringPart {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::<String, Value>::deserialize(deserializer)?;
+        let map = json::map(deserializer)?;
         let keys: &[&str] = match map.get("type").and_then(Value::as_str) {
             Some("text") => &["text"],
             Some("file") => &["mediaType", "url"],

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 pub use tool::{Approval, ToolFields, ToolPart, ToolState};
 
-use crate::ids::MessageId;
+use crate::{ids::MessageId, json};
 
 /// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct UiMessage {
     /// Who wrote it.
     pub role: Role,
     /// What `messageMetadata` has left on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
     /// Its parts, in order.
     pub parts: Vec<Part>,
@@ -58,8 +58,10 @@ impl<'de> Deserialize<'de> for ClientMessage {
         struct Wire {
             id: Option<MessageId>,
             role: Role,
+            #[serde(default, deserialize_with = "json::optional")]
             metadata: Option<Value>,
             parts: Option<Vec<Part>>,
+            #[serde(default, deserialize_with = "json::optional")]
             content: Option<Value>,
         }
         let wire = Wire::deserialize(deserializer)?;

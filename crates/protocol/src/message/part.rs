@@ -7,7 +7,7 @@ use super::ToolPart;
 use crate::{
     chunk::{Citation, SteeringPart},
     ids::PartId,
-    json::ProviderMetadata,
+    json::{self, ProviderMetadata},
 };
 
 /// One part of a message. What is of no known shape is kept as it came.
@@ -92,7 +92,7 @@ parts! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "typescript", ts(optional))]
         provider_metadata: Option<ProviderMetadata>,
-        #[serde(flatten)]
+        #[serde(flatten, deserialize_with = "json::map")]
         #[cfg_attr(feature = "typescript", ts(skip))]
         extra: Map<String, Value>,
     }
@@ -206,28 +206,31 @@ impl Serialize for Part {
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::<String, Value>::deserialize(deserializer)
-            .map_err(|_| D::Error::custom("a message part must be an object with a `type`"))?;
-        Ok(known(&map).unwrap_or(Part::Other(map)))
+        let map =
+            json::map(deserializer).map_err(|_| D::Error::custom("a message part must be an object with a `type`"))?;
+        Ok(match map.get("type").and_then(Value::as_str).and_then(|kind| kind.strip_prefix("data-")) {
+            Some(name) => data(name.to_owned(), map),
+            None => known(&map).unwrap_or(Part::Other(map)),
+        })
     }
 }
 
-/// The part, if it is of a known type and has what that type needs.
+/// The part, if it is of a known type and has what that type needs. Read by reference: parts can be large.
 fn known(map: &Map<String, Value>) -> Option<Part> {
-    fn read<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>) -> Option<T> {
-        let mut map = map.clone();
-        map.shift_remove("type");
-        T::deserialize(Value::Object(map)).ok()
+    fn file(map: &Map<String, Value>) -> Option<FilePart> {
+        let mut file = FilePart::deserialize(map).ok()?;
+        file.extra.shift_remove("type");
+        Some(file)
     }
     let kind = map.get("type")?.as_str()?;
     Some(match kind {
-        "text" => Part::Text(read(map)?),
-        "reasoning" => Part::Reasoning(read(map)?),
-        "file" => Part::File(read(map)?),
-        "reasoning-file" => Part::ReasoningFile(read(map)?),
-        "source-url" => Part::SourceUrl(read(map)?),
-        "source-document" => Part::SourceDocument(read(map)?),
-        "custom" => Part::Custom(read(map)?),
+        "text" => Part::Text(TextPart::deserialize(map).ok()?),
+        "reasoning" => Part::Reasoning(ReasoningPart::deserialize(map).ok()?),
+        "file" => Part::File(file(map)?),
+        "reasoning-file" => Part::ReasoningFile(file(map)?),
+        "source-url" => Part::SourceUrl(SourceUrlPart::deserialize(map).ok()?),
+        "source-document" => Part::SourceDocument(SourceDocumentPart::deserialize(map).ok()?),
+        "custom" => Part::Custom(CustomPart::deserialize(map).ok()?),
         "step-start" => Part::StepStart,
         "steering-message" => Part::SteeringMessage {
             id: PartId::deserialize(map.get("id")?).ok()?,
@@ -235,19 +238,26 @@ fn known(map: &Map<String, Value>) -> Option<Part> {
         },
         "dynamic-tool" => Part::Tool(Box::deserialize(map).ok()?),
         _ if kind.starts_with("tool-") => Part::Tool(Box::deserialize(map).ok()?),
-        _ => {
-            let mut extra = map.clone();
-            extra.shift_remove("type");
-            Part::Data(DataPart {
-                name: kind.strip_prefix("data-")?.to_owned(),
-                data: extra.shift_remove("data")?,
-                id: match extra.shift_remove("id") {
-                    None => None,
-                    Some(id) => Some(PartId::deserialize(id).ok()?),
-                },
-                extra,
-            })
-        }
+        _ => return None,
+    })
+}
+
+/// A part with data of the application's own, if it has some.
+fn data(name: String, mut map: Map<String, Value>) -> Part {
+    let has_id = match map.get("id") {
+        None | Some(Value::String(_)) => true,
+        Some(_) => false,
+    };
+    if !has_id || !map.contains_key("data") {
+        return Part::Other(map);
+    }
+    map.shift_remove("type");
+    let id = map.shift_remove("id");
+    Part::Data(DataPart {
+        name,
+        id: id.as_ref().and_then(Value::as_str).map(PartId::from),
+        data: map.shift_remove("data").unwrap_or_default(),
+        extra: map,
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::{
     chunk::InputEncoding,
     ids::{ApprovalId, ToolCallId},
-    json::ProviderMetadata,
+    json::{self, Object, ProviderMetadata},
 };
 
 /// Where a call stands.
@@ -44,7 +44,7 @@ pub struct Approval {
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub request_reason: Option<String>,
     /// Other keys: descriptor, signature and the like.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "json::map")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub extra: Map<String, Value>,
 }
@@ -73,10 +73,10 @@ pub struct ToolFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub title: Option<String>,
-    #[serde(deserialize_with = "any", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub input: Option<Value>,
-    #[serde(deserialize_with = "any", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub raw_input: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub struct ToolFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub approval: Option<Approval>,
-    #[serde(deserialize_with = "any", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,8 +98,8 @@ pub struct ToolFields {
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub provider_executed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional, type = "Record<string, unknown>"))]
-    pub tool_metadata: Option<Box<Map<String, Value>>>,
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub tool_metadata: Option<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub call_provider_metadata: Option<ProviderMetadata>,
@@ -107,7 +107,7 @@ pub struct ToolFields {
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub result_provider_metadata: Option<ProviderMetadata>,
     /// Keys that no SDK version knows.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "json::map")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub extra: Map<String, Value>,
 }
@@ -154,9 +154,4 @@ impl<'de> Deserialize<'de> for ToolPart {
         };
         Ok(Self { name, dynamic, tool_call_id: wire.tool_call_id, state: wire.state, fields: wire.fields })
     }
-}
-
-/// `null` is a value here.
-fn any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }

@@ -11,7 +11,7 @@ use crate::{
         ToolInputStart, ToolOutputAvailable, ToolOutputDenied, ToolOutputError,
     },
     ids::ToolCallId,
-    json::ProviderMetadata,
+    json::{Object, ProviderMetadata},
     message::{Approval, Part, ToolPart, ToolState, UiMessage},
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Input {
     name: String,
     dynamic: bool,
     title: Option<String>,
-    tool_metadata: Option<Box<Map<String, Value>>>,
+    tool_metadata: Option<Object>,
 }
 
 /// Inputs that were being written when the response before ended: their deltas may go on.
@@ -310,7 +310,7 @@ fn apply(part: &mut ToolPart, update: Update<'_>) {
     fields.error_text = update.error_text;
     fields.preliminary = update.preliminary;
     replace_some(&mut fields.title, &update.title.cloned());
-    replace_some(&mut fields.tool_metadata, &update.tool_metadata.cloned().map(Box::new));
+    replace_some(&mut fields.tool_metadata, &update.tool_metadata.cloned().map(Object::from));
     replace_some(&mut fields.provider_executed, &update.provider_executed);
     if let Some(state) = update.state {
         part.state = state;

@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Limits, Runtime, chat::Command, head::HeadData, holds::Holds, retention, runtime::Inner};
+use super::{Limits, Runtime, append, counters::Counters, holds::Holds, load, retention, rouse, runtime::Inner};
 use crate::{
     clock::{Clock, SystemClock},
     log::{HeadQuery, Log, LogError, MemoryLog},
@@ -68,7 +69,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What is too much.
+    /// Limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -86,6 +87,7 @@ impl RuntimeBuilder {
     pub async fn start(self) -> Result<Runtime, LogError> {
         let Self { log, tools, model, clock, limits, retention } = self;
         let metrics = Metrics::new();
+        let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
             log: Arc::new(MeteredLog::new(log, metrics.clone())),
             metrics,
@@ -93,50 +95,33 @@ impl RuntimeBuilder {
             model,
             clock,
             limits,
-            holds: Holds::new(),
+            holds: Arc::new(Holds::default()),
+            counters: Counters::default(),
+            to_recover,
             chats: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
         let mut query = HeadQuery { only_open: true, ..HeadQuery::default() };
-        let mut cut_off = Vec::new();
         loop {
             let page = inner.log.heads(query.clone(), 1000).await?;
             let Some((last, ..)) = page.last() else { break };
             query.after = Some(last.clone());
             for (id, _, head) in page {
-                let data = HeadData::read(&head);
+                let data = load::head(&inner, &id, &head).await;
                 if data.is_running {
-                    cut_off.push(id.clone());
+                    inner.recover(id.clone());
                 }
                 inner.holds.set(&id, &head.subject, data.holds);
             }
         }
-        tokio::spawn(keep_time(Arc::clone(&inner)));
+        tokio::spawn(rouse::keep_time(Arc::clone(&inner)));
+        tokio::spawn(rouse::recover(Arc::clone(&inner), recovering));
+        tokio::spawn(append::watch_health(Arc::clone(&inner)));
         if let Some(age) = retention {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));
         }
-        for id in cut_off {
-            if let Some(chat) = inner.wake(&id) {
-                // The mailbox was made just now.
-                let _ = chat.send(Command::Recover).await;
-            }
-        }
         Ok(Runtime::own(inner))
-    }
-}
-
-/// Tells chats when their deadlines come.
-async fn keep_time(inner: Arc<Inner>) {
-    loop {
-        let (chat, call) = tokio::select! {
-            expired = inner.holds.next_expired(&*inner.clock) => expired,
-            () = inner.closing.cancelled() => return,
-        };
-        if let Some(mailbox) = inner.wake(&chat) {
-            // A chat that has no room now is told again: one that is stuck must not hold up the deadlines of the others.
-            let _ = mailbox.try_send(Command::Expired { call });
-        }
     }
 }

@@ -1,6 +1,9 @@
 //! The facts of a chat that is awake, for everybody who looks.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::sync::watch;
 
@@ -11,11 +14,13 @@ use crate::fact::Fact;
 pub(super) struct Feed {
     facts: RwLock<Vec<Arc<Fact>>>,
     len: watch::Sender<u64>,
+    /// How many bytes the facts have as they are stored.
+    bytes: AtomicUsize,
 }
 
 impl Feed {
     pub(super) fn new(facts: Vec<Arc<Fact>>) -> Self {
-        let feed = Self { facts: RwLock::default(), len: watch::Sender::new(0) };
+        let feed = Self { facts: RwLock::default(), len: watch::Sender::new(0), bytes: AtomicUsize::new(0) };
         feed.push(facts);
         feed
     }
@@ -35,6 +40,10 @@ impl Feed {
         let len = facts.len() as u64;
         drop(facts);
         self.len.send_replace(len);
+    }
+
+    pub(super) fn set_bytes(&self, bytes: usize) {
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// What comes after a position.
@@ -77,6 +86,11 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// How many bytes the chat has, as it is stored.
+    pub(super) fn bytes(&self) -> usize {
+        self.feed.bytes.load(Ordering::Relaxed)
+    }
+
     /// What comes after a position, as it stands.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         self.feed.after(position)

@@ -1,7 +1,7 @@
-//! What waits, over all chats: the inbox, and the deadlines. One task keeps the time.
+//! What is open, over all chats: the inbox, the deadlines, and the turns that run.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -9,52 +9,46 @@ use std::{
 use holdpoint_protocol::{
     holds::DecisionKind,
     ids::{ApprovalId, ChatId, ToolCallId},
+    json,
     request::PendingApproval,
 };
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 
-use super::Hold;
+use super::{Hold, Limits, changes::Changes};
 use crate::{
     clock::{Clock, Timestamp},
     metrics::{Age, HoldKind, Waiting},
     subject::Subject,
+    turn::Refusal,
 };
-
-/// Something changed that a list shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Whose.
-    pub subject: Subject,
-    /// In which chat.
-    pub chat: ChatId,
-    /// Whether what waits for approval changed.
-    pub approvals: bool,
-}
 
 /// When a chat is told again that a deadline has come.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// All that waits, in memory; folded from the heads when the server starts.
-#[derive(Debug)]
+/// All that is open, in memory; folded from the heads when the server starts.
+#[derive(Debug, Default)]
 pub(super) struct Holds {
     index: Mutex<Index>,
     earlier: Notify,
-    changes: broadcast::Sender<Change>,
+    /// Rung when a turn has ended.
+    ended: Notify,
+    pub(super) changes: Changes,
 }
 
 #[derive(Debug, Default)]
 struct Index {
     chats: HashMap<ChatId, (Subject, Vec<Arc<Hold>>)>,
+    /// How many of those chats each subject has.
+    by_subject: HashMap<Subject, usize>,
     /// Oldest first for each subject.
     approvals: BTreeMap<(Subject, Timestamp, ApprovalId), (ChatId, Arc<Hold>)>,
     deadlines: BTreeMap<(Timestamp, ToolCallId), ChatId>,
+    /// The chats in which a turn runs.
+    running: HashMap<Subject, HashSet<ChatId>>,
+    turns: usize,
 }
 
 impl Holds {
-    pub(super) fn new() -> Self {
-        Self { index: Mutex::default(), earlier: Notify::new(), changes: broadcast::Sender::new(1024) }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,27 +69,42 @@ impl Holds {
         if is_earlier {
             self.earlier.notify_one();
         }
-        // Nobody listening is no failure.
-        let _ = self.changes.send(Change { subject: subject.clone(), chat: chat.clone(), approvals });
+        self.changes.tell(subject, chat, approvals);
     }
 
     /// The inbox of a subject, oldest first.
     pub(super) fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
+        // Inputs are read after the lock is given back: there can be many, and large ones.
+        let own: Vec<_> = {
+            let index = self.lock();
+            let from = (subject.clone(), Timestamp(0), ApprovalId::from(""));
+            let own = index.approvals.range(from..).take_while(|((owner, ..), _)| owner == subject);
+            own.map(|((_, asked_at, approval), (chat, hold))| {
+                (*asked_at, approval.clone(), chat.clone(), Arc::clone(hold))
+            })
+            .collect()
+        };
+        own.into_iter()
+            .map(|(asked_at, approval_id, chat_id, hold)| PendingApproval {
+                approval_id,
+                tool_call_id: hold.call.clone(),
+                chat_id,
+                tool_name: hold.name.to_string(),
+                input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
+                reason: hold.question.as_ref().map(|question| question.reason.to_string()),
+                requested_at: asked_at.iso8601(),
+                expires_at: hold.deadline.map(Timestamp::iso8601),
+                allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
+            })
+            .collect()
+    }
+
+    /// How many bytes the inputs in the inbox of a subject have.
+    pub(super) fn approvals_bytes(&self, subject: &Subject) -> usize {
         let index = self.lock();
         let from = (subject.clone(), Timestamp(0), ApprovalId::from(""));
         let own = index.approvals.range(from..).take_while(|((owner, ..), _)| owner == subject);
-        own.map(|((_, asked_at, approval), (chat, hold))| PendingApproval {
-            approval_id: approval.clone(),
-            tool_call_id: hold.call.clone(),
-            chat_id: chat.clone(),
-            tool_name: hold.name.to_string(),
-            input: serde_json::from_str(&hold.input).unwrap_or_default(),
-            reason: hold.question.as_ref().map(|question| question.reason.to_string()),
-            requested_at: asked_at.iso8601(),
-            expires_at: hold.deadline.map(Timestamp::iso8601),
-            allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
-        })
-        .collect()
+        own.map(|(_, (_, hold))| hold.input.len()).sum()
     }
 
     /// What waits now, for the metrics.
@@ -112,7 +121,7 @@ impl Holds {
             *oldest = oldest.max(age);
         }
         let holds = counts.into_iter().map(|((tool, kind, age), count)| (tool, kind, age, count)).collect();
-        Waiting { chats: index.chats.len(), awake: 0, holds, oldest: oldest.into_iter().collect() }
+        Waiting { chats: index.chats.len(), awake: 0, running: 0, holds, oldest: oldest.into_iter().collect() }
     }
 
     /// How many holds there are.
@@ -120,8 +129,36 @@ impl Holds {
         self.lock().chats.values().map(|(_, holds)| holds.len()).sum()
     }
 
-    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
-        self.changes.subscribe()
+    /// How many turns run.
+    pub(super) fn turns(&self) -> usize {
+        self.lock().turns
+    }
+
+    /// A place for a new turn, if no limit stands in its way.
+    pub(super) fn begin(self: &Arc<Self>, chat: &ChatId, subject: &Subject, limits: &Limits) -> Result<Place, Refusal> {
+        let mut index = self.lock();
+        index.refusal(chat, subject, limits).map_or(Ok(()), Err)?;
+        index.run(chat, subject);
+        drop(index);
+        Ok(Place { holds: Arc::clone(self), chat: chat.clone(), subject: subject.clone() })
+    }
+
+    /// A place for a turn that goes on: it has begun, and is not refused any more.
+    pub(super) fn resume(self: &Arc<Self>, chat: &ChatId, subject: &Subject) -> Place {
+        self.lock().run(chat, subject);
+        Place { holds: Arc::clone(self), chat: chat.clone(), subject: subject.clone() }
+    }
+
+    /// Waits until one more turn may run.
+    pub(super) async fn room(&self, limits: &Limits) {
+        loop {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.turns() < limits.turns {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Waits until the next deadline has come, and gives it.
@@ -148,9 +185,54 @@ impl Holds {
     }
 }
 
+/// The place of a turn among those that run, given back when it is dropped.
+pub(super) struct Place {
+    holds: Arc<Holds>,
+    chat: ChatId,
+    subject: Subject,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut index = self.holds.lock();
+        if let Some(chats) = index.running.get_mut(&self.subject)
+            && chats.remove(&self.chat)
+        {
+            if chats.is_empty() {
+                index.running.remove(&self.subject);
+            }
+            index.turns -= 1;
+        }
+        drop(index);
+        self.holds.ended.notify_waiters();
+    }
+}
+
 impl Index {
     fn has(&self, chat: &ChatId, call: &ToolCallId) -> bool {
         self.chats.get(chat).is_some_and(|(_, holds)| holds.iter().any(|hold| hold.call == *call))
+    }
+
+    fn run(&mut self, chat: &ChatId, subject: &Subject) {
+        self.turns += usize::from(self.running.entry(subject.clone()).or_default().insert(chat.clone()));
+    }
+
+    /// The limit that stands in the way of a new turn in a chat in which none runs.
+    fn refusal(&self, chat: &ChatId, subject: &Subject, limits: &Limits) -> Option<Refusal> {
+        if self.turns >= limits.turns {
+            return Some(Refusal::Turns { limit: limits.turns });
+        }
+        let running = self.running.get(subject);
+        if running.map_or(0, HashSet::len) >= limits.turns_per_subject {
+            return Some(Refusal::TurnsOfSubject { limit: limits.turns_per_subject });
+        }
+        if self.chats.contains_key(chat) {
+            return None;
+        }
+        let holding = self.by_subject.get(subject).copied().unwrap_or_default();
+        let only_running = running.into_iter().flatten().filter(|chat| !self.chats.contains_key(*chat)).count();
+        let limit = limits.open_chats_per_subject;
+        (holding + only_running >= limit).then_some(Refusal::OpenChats { limit })
     }
 
     fn remove(&mut self, chat: &ChatId) -> Vec<Arc<Hold>> {
@@ -161,6 +243,12 @@ impl Index {
             }
             if let Some(deadline) = hold.deadline {
                 self.deadlines.remove(&(deadline, hold.call.clone()));
+            }
+        }
+        if let Some(count) = self.by_subject.get_mut(&subject) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_subject.remove(&subject);
             }
         }
         holds
@@ -179,6 +267,7 @@ impl Index {
                 self.deadlines.insert((deadline, hold.call.clone()), chat.clone());
             }
         }
+        *self.by_subject.entry(subject.clone()).or_default() += 1;
         self.chats.insert(chat.clone(), (subject.clone(), holds));
     }
 }

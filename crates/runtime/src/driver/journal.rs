@@ -42,6 +42,7 @@ pub(super) fn write(fact: &Fact, channel: Channel) {
 pub(super) fn left(chat: &ChatId, error: &ChatError) {
     match error {
         ChatError::NotFound => tracing::info!(%chat, "a chat was deleted"),
+        ChatError::Closing => {}
         error => tracing::warn!(%chat, %error, "a chat is given up, to be read again"),
     }
 }

@@ -1,15 +1,24 @@
 //! The driver: the only place with tasks. It runs what the turn machine's facts ask for, and appends.
 //!
-//! One task a chat that is doing something (`chat.rs`), none for a chat that only waits; one task that keeps the time (`holds.rs`).
+//! One task a chat that is doing something (`chat.rs`), none for a chat that only waits; one task that keeps the time and one that
+//! recovers what was cut off (`rouse.rs`).
 //! Every task is owned by the [`Runtime`] and ends with it.
 
+mod append;
+mod ask;
 mod builder;
+mod changes;
 mod chat;
+mod counters;
 mod feed;
 mod head;
 mod holds;
 mod journal;
+mod limits;
+mod load;
+mod record;
 mod retention;
+mod rouse;
 mod runtime;
 mod subscribe;
 pub mod transfer;
@@ -18,7 +27,9 @@ mod work;
 
 pub use crate::metrics::Channel;
 pub use builder::RuntimeBuilder;
+pub use changes::Change;
+pub use counters::Counts;
 pub use head::Hold;
-pub use holds::Change;
-pub use runtime::{ChatSummary, Limits, Runtime, RuntimeError};
-pub use subscribe::{LiveSubscription, LiveTaken, Next, Subscription};
+pub use limits::Limits;
+pub use runtime::{ChatSummary, Runtime, RuntimeError};
+pub use subscribe::{LiveSubscription, LiveTaken, Next, StoredChat, Subscription};

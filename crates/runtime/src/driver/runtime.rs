@@ -13,46 +13,32 @@ use holdpoint_protocol::{
     request::{AckRequest, Answer, ChatRequest, PendingApproval},
 };
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
-use tracing::Instrument;
 
 use super::{
-    Change, LiveSubscription, LiveTaken, RuntimeBuilder, Subscription,
-    chat::{ChatError, ChatTask, Command, Taken},
+    Change, Counts, Limits, LiveSubscription, LiveTaken, RuntimeBuilder, StoredChat, Subscription,
+    chat::{Command, Taken},
+    counters::Counters,
     feed::Look,
     head::HeadData,
     holds::Holds,
+    load,
 };
 use crate::{
     clock::{Clock, Timestamp},
     fact::{CallOrder, NextTurn},
-    log::{HeadQuery, Log, LogError},
+    log::{HeadQuery, Health, Log, LogError},
     metrics::{Channel, Metrics, Waiting},
     model::Model,
-    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier, history, holds},
+    project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
     subject::Subject,
     tool::ToolSet,
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
 };
-
-/// What is too much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Steps of a turn.
-    pub steps: u32,
-    /// Open holds of a chat.
-    pub holds_per_chat: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { steps: 20, holds_per_chat: 100 }
-    }
-}
 
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +52,9 @@ pub enum RuntimeError {
     /// What is stored of the chat can't be decoded.
     #[error("what is stored of this chat can't be read: delete it, or restore a backup")]
     Unreadable,
+    /// Too much is in memory already.
+    #[error("the server has too much to do at the moment: try again soon")]
+    Busy,
     /// The server is going down.
     #[error("the server is shutting down: try again in a moment")]
     ShuttingDown,
@@ -89,6 +78,9 @@ pub struct ChatSummary {
     pub is_running: bool,
 }
 
+/// How long a probe of the log may take.
+const PROBE: Duration = Duration::from_secs(2);
+
 /// Agents whose turns stop at holds.
 #[derive(Clone)]
 pub struct Runtime {
@@ -103,8 +95,11 @@ pub(super) struct Inner {
     pub(super) model: Arc<dyn Model>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
-    pub(super) holds: Holds,
+    pub(super) holds: Arc<Holds>,
     pub(super) metrics: Metrics,
+    pub(super) counters: Counters,
+    /// Chats in which something was cut off.
+    pub(super) to_recover: mpsc::UnboundedSender<ChatId>,
     /// Chats that are awake.
     pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
     pub(super) tasks: TaskTracker,
@@ -114,61 +109,16 @@ pub(super) struct Inner {
     pub(super) closing: CancellationToken,
 }
 
-/// How many commands may wait for a chat.
-const MAILBOX: usize = 64;
-
 impl Inner {
     /// The tools on offer now. Cheap.
     pub(super) fn tools(&self) -> ToolSet {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
-    pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        mailbox.close();
-        if chats.get(id).is_some_and(mpsc::Sender::is_closed) {
-            chats.remove(id);
-        }
-    }
-
-    /// The mailbox of a chat, which is woken for it.
-    pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = chats.get(id).filter(|sender| !sender.is_closed()) {
-            return Some(sender.clone());
-        }
-        if self.tasks.is_closed() {
-            return None;
-        }
-        let (sender, mailbox) = mpsc::channel(MAILBOX);
-        chats.insert(id.clone(), sender.clone());
-        // Not a child of whoever woke it: it outlives the request.
-        let span = tracing::info_span!(parent: None, "chat", chat = %id);
-        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox).instrument(span));
-        Some(sender)
-    }
-
-    /// Asks a chat, again if it fell asleep or lost its place meanwhile.
-    pub(super) async fn ask<T>(
-        self: &Arc<Self>,
-        id: &ChatId,
-        command: impl Fn(oneshot::Sender<Result<T, ChatError>>) -> Command,
-    ) -> Result<T, RuntimeError> {
-        loop {
-            let sender = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
-            let (reply, answer) = oneshot::channel();
-            if sender.send(command(reply)).await.is_err() {
-                continue;
-            }
-            match answer.await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(ChatError::NotFound)) => return Err(RuntimeError::NotFound),
-                Ok(Err(ChatError::Unreadable)) => return Err(RuntimeError::Unreadable),
-                Ok(Err(ChatError::Log(error))) => return Err(RuntimeError::Log(error)),
-                Ok(Err(ChatError::Lost)) | Err(_) => tokio::task::yield_now().await,
-            }
-        }
+    /// Sees to a chat in which something may have been cut off, in its turn.
+    pub(super) fn recover(&self, id: ChatId) {
+        // Nobody is there to do it where the server is going down.
+        let _ = self.to_recover.send(id);
     }
 }
 
@@ -232,12 +182,31 @@ impl Runtime {
     ) -> Result<Taken, RuntimeError> {
         let holds_text = self.inner.tools().can_ask() && !view.is_progressive && view.profile == Profile::Adk;
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
+        self.check_ids(chat, &request)?;
         let submit = Submit { request, subject: subject.clone(), next };
-        let taken = self.input(subject, chat, Input::Submit(Box::new(submit)), channel).await?;
+        let taken = self.input(subject, chat, Input::Submit(Arc::new(submit)), channel).await?;
         match taken.reply {
             Reply::Rejected(rejection) => Err(rejection.into()),
             _ => Ok(taken),
         }
+    }
+
+    /// Ids that clients make up are kept, and looked up again and again.
+    fn check_ids(&self, chat: &ChatId, request: &ChatRequest) -> Result<(), Rejection> {
+        let limit = self.inner.limits.id_bytes;
+        let too_long = |id: &str| id.len() > limit;
+        // A path with dots in a segment's place is another path.
+        if ["", ".", ".."].contains(&chat.as_str()) {
+            return Err(Rejection::UnusableId(chat.to_string()));
+        }
+        let ids = request.messages.iter().filter_map(|message| message.id.as_ref()).chain(&request.message_id);
+        if too_long(chat.as_str()) {
+            return Err(Rejection::LongId { what: "id", limit });
+        }
+        if ids.into_iter().any(|id| too_long(id.as_str())) {
+            return Err(Rejection::LongId { what: "messages", limit });
+        }
+        Ok(())
     }
 
     async fn input(
@@ -249,9 +218,9 @@ impl Runtime {
     ) -> Result<Taken, RuntimeError> {
         // The one event that has both ids: that of the request, in its span, and that of the chat.
         tracing::info!(%chat, ?channel, "a request for a chat");
-        let command = |reply| {
+        let command = |until, reply| {
             let input = Box::new(input.clone());
-            Command::Input { input, subject: subject.clone(), channel, reply }
+            Command::Input { input, subject: subject.clone(), channel, until, reply }
         };
         self.inner.ask(chat, command).await
     }
@@ -289,7 +258,7 @@ impl Runtime {
     ) -> Result<Answered, RuntimeError> {
         let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(chat) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Result { call, result }).await
+        self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }).await
     }
 
     /// A person's decision, from the inbox.
@@ -339,7 +308,7 @@ impl Runtime {
     }
 
     async fn look(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<Look, RuntimeError> {
-        self.inner.ask(chat, |reply| Command::Look { subject: subject.clone(), may_be_new, reply }).await
+        self.inner.ask(chat, |_, reply| Command::Look { subject: subject.clone(), may_be_new, reply }).await
     }
 
     /// Takes up the answer that is being written, in the ai-sdk profile: the whole message from its beginning, then what comes. With
@@ -351,13 +320,28 @@ impl Runtime {
         view: View,
         resume: Resume,
     ) -> Result<Option<Subscription>, RuntimeError> {
-        let look = self.look(subject, chat, true).await?;
-        Ok(Subscription::resume(look, view, resume))
+        match self.look(subject, chat, true).await {
+            Ok(look) => Ok(Subscription::resume(look, view, resume)),
+            // Nobody learns here whether somebody else has a chat of this name.
+            Err(RuntimeError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a subject has a chat of this name. `false` where the log can't say.
+    pub async fn knows(&self, subject: &Subject, chat: &ChatId) -> bool {
+        let head = self.inner.log.head(chat).await;
+        head.is_ok_and(|head| head.is_some_and(|(_, head)| head.subject == *subject))
+    }
+
+    /// A chat as it stands.
+    pub async fn open(&self, subject: &Subject, chat: &ChatId) -> Result<StoredChat, RuntimeError> {
+        Ok(StoredChat(self.look(subject, chat, false).await?))
     }
 
     /// The stored messages.
     pub async fn messages(&self, subject: &Subject, chat: &ChatId) -> Result<Vec<UiMessage>, RuntimeError> {
-        Ok(history(&self.look(subject, chat, false).await?.after(0)))
+        Ok(self.open(subject, chat).await?.messages())
     }
 
     /// The calls of a chat that wait or waited for somebody, and what was decided about them.
@@ -367,7 +351,7 @@ impl Runtime {
         chat: &ChatId,
         listed: Listed,
     ) -> Result<Vec<ChatHold>, RuntimeError> {
-        Ok(holds(&self.look(subject, chat, false).await?.after(0), listed))
+        Ok(self.open(subject, chat).await?.holds(listed))
     }
 
     /// A subject's chats, the last changed first.
@@ -378,10 +362,10 @@ impl Runtime {
             let page = self.inner.log.heads(query.clone(), 1000).await.map_err(RuntimeError::Log)?;
             let Some((last, ..)) = page.last() else { break };
             query.after = Some(last.clone());
-            chats.extend(page.into_iter().map(|(id, _, head)| {
-                let HeadData { title, is_running, holds } = HeadData::read(&head);
-                ChatSummary { id, title, updated_at: head.updated_at, holds: holds.len(), is_running }
-            }));
+            for (id, _, head) in page {
+                let HeadData { title, is_running, holds } = load::head(&self.inner, &id, &head).await;
+                chats.push(ChatSummary { id, title, updated_at: head.updated_at, holds: holds.len(), is_running });
+            }
         }
         chats.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
         Ok(chats)
@@ -389,12 +373,17 @@ impl Runtime {
 
     /// Deletes a chat and all that happened in it.
     pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        self.inner.ask(chat, |reply| Command::Delete { subject: subject.clone(), reply }).await
+        self.inner.ask(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
     /// What waits for a subject's approval, oldest first.
     pub fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
         self.inner.holds.approvals(subject)
+    }
+
+    /// How many bytes the inputs of what waits for a subject's approval have.
+    pub fn approvals_bytes(&self, subject: &Subject) -> usize {
+        self.inner.holds.approvals_bytes(subject)
     }
 
     /// How many calls wait for somebody, over all chats.
@@ -410,12 +399,29 @@ impl Runtime {
     /// Appends the metrics of this runtime in the OpenMetrics text format, without its end: a program may add its own.
     pub fn write_metrics(&self, out: &mut String) {
         let waiting = self.inner.holds.waiting(self.inner.clock.now());
-        self.inner.metrics.write(Waiting { awake: self.awake(), ..waiting }, out);
+        let now = Waiting { awake: self.awake(), running: self.turns(), ..waiting };
+        self.inner.metrics.write(now, self.counts(), out);
     }
 
-    /// Which chats and approvals changed, of all subjects, from now on. Lossy.
-    pub fn changes(&self) -> broadcast::Receiver<Change> {
-        self.inner.holds.changes()
+    /// How many turns run: the model writes, or a tool runs on the server.
+    pub fn turns(&self) -> usize {
+        self.inner.holds.turns()
+    }
+
+    /// What happened since the start that an operator should hear of.
+    pub fn counts(&self) -> Counts {
+        self.inner.counters.read()
+    }
+
+    /// Whether the log can be written, found out by writing where nothing was written a moment ago.
+    pub async fn is_writable(&self) -> bool {
+        let probed = tokio::time::timeout(PROBE, self.inner.log.probe()).await;
+        self.inner.is_writable() && probed == Ok(Health::Writable)
+    }
+
+    /// Which chats and approvals of a subject changed, from now on. Lossy.
+    pub fn changes(&self, subject: &Subject) -> broadcast::Receiver<Change> {
+        self.inner.holds.changes.of(subject)
     }
 
     /// The tools on offer.

@@ -1,13 +1,13 @@
-//! Looking at a chat: one response, or a live connection.
+//! Looking at a chat: as it stands, one response, or a live connection.
 
 use std::sync::Arc;
 
-use holdpoint_protocol::chunk::Chunks;
+use holdpoint_protocol::{chunk::Chunks, holds::ChatHold, message::UiMessage};
 
 use super::feed::Look;
 use crate::{
     fact::Fact,
-    project::{AdkLive, Flow, Follower, Out, Projection, Resume, View, settled_in},
+    project::{AdkLive, Flow, Follower, Listed, Out, Projection, Resume, View, history, holds, settled_in},
     subject::Subject,
     turn::{Follow, FollowTurn},
 };
@@ -82,6 +82,26 @@ impl Subscription {
                 return Next::More;
             }
         }
+    }
+}
+
+/// A chat as it stands when it is looked at. It stays in memory meanwhile.
+pub struct StoredChat(pub(super) Look);
+
+impl StoredChat {
+    /// How many bytes it has, as it is stored: about what the messages have as JSON.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// The stored messages.
+    pub fn messages(&self) -> Vec<UiMessage> {
+        history(&self.0.after(0))
+    }
+
+    /// The calls that wait or waited for somebody, and what was decided about them.
+    pub fn holds(&self, listed: Listed) -> Vec<ChatHold> {
+        holds(&self.0.after(0), listed)
     }
 }
 

@@ -7,7 +7,8 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::mpsc;
 
 use super::{
-    chat::{ChatError, Command, append_once},
+    append,
+    chat::{ChatError, Command},
     head::HeadData,
     runtime::Inner,
 };
@@ -26,11 +27,14 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
         match command {
             Command::Delete { subject, reply } => drop(reply.send(delete(&inner, &id, &subject).await)),
             Command::Retire { before, reply } => drop(reply.send(retire(&inner, &id, before).await)),
-            Command::Expired { call } => {
+            Command::Expired { call, permit } => {
                 if let Err(error) = expire(&inner, &id, &call).await {
                     tracing::warn!(chat = %id, %error, "a hold of an unreadable chat could not be settled");
                 }
+                drop(permit);
             }
+            // Nothing can be recovered: asking again would not help.
+            Command::Recover { done } => drop(done.send(())),
             other => other.fail(ChatError::Unreadable),
         }
     }
@@ -59,7 +63,7 @@ async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, C
 async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), ChatError> {
     let Some((len, head)) = inner.log.head(id).await? else { return Ok(()) };
     let now = inner.clock.now();
-    let mut data = HeadData::read(&head);
+    let Ok(mut data) = HeadData::read(&head) else { return Err(ChatError::Unreadable) };
     let is_due = |deadline| deadline <= now;
     let due = data.holds.iter().position(|hold| hold.call == *call && hold.deadline.is_some_and(is_due));
     let Some(hold) = due.map(|at| data.holds.remove(at)) else { return Ok(()) };
@@ -79,7 +83,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         head: data.write(&head.subject, now),
         keys: Vec::new(),
     };
-    append_once(inner, append).await?;
+    append::append(inner, append).await?;
     inner.metrics.expired(HoldKind::of(&hold));
     inner.holds.set(id, &head.subject, data.holds);
     Ok(())

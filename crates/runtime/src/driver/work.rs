@@ -149,7 +149,9 @@ impl ChatTask {
             // What the step's stream still has is nobody's.
             self.model = None;
         }
-        self.record(facts).await
+        let recorded = self.record(facts).await;
+        self.count_turn();
+        recorded
     }
 }
 

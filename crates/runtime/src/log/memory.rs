@@ -8,9 +8,9 @@ use std::{
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
-use super::{Append, AppendId, Appended, Batch, Head, HeadQuery, Listed, Log, LogError, WAKEUPS};
+use super::{Append, AppendId, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
 /// Keeps everything in memory.
@@ -19,6 +19,7 @@ pub struct MemoryLog {
     /// Held for one operation at a time, never across an await.
     chats: Mutex<Chats>,
     wakeups: broadcast::Sender<ChatId>,
+    health: watch::Sender<Health>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ impl MemoryLog {
 
 impl Default for MemoryLog {
     fn default() -> Self {
-        Self { chats: Mutex::default(), wakeups: broadcast::Sender::new(WAKEUPS) }
+        Self { chats: Mutex::default(), wakeups: broadcast::Sender::new(WAKEUPS), health: watch::Sender::default() }
     }
 }
 
@@ -95,6 +96,14 @@ impl Log for MemoryLog {
 
     fn wakeups(&self) -> broadcast::Receiver<ChatId> {
         self.wakeups.subscribe()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.subscribe()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Health> {
+        Box::pin(async { Health::Writable })
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {

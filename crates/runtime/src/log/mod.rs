@@ -15,7 +15,7 @@ use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
 pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -100,6 +100,16 @@ pub struct HeadQuery {
 /// A chat in a list: its id, how many events it has, and its head.
 pub type Listed = (ChatId, u64, Head);
 
+/// Whether an engine can write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Health {
+    /// The last write succeeded, or nothing was written yet.
+    #[default]
+    Writable,
+    /// The last write failed, for a reason that the next one will share: a full disk, a locked or read-only file.
+    Failing,
+}
+
 /// The engine failed. What was being done may or may not have been done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the log: {0}")]
@@ -116,6 +126,12 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Which chats changed, from now on. Lossy: a slow reader misses some, and is told so by the channel.
     fn wakeups(&self) -> broadcast::Receiver<ChatId>;
+
+    /// Whether it can write, as of the last write.
+    fn health(&self) -> watch::Receiver<Health>;
+
+    /// Finds out whether it can write, by writing. Not more often than is good for the disk: a write of a moment ago counts.
+    fn probe(&self) -> BoxFuture<'_, Health>;
 
     /// Heads of chats, in the order of their ids, at most `limit`.
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>>;

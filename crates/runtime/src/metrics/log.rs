@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Instant};
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use super::{
     AppendLabels, Metrics, OperationLabels,
     labels::{AppendResult, Operation},
 };
 use crate::{
-    log::{Append, Appended, Batch, Head, HeadQuery, Listed, Log, LogError},
+    log::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
     subject::Subject,
 };
 
@@ -74,6 +74,14 @@ impl Log for MeteredLog {
 
     fn wakeups(&self) -> broadcast::Receiver<ChatId> {
         self.log.wakeups()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.log.health()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Health> {
+        self.log.probe()
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {

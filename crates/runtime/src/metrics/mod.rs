@@ -27,6 +27,7 @@ use prometheus_client::{
 
 use crate::{
     clock::Timestamp,
+    driver::Counts,
     fact::{Cause, Fact, TurnEnd},
     turn::ChatState,
 };
@@ -46,7 +47,6 @@ struct Inner {
     tools: ToolNames,
     turns_started: Counter,
     turns_ended: Family<EndLabels, Counter>,
-    turns_running: Gauge,
     decisions: Family<DecisionLabels, Counter>,
     decision_wait: Histograms<KindLabels>,
     expiries: Family<ExpiryLabels, Counter>,
@@ -58,7 +58,6 @@ struct Inner {
     append_time: Histogram,
     appends: Family<AppendLabels, Counter>,
     log_failures: Family<OperationLabels, Counter>,
-    unreadable: Counter,
     retention_removed: Counter,
     retention_kept: Gauge,
 }
@@ -70,6 +69,8 @@ pub(crate) struct Waiting {
     pub(crate) chats: usize,
     /// Chats in memory.
     pub(crate) awake: usize,
+    /// Turns that run.
+    pub(crate) running: usize,
     /// Open holds by tool, kind and age.
     pub(crate) holds: Vec<(Box<str>, HoldKind, Age, u64)>,
     /// The age of the oldest hold of each kind, in seconds.
@@ -83,7 +84,6 @@ impl Metrics {
             tools: ToolNames::default(),
             turns_started: Counter::default(),
             turns_ended: EndLabels::family(),
-            turns_running: Gauge::default(),
             decisions: DecisionLabels::family(),
             decision_wait: KindLabels::histograms(|| Histogram::new(WAITS)),
             expiries: ExpiryLabels::family(),
@@ -95,7 +95,6 @@ impl Metrics {
             append_time: Histogram::new(APPENDS),
             appends: AppendLabels::family(),
             log_failures: OperationLabels::family(),
-            unreadable: Counter::default(),
             retention_removed: Counter::default(),
             retention_kept: Gauge::default(),
             registry: Registry::default(),
@@ -105,11 +104,11 @@ impl Metrics {
     }
 
     /// Appends all metrics in the OpenMetrics text format, without its end.
-    pub(crate) fn write(&self, waiting: Waiting, out: &mut String) {
+    pub(crate) fn write(&self, waiting: Waiting, counts: Counts, out: &mut String) {
         let inner = &self.0;
         let mut now = Registry::with_prefix(PREFIX);
         let turns = Family::<StateLabels, Gauge>::default();
-        turns.get_or_create(&StateLabels::RUNNING).set(inner.turns_running.get());
+        turns.get_or_create(&StateLabels::RUNNING).set(gauge(waiting.running));
         turns.get_or_create(&StateLabels::WAITING).set(gauge(waiting.chats));
         now.register("turns", "Open turns: a step or a tool runs on the server, or a hold is open", turns);
         let holds = Family::<HoldLabels, Gauge>::default();
@@ -127,6 +126,7 @@ impl Metrics {
         let awake = Gauge::<i64>::default();
         awake.set(gauge(waiting.awake));
         now.register("chats_awake", "Chats in memory: something runs in them, or somebody looks at them", awake);
+        counted(&mut now, counts);
         // Writing into a string can't fail.
         let _ = encode_registry(out, &now).and_then(|()| encode_registry(out, &inner.registry));
     }
@@ -170,11 +170,6 @@ impl Metrics {
         self.0.expiries.get_or_create(&ExpiryLabels { kind }).inc();
     }
 
-    /// What is stored of a chat can't be decoded.
-    pub(crate) fn unreadable(&self) {
-        self.0.unreadable.inc();
-    }
-
     /// A chat was removed because of its age.
     pub(crate) fn retention_removed(&self) {
         self.0.retention_removed.inc();
@@ -183,34 +178,6 @@ impl Metrics {
     /// How many old chats the last sweep kept because something waits or runs in them.
     pub(crate) fn retention_kept(&self, count: usize) {
         self.0.retention_kept.set(gauge(count));
-    }
-
-    /// Counts a chat as running while it is.
-    pub(crate) fn activity(&self) -> Activity {
-        Activity { running: self.0.turns_running.clone(), is_running: false }
-    }
-}
-
-/// Counts one chat among the running turns, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Activity {
-    running: Gauge,
-    is_running: bool,
-}
-
-impl Activity {
-    pub(crate) fn set(&mut self, is_running: bool) {
-        match (std::mem::replace(&mut self.is_running, is_running), is_running) {
-            (false, true) => drop(self.running.inc()),
-            (true, false) => drop(self.running.dec()),
-            _ => {}
-        }
-    }
-}
-
-impl Drop for Activity {
-    fn drop(&mut self) {
-        self.set(false);
     }
 }
 
@@ -234,7 +201,6 @@ impl Inner {
         to.register_with_unit("log_append_duration", "Duration of appends to the log", Unit::Seconds, append);
         to.register("log_appends", "Appends to the log, by result", self.appends.clone());
         to.register("log_failures", "Failed operations of the log", self.log_failures.clone());
-        to.register("unreadable", "Heads and chats in the log that could not be decoded", self.unreadable.clone());
         let removed = self.retention_removed.clone();
         to.register("retention_removed", "Chats that were removed because of their age", removed);
         let kept = self.retention_kept.clone();
@@ -251,6 +217,36 @@ const WAITS: [f64; 11] = [1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 
 const LATENCIES: [f64; 13] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
 /// Seconds that a disk takes.
 const APPENDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
+
+/// What the driver counts by itself.
+fn counted(to: &mut Registry, counts: Counts) {
+    let counters = [
+        (
+            "unreadable_heads",
+            "Heads of chats that could not be decoded; the chat was folded instead",
+            counts.unreadable_heads,
+        ),
+        ("unreadable_chats", "Chats whose facts could not be decoded when they were needed", counts.unreadable_chats),
+        ("log_append_retries", "Appends that were repeated because their fate was unknown", counts.repeated_appends),
+        ("log_unanswered", "Requests that were given up because the log could not be written", counts.unanswered),
+        ("turns_refused", "New turns that a limit refused", counts.refused_turns),
+        ("chat_loads_refused", "Chats that were not loaded because of the memory limit", counts.refused_loads),
+    ];
+    for (name, help, value) in counters {
+        let counter = Counter::<u64>::default();
+        counter.inc_by(value);
+        to.register(name, help, counter);
+    }
+    let gauges = [
+        ("log_appends_stuck", "Appends that wait for the log for longer than they should", counts.stuck_appends),
+        ("chat_bytes_loaded", "Bytes of the chats in memory, as stored", counts.loaded_bytes),
+    ];
+    for (name, help, value) in gauges {
+        let current = Gauge::<i64>::default();
+        current.set(gauge(value));
+        to.register(name, help, current);
+    }
+}
 
 fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)

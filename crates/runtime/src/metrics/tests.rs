@@ -8,7 +8,7 @@ use crate::{fact::Outcome, subject::Subject, tool::Execution};
 
 fn text(metrics: &Metrics) -> String {
     let mut out = String::new();
-    metrics.write(Waiting::default(), &mut out);
+    metrics.write(Waiting::default(), Counts::default(), &mut out);
     encode_eof(&mut out).expect("a string");
     out
 }
@@ -37,21 +37,19 @@ fn series_that_are_known_beforehand_begin_at_zero() {
 #[test]
 fn two_runtimes_do_not_mix() {
     let (one, other) = (Metrics::new(), Metrics::new());
-    one.unreadable();
-    assert_eq!(value(&text(&one), "holdpoint_unreadable_total"), Some(1.0));
-    assert_eq!(value(&text(&other), "holdpoint_unreadable_total"), Some(0.0));
+    one.expired(HoldKind::Prompt);
+    assert_eq!(value(&text(&one), "holdpoint_hold_expiries_total{kind=\"prompt\"}"), Some(1.0));
+    assert_eq!(value(&text(&other), "holdpoint_hold_expiries_total{kind=\"prompt\"}"), Some(0.0));
 }
 
 #[test]
-fn a_chat_counts_as_running_while_it_is() {
-    let metrics = Metrics::new();
-    let running = |metrics: &Metrics| value(&text(metrics), "holdpoint_turns{state=\"running\"}");
-    let mut activity = metrics.activity();
-    activity.set(true);
-    activity.set(true);
-    assert_eq!(running(&metrics), Some(1.0));
-    drop(activity);
-    assert_eq!(running(&metrics), Some(0.0));
+fn what_the_driver_counts_is_written() {
+    let (waiting, counts) =
+        (Waiting { running: 3, ..Waiting::default() }, Counts { unreadable_heads: 2, ..Counts::default() });
+    let mut text = String::new();
+    Metrics::new().write(waiting, counts, &mut text);
+    assert_eq!(value(&text, "holdpoint_turns{state=\"running\"}"), Some(3.0), "{text}");
+    assert_eq!(value(&text, "holdpoint_unreadable_heads_total"), Some(2.0), "{text}");
 }
 
 #[test]

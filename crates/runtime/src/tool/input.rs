@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use holdpoint_protocol::json::is_private_key;
 use serde::{
     Deserializer, Serialize,
     de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
@@ -158,6 +159,10 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         let Some((key, value)) = self.fields.next() else { return Ok(None) };
+        if is_private_key(key) {
+            // A handler's own `Value` would take the object for something else, and parse what stands in it.
+            return Err(de::Error::custom(format_args!("a tool of this program can't be given the key {key:?}")));
+        }
         self.value = Some((key, value));
         let key: de::value::StrDeserializer<'_, Error> = key.as_str().into_deserializer();
         seed.deserialize(key).map(Some)
@@ -245,6 +250,19 @@ mod tests {
         assert!(text.starts_with("kind: unknown variant `none`"), "{text}");
         let odd = read::<HashMap<String, u8>>(&json!({"a/b\nc": "x"})).unwrap_err().0;
         assert!(odd.starts_with("a/b\\nc: invalid type"), "{odd}");
+    }
+
+    #[test]
+    fn keys_that_a_library_takes_for_something_else_are_refused() {
+        let input = json!({"amount": 1, "more": {"$serde_json::private::RawValue": "[[["}});
+        for text in [
+            read::<Value>(&input).unwrap_err().0,
+            read::<HashMap<String, Value>>(&input).unwrap_err().0,
+            read::<Value>(&json!([input])).unwrap_err().0,
+        ] {
+            assert!(text.contains("more: a tool of this program can't be given the key"), "{text}");
+        }
+        assert_eq!(read::<Order>(&input).unwrap().amount, 1, "what a handler does not read is not looked at");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What can happen to a chat from outside, and what is answered.
 
+use std::sync::Arc;
+
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     request::{AckStatus, ChatRequest},
@@ -14,17 +16,17 @@ use crate::{
     value::Unfit,
 };
 
-/// An input of the turn machine.
+/// An input of the turn machine. Cheap to clone: whoever has lost a race brings it again.
 #[derive(Debug, Clone)]
 pub enum Input {
     /// A chat request.
-    Submit(Box<Submit>),
+    Submit(Arc<Submit>),
     /// A browser's result, by ack or frame.
     Result {
         /// The call.
         call: ToolCallId,
         /// What it says.
-        result: FrontendResult,
+        result: Arc<FrontendResult>,
     },
     /// A person's decision, from the inbox.
     Decide {
@@ -193,6 +195,35 @@ pub enum Answered {
     Unfit(Unfit),
 }
 
+/// A limit that stands in the way of a new turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Too many turns of the subject run.
+    #[error("{limit} of your turns are running, which is the limit: try again when one has ended")]
+    TurnsOfSubject {
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many turns run.
+    #[error("this server is running {limit} turns, which is its limit: try again in a moment")]
+    Turns {
+        /// The limit.
+        limit: usize,
+    },
+    /// In too many chats of the subject something waits or runs.
+    #[error("something waits or runs in {limit} of your chats, which is the limit: answer, stop or delete some first")]
+    OpenChats {
+        /// The limit.
+        limit: usize,
+    },
+    /// The chat has grown too large.
+    #[error("this chat is full: it has reached {limit} bytes. Start another one")]
+    FullChat {
+        /// The limit.
+        limit: usize,
+    },
+}
+
 /// Why a request was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
@@ -218,6 +249,20 @@ pub enum Rejection {
     /// It answers a question that was never asked here.
     #[error("there is no such question in this chat: nothing was done")]
     NoSuchQuestion,
+    /// An id is too long to be kept.
+    #[error("{what}: an id is longer than {limit} bytes")]
+    LongId {
+        /// Which id.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// A chat of this name could not be addressed by its URL.
+    #[error("id: a chat can't have the id {0:?}, since no URL could name it")]
+    UnusableId(String),
+    /// A limit stands in the way of a new turn.
+    #[error(transparent)]
+    Limit(#[from] Refusal),
     /// There is no message to answer again.
     #[error("there is no message in this chat that could be answered again")]
     NothingToRegenerate,

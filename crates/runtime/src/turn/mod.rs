@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     request::Answer,
 };
-pub use input::{Answered, Earlier, Follow, FollowTurn, FrontendResult, Input, Rejection, Reply, Submit};
+pub use input::{Answered, Earlier, Follow, FollowTurn, FrontendResult, Input, Refusal, Rejection, Reply, Submit};
 pub use state::{Call, ChatState, OpenInput, Phase, Question, Stage, Turn};
 
 use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
@@ -30,6 +30,8 @@ pub struct Env<'a> {
     pub max_steps: u32,
     /// How many holds a chat may have open.
     pub max_holds: usize,
+    /// The limit that stands in the way of a new turn, if one does. Turns that have begun go on.
+    pub refuses: Option<Refusal>,
     /// A new id each time, without a prefix.
     pub new_id: &'a mut dyn FnMut() -> String,
 }
@@ -61,7 +63,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
     let draft_ref = &mut Draft { state, facts };
     let mut reply = Reply::None;
     match input {
-        Input::Submit(submit) => reply = submit::submit(draft_ref, *submit, env),
+        Input::Submit(submit) => reply = submit::submit(draft_ref, &submit, env),
         Input::Result { call, result } => reply = Reply::Answered(answers::result(draft_ref, &call, &result, env)),
         Input::Decide { approval, approved, reason, by } => {
             let answer = Answer::Approval { approval_id: approval, approved, reason };

@@ -17,13 +17,13 @@ use crate::{
     value::admit_sized,
 };
 
-pub(super) fn submit(draft: &mut Draft<'_>, submit: Submit, env: &mut Env<'_>) -> Reply {
+pub(super) fn submit(draft: &mut Draft<'_>, submit: &Submit, env: &mut Env<'_>) -> Reply {
     let Submit { request, subject, next } = submit;
     let taken = match request.trigger {
-        Trigger::RegenerateMessage => regenerate(draft, &request, next, env),
-        Trigger::SubmitMessage => match new_message(draft, &request) {
-            Some(message) => say(draft, message, &request, &subject, next, env),
-            None => answer(draft, &request, &subject, env),
+        Trigger::RegenerateMessage => regenerate(draft, request, *next, env),
+        Trigger::SubmitMessage => match new_message(draft, request) {
+            Some(message) => say(draft, message, request, subject, *next, env),
+            None => answer(draft, request, subject, env),
         },
     };
     match taken {
@@ -52,6 +52,9 @@ fn say(
 ) -> Result<Follow, Rejection> {
     if !message::has_content(message) {
         return Err(Rejection::NothingToDo);
+    }
+    if let Some(refusal) = env.refuses {
+        return Err(refusal.into());
     }
     let mut said = message::user_message(message, env)?;
     if draft.state.subject.is_none() {
@@ -118,6 +121,9 @@ fn regenerate(
         cut.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id)).unwrap_or(messages.len());
     if messages[..kept].last().is_none_or(|(_, role, _)| *role != Role::User) {
         return Err(Rejection::NothingToRegenerate);
+    }
+    if let Some(refusal) = env.refuses {
+        return Err(refusal.into());
     }
     calls::supersede(draft, env);
     draft.push(Fact::Regenerated { cut });

@@ -147,8 +147,15 @@ impl World {
             *ids += 1;
             ids.to_string()
         };
-        let mut env =
-            Env { now: self.now, tools: &self.tools, model: "dice", max_steps: 6, max_holds: 3, new_id: &mut new_id };
+        let mut env = Env {
+            now: self.now,
+            tools: &self.tools,
+            model: "dice",
+            max_steps: 6,
+            max_holds: 3,
+            refuses: None,
+            new_id: &mut new_id,
+        };
         let (facts, reply) = step(&mut self.state, input, &mut env);
         for fact in facts {
             match &fact {
@@ -170,7 +177,7 @@ impl World {
     fn submit(&mut self, body: Value) -> Reply {
         let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
         let next = NextTurn { order: self.order, holds_text: true, is_resubmit: false };
-        self.input(Input::Submit(Box::new(Submit { request, subject: Subject::local(), next })))
+        self.input(Input::Submit(Arc::new(Submit { request, subject: Subject::local(), next })))
     }
 
     pub(crate) fn say(&mut self) -> Reply {
@@ -257,7 +264,7 @@ impl World {
                 let Some(call) = from.get(which % from.len().max(1)).cloned() else { return };
                 let status = [AckStatus::Success, AckStatus::Failed, AckStatus::Timeout][usize::from(*status)];
                 let result = FrontendResult { status, output: Some(json!({"x": 1})), error_text: None, ack: None };
-                self.input(Input::Result { call, result });
+                self.input(Input::Result { call, result: Arc::new(result) });
             }
             Act::Time { seconds, is_watched } => self.pass(*seconds, *is_watched),
             Act::Resend { approved } => self.resend(*approved),
@@ -356,7 +363,7 @@ impl World {
                 self.input(Input::Decide { approval, approved: true, reason: None, by: Subject::local() });
             } else if let Some(call) = self.in_browser().first().cloned() {
                 let result = FrontendResult { status: AckStatus::Success, output: None, error_text: None, ack: None };
-                self.input(Input::Result { call, result });
+                self.input(Input::Result { call, result: Arc::new(result) });
             } else {
                 self.input(Input::GoOn);
             }

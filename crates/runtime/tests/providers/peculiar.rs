@@ -104,3 +104,60 @@ async fn ollama_models_that_think_aloud() {
     assert_eq!(text(&events), "42");
     assert!(events.contains(&Ok(ModelEvent::ReasoningDelta("Hm.".into()))), "{events:?}");
 }
+
+/// A key that `serde_json` takes for something else, 60 times 126 levels deep: parsed by anybody, it would end the process.
+fn bomb() -> String {
+    (0..60).fold("1".to_owned(), |inner, _| {
+        let text = format!("{}{inner}{}", "[".repeat(126), "]".repeat(126));
+        let text = text.replace('\\', "\\u005c").replace('"', "\\u0022");
+        format!("{{\"$serde_json::private::RawValue\":\"{text}\"}}")
+    })
+}
+
+/// What a model was talked into ends its answer, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn arguments_that_would_end_the_process_end_the_answer() {
+    let bomb = bomb();
+    let openai = |arguments: &str| {
+        let call = json!({"index": 0, "id": "1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}});
+        let delta = json!({"role": "assistant", "tool_calls": [call]});
+        format!("data: {}\n\n", json!({"id": "1", "model": "test", "choices": [{"index": 0, "delta": delta}]}))
+    };
+    let (one, two) = bomb.split_at(10);
+    let finish =
+        json!({"id": "1", "model": "test", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    let end = [format!("data: {finish}\n\n"), "data: [DONE]\n\n".to_owned()];
+    let whole = event_stream([&[openai(&bomb)][..], &end].concat(), false);
+    let split = event_stream([&[openai(one), openai(two)][..], &end].concat(), false);
+    let gemini = format!(
+        r#"{{"candidates":[{{"content":{{"role":"model","parts":[{{"functionCall":{{"name":"get_weather","args":{{"x":{bomb}}}}}}}]}},"finishReason":"STOP"}}]}}"#
+    );
+    let gemini = event_stream(vec![format!("data: {gemini}\n\n")], false);
+    let wires: [(&dyn Wire, Reply); 4] = [
+        (&OpenAi, whole),
+        (&OpenAi, split),
+        (&Gemini, gemini),
+        (&OpenAi, Reply::error(400, format!(r#"{{"error":{bomb}}}"#))),
+    ];
+    for (wire, reply) in wires {
+        let fake = Fake::start([reply]).await;
+        let events = ask(wire, &fake, vec![said("Hi")]).await;
+        assert!(failure(&events).message.contains("can't be understood"), "{events:?}");
+        assert_eq!(fake.asked().len(), 1, "it is not asked for once more");
+    }
+}
+
+/// What stands in the history with such a key is sent as it is.
+#[tokio::test(start_paused = true)]
+async fn inputs_and_outputs_with_keys_of_a_library_are_sent_as_they_are() {
+    let value = json!({"$serde_json::private::RawValue": "[1]"});
+    for wire in [&OpenAi as &dyn Wire, &Anthropic, &Gemini, &Ollama] {
+        let fake = Fake::start([fine(wire)]).await;
+        let (id, name) = ("a".into(), "get_weather".to_owned());
+        let result = ModelResult { id, name: name.clone(), outcome: Ok(value.clone()) };
+        let call = ModelCall { id: result.id.clone(), name, input: value.clone() };
+        let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
+        let events = ask(wire, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;
+        assert_eq!(text(&events), "Here I am.", "{events:?}");
+    }
+}

@@ -129,7 +129,6 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mcp = McpServers::start(mcp).await?;
-    let runtime_limits = driver::Limits::default();
     let mut builder = Runtime::builder();
     if let Some(days) = config.retention_days {
         builder = builder.retention(Duration::from_secs(u64::from(days.get()) * 86_400));
@@ -139,8 +138,8 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         .model(model)
         .log(log(args, config.data.as_deref())?)
         .limits(driver::Limits {
-            steps: config.model.max_steps.unwrap_or(runtime_limits.steps),
-            holds_per_chat: config.limits.holds_per_chat.unwrap_or(runtime_limits.holds_per_chat),
+            steps: config.model.max_steps.unwrap_or(driver::Limits::default().steps),
+            ..config.limits.runtime()
         })
         .start()
         .await?;
@@ -148,7 +147,9 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let limits = Limits {
         body: config.limits.body_bytes.unwrap_or(default.body),
         depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
+        nodes: config.limits.json_nodes.unwrap_or(default.nodes),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
+        bytes_in_flight: config.limits.bytes_in_flight.unwrap_or(default.bytes_in_flight),
     };
     let server = Server::with(runtime.clone(), keys, limits);
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);

@@ -16,6 +16,8 @@ pub use mcp::{McpConfig, McpConfigError, McpConfigProblem, McpToolConfig};
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
 pub use tools::{ToolConfig, ToolConfigError, ToolConfigProblem};
 
+use holdpoint_runtime::driver;
+
 use crate::auth::AuthKey;
 
 /// Everything that can be set. What is not said has its default.
@@ -36,7 +38,7 @@ pub struct Config {
     pub tools: BTreeMap<String, ToolConfig>,
     /// MCP servers whose tools are offered.
     pub mcp: Vec<McpConfig>,
-    /// What is too much.
+    /// Limits.
     pub limits: LimitsConfig,
     /// The server's own log.
     pub logging: LoggingConfig,
@@ -79,10 +81,43 @@ pub struct LimitsConfig {
     pub body_bytes: Option<usize>,
     /// Levels of JSON; 100 at the most.
     pub json_depth: Option<usize>,
+    /// Values in the JSON of a body or a frame.
+    pub json_nodes: Option<usize>,
     /// Open streams of a subject.
     pub streams_per_subject: Option<usize>,
+    /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
+    pub bytes_in_flight: Option<usize>,
     /// Open holds of a chat.
     pub holds_per_chat: Option<usize>,
+    /// Running turns of a subject.
+    pub turns_per_subject: Option<usize>,
+    /// Running turns of all subjects.
+    pub turns: Option<usize>,
+    /// Chats of a subject in which something waits or runs.
+    pub open_chats_per_subject: Option<usize>,
+    /// Bytes of a chat, as stored.
+    pub chat_bytes: Option<usize>,
+    /// Bytes of all chats in memory, as stored.
+    pub loaded_bytes: Option<usize>,
+    /// Bytes of an id that a client makes up.
+    pub id_bytes: Option<usize>,
+}
+
+impl LimitsConfig {
+    /// The limits of the runtime.
+    pub fn runtime(&self) -> driver::Limits {
+        let default = driver::Limits::default();
+        driver::Limits {
+            steps: default.steps,
+            holds_per_chat: self.holds_per_chat.unwrap_or(default.holds_per_chat),
+            turns_per_subject: self.turns_per_subject.unwrap_or(default.turns_per_subject),
+            turns: self.turns.unwrap_or(default.turns),
+            open_chats_per_subject: self.open_chats_per_subject.unwrap_or(default.open_chats_per_subject),
+            chat_bytes: self.chat_bytes.unwrap_or(default.chat_bytes),
+            loaded_bytes: self.loaded_bytes.unwrap_or(default.loaded_bytes),
+            id_bytes: self.id_bytes.unwrap_or(default.id_bytes),
+        }
+    }
 }
 
 /// The server's own log.

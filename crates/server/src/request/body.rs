@@ -1,25 +1,70 @@
 //! Reading bodies and frames, within limits.
 
 use axum::body::Body;
+use holdpoint_protocol::json::{self, ReadError};
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::Failure;
+use super::{Budget, Failure, Held};
 
-/// The whole body, if it is not too large.
-pub(crate) async fn body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes().into()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::TooLarge { limit }),
-        Err(_) => Err(Failure::Incomplete),
+/// A body, and the bytes in flight that it takes until the request is done.
+pub(crate) struct Received {
+    pub(crate) bytes: Vec<u8>,
+    held: Held,
+}
+
+impl Received {
+    /// The bytes are read, and what they said is still in memory.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
     }
 }
 
-/// Reads JSON, naming what is wrong with it.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Failure> {
-    check_depth(bytes, depth)?;
-    let value = holdpoint_protocol::json::parse(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
+/// How much is taken of the bytes in flight at a time.
+const STEP: usize = 256 * 1024;
+
+/// The whole body, if it is not too large. It takes bytes in flight as it comes: who sends nothing takes none.
+pub(crate) async fn body(body: Body, limit: usize, in_flight: &Budget) -> Result<Received, Failure> {
+    let mut received = Received { bytes: Vec::new(), held: Held::default() };
+    let mut body = Limited::new(body, limit);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+            true => Failure::TooLarge { limit },
+            false => Failure::Incomplete,
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        let needed = received.bytes.len() + data.len();
+        if needed > received.bytes.capacity() {
+            let room = match needed > STEP {
+                true => needed.next_multiple_of(STEP).min(limit),
+                false => needed,
+            };
+            in_flight.grow(&mut received.held, room).await?;
+            received.bytes.reserve_exact(room - received.bytes.len());
+        }
+        received.bytes.extend_from_slice(&data);
+    }
+    Ok(received)
+}
+
+/// Reads JSON, naming what is wrong with it. Not for a `Value`: see [`value`].
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::Limits) -> Result<T, Failure> {
+    read(value(bytes, limits)?)
+}
+
+/// The JSON itself.
+pub(crate) fn value(bytes: &[u8], limits: json::Limits) -> Result<Value, Failure> {
+    json::parse_within(bytes, limits).map_err(|error| match error {
+        ReadError::TooDeep { limit } => Failure::TooDeep { limit },
+        ReadError::TooManyNodes { limit } => Failure::TooManyNodes { limit },
+        ReadError::Syntax(error) => Failure::NotJson(error.to_string()),
+    })
+}
+
+/// Reads what the JSON says, naming the field that is wrong.
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, text) = (error.path().to_string(), error.inner().to_string());
         let detail = if path == "." { text } else { format!("{path}: {text}") };
@@ -41,27 +86,6 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
-/// Counts brackets outside strings, before anything is built of them.
-fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Failure> {
-    let (mut depth, mut in_string, mut is_escaped) = (0usize, false, false);
-    for byte in bytes {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                if depth > limit {
-                    return Err(Failure::TooDeep { limit });
-                }
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -70,18 +94,11 @@ mod tests {
 
     #[test]
     fn the_field_at_fault_is_pointed_at() {
-        let at = |json: &str| match parse::<HashMap<String, Vec<bool>>>(json.as_bytes(), 10) {
+        let at = |text: &str| match parse::<HashMap<String, Vec<bool>>>(text.as_bytes(), json::Limits::NONE) {
             Err(Failure::Invalid { pointer, .. }) => pointer.expect("a pointer"),
             other => panic!("{other:?}"),
         };
         assert_eq!(at(r#"{"a/b~c": [true, 5]}"#), "/a~1b~0c/1");
         assert_eq!(at("[]"), "");
-    }
-
-    #[test]
-    fn depth_is_counted_outside_strings() {
-        assert_eq!(check_depth(br#"{"a":["[[[[","\"[["]}"#, 2), Ok(()));
-        assert_eq!(check_depth(b"[[[]]]", 2), Err(Failure::TooDeep { limit: 2 }));
-        assert_eq!(check_depth(b"]]]][", 1), Ok(()));
     }
 }

@@ -15,7 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::RuntimeError,
-    turn::{Answered, Rejection},
+    turn::{Answered, Refusal, Rejection},
 };
 
 use crate::app::Server;
@@ -47,6 +47,8 @@ pub(crate) enum Failure {
     TooLarge { limit: usize },
     #[error("the JSON is nested deeper than {limit} levels")]
     TooDeep { limit: usize },
+    #[error("the JSON has more than {limit} values")]
+    TooManyNodes { limit: usize },
     #[error("the body ended before it was complete")]
     Incomplete,
     #[error("the body is not valid JSON: {0}")]
@@ -63,6 +65,10 @@ pub(crate) enum Failure {
     TooLate(Cause),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
+    #[error("{0}")]
+    Limit(Refusal),
+    #[error("the server has too much to do at the moment: try again soon")]
+    Busy,
     #[error("{0}")]
     Unreadable(String),
     #[error("{0}")]
@@ -118,19 +124,38 @@ pub(crate) async fn shape(State(server): State<Server>, request: Request, next: 
 pub(crate) enum Limit {
     Body,
     Depth,
+    Nodes,
     Streams,
+    Turns,
+    OpenChats,
+    ChatSize,
+    BytesInFlight,
 }
 
 impl Limit {
     /// All of them.
-    pub(crate) const ALL: &[Self] = &[Self::Body, Self::Depth, Self::Streams];
+    pub(crate) const ALL: &[Self] = &[
+        Self::Body,
+        Self::Depth,
+        Self::Nodes,
+        Self::Streams,
+        Self::Turns,
+        Self::OpenChats,
+        Self::ChatSize,
+        Self::BytesInFlight,
+    ];
 
     /// Its name in the metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Body => "body",
             Self::Depth => "depth",
+            Self::Nodes => "nodes",
             Self::Streams => "streams",
+            Self::Turns => "turns",
+            Self::OpenChats => "open_chats",
+            Self::ChatSize => "chat_size",
+            Self::BytesInFlight => "bytes_in_flight",
         }
     }
 }
@@ -157,6 +182,9 @@ impl Failure {
             Self::UpgradeNeeded => (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeNeeded, "A WebSocket is needed"),
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooLarge, "The body is too large"),
             Self::TooDeep { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooDeep, "The JSON is too deep"),
+            Self::TooManyNodes { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooManyValues, "The JSON has too many values")
+            }
             Self::Incomplete => (StatusCode::BAD_REQUEST, ProblemKind::Incomplete, "The body is incomplete"),
             Self::NotJson(_) => (StatusCode::BAD_REQUEST, ProblemKind::NotJson, "The body is not JSON"),
             Self::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Invalid, "Invalid request"),
@@ -169,6 +197,16 @@ impl Failure {
             Self::TooManyStreams { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyStreams, "Too many open streams")
             }
+            Self::Limit(Refusal::FullChat { .. }) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::ChatFull, "The chat is full")
+            }
+            Self::Limit(Refusal::OpenChats { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyOpenChats, "Too many open chats")
+            }
+            Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyTurns, "Too many running turns")
+            }
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Busy, "Too much to do"),
             Self::Unreadable(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, ProblemKind::Unreadable, "The chat can't be read")
             }
@@ -183,7 +221,12 @@ impl Failure {
         match self {
             Self::TooLarge { .. } => Some(Limit::Body),
             Self::TooDeep { .. } => Some(Limit::Depth),
+            Self::TooManyNodes { .. } => Some(Limit::Nodes),
             Self::TooManyStreams { .. } => Some(Limit::Streams),
+            Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => Some(Limit::Turns),
+            Self::Limit(Refusal::OpenChats { .. }) => Some(Limit::OpenChats),
+            Self::Limit(Refusal::FullChat { .. }) => Some(Limit::ChatSize),
+            Self::Busy => Some(Limit::BytesInFlight),
             _ => None,
         }
     }
@@ -261,6 +304,14 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::NotFound => Failure::NotFound,
+            RuntimeError::Rejected(Rejection::Limit(refusal)) => Failure::Limit(refusal),
+            RuntimeError::Rejected(Rejection::LongId { what, .. }) => {
+                Failure::Invalid { detail: error.to_string(), pointer: Some(format!("/{what}")) }
+            }
+            RuntimeError::Rejected(Rejection::UnusableId(_)) => {
+                Failure::Invalid { detail: error.to_string(), pointer: Some("/id".to_owned()) }
+            }
+            RuntimeError::Busy => Failure::Busy,
             RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),

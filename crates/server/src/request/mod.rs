@@ -1,11 +1,13 @@
 //! Reading requests within limits, and the failures of those that can't be served.
 
 mod body;
+mod budget;
 mod failure;
 mod parts;
 mod trace;
 
-pub(crate) use body::{body, parse};
+pub(crate) use body::{body, parse, read, value};
+pub(crate) use budget::{Budget, Held};
 pub(crate) use failure::{Failure, Form, Limit, in_force, shape};
 pub(crate) use parts::{Parameters, PathId, Upgrade};
 pub(crate) use trace::traced;

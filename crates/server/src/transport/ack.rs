@@ -2,13 +2,12 @@
 
 use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::request::{AckRequest, AckResponse};
-use serde_json::Value;
 
 use crate::{
     app::Server,
     auth::Caller,
     openapi,
-    request::{Failure, body, in_force, parse},
+    request::{Failure, body, in_force, read, value},
 };
 
 /// Takes the result of a call that ran in the browser.
@@ -28,9 +27,10 @@ pub(crate) async fn post(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let bytes = body(request, limits.body).await?;
-    let raw: Value = parse(&bytes, limits.depth)?;
-    let ack: AckRequest = parse(&bytes, limits.depth)?;
+    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let raw = value(&received.bytes, limits.json())?;
+    let _held = received.into_held();
+    let ack: AckRequest = read(raw.clone())?;
     if !is_date(&ack.requested_at) {
         let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();
         return Err(Failure::Invalid { detail, pointer: Some("/requestedAt".to_owned()) });

@@ -1,11 +1,12 @@
 //! `/api/approvals`: the inbox.
 
-use axum::{Json, body::Body, extract::State};
+use axum::{Json, body::Body, extract::State, response::Response};
 use holdpoint_protocol::{
     ids::ApprovalId,
     request::{AckResponse, DecisionRequest, PendingApproval},
 };
 
+use super::list;
 use crate::{
     app::Server,
     auth::Caller,
@@ -21,8 +22,10 @@ use crate::{
     operation_id = "listApprovals",
     responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, example = json!([openapi::examples::approval()]))),
 )]
-pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Json<Vec<PendingApproval>> {
-    Json(server.inner.runtime.approvals(&subject))
+pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
+    let runtime = &server.inner.runtime;
+    let held = server.inner.responses.hold(runtime.approvals_bytes(&subject)).await?;
+    Ok(list::array(runtime.approvals(&subject), held))
 }
 
 /// Decides one approval request.
@@ -45,7 +48,8 @@ pub(crate) async fn decide(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let decision: DecisionRequest = parse(&body(request, limits.body).await?, limits.depth)?;
+    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let decision: DecisionRequest = parse(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;
     Ok(Json(AckResponse::taken(in_force(decided?)?)))

@@ -102,7 +102,7 @@ impl Connection {
                 came = frames.next() => match came {
                     Came::Frame(frame) => self.frame(frame).await,
                     Came::Silence => self.socket.ping().await,
-                    Came::Broken(error) => Err(self.socket.broken(&error).await),
+                    Came::Broken(error) => Err(self.broken(&error).await),
                     Came::End => Err(Over),
                 },
                 Some(said) = self.answers.next(), if !self.answers.is_empty() => self.write(said).await,
@@ -111,6 +111,18 @@ impl Connection {
             if went.is_err() {
                 return;
             }
+        }
+    }
+
+    /// The socket failed. What follows a message that is too large can't be read.
+    async fn broken(&mut self, error: &axum::Error) -> Over {
+        match self.socket.too_large(error) {
+            // Which request it was, nobody knows.
+            Some(failure) => match self.fail(RequestId::from(""), failure.to_string()).await {
+                Ok(()) => self.socket.close_too_large().await,
+                Err(over) => over,
+            },
+            None => Over,
         }
     }
 
@@ -174,8 +186,8 @@ impl Connection {
     }
 
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
-        let request: WsRequest = match self.socket.read(frame)? {
-            Read::Is(request) => request,
+        let (request, _held): (WsRequest, _) = match self.socket.read(frame).await? {
+            Read::Is(request, held) => (request, held),
             Read::Bad(frame, why) => return self.bad(&frame, &why).await,
             Read::Nothing => return Ok(()),
         };
@@ -196,6 +208,7 @@ impl Connection {
 
     /// A frame that can't be used: told to the request that it names, if it names one.
     async fn bad(&mut self, frame: &str, text: &str) -> Result<(), Over> {
+        // Everything but the id is skipped, and nothing of it is built.
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {

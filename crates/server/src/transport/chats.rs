@@ -1,10 +1,11 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State, http::StatusCode, response::Response};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage};
 use holdpoint_runtime::project::Listed;
 use serde::{Deserialize, Serialize};
 
+use super::list;
 use crate::{
     app::Server,
     auth::Caller,
@@ -60,8 +61,10 @@ pub(crate) async fn messages(
     State(server): State<Server>,
     Caller(subject): Caller,
     PathId(chat): PathId,
-) -> Result<Json<Vec<UiMessage>>, Failure> {
-    Ok(Json(server.inner.runtime.messages(&subject, &ChatId::from(chat.as_str())).await?))
+) -> Result<Response, Failure> {
+    let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
+    let held = server.inner.responses.hold(chat.bytes()).await?;
+    Ok(list::array(chat.messages(), held))
 }
 
 #[derive(Deserialize)]
@@ -86,13 +89,15 @@ pub(crate) async fn holds(
     Caller(subject): Caller,
     PathId(chat): PathId,
     Parameters(query): Parameters<HoldsQuery>,
-) -> Result<Json<Vec<ChatHold>>, Failure> {
+) -> Result<Response, Failure> {
     let listed = match query.calls.as_deref() {
         None => Listed::Holds,
         Some("all") => Listed::Calls,
         Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
-    Ok(Json(server.inner.runtime.holds_of(&subject, &ChatId::from(chat.as_str()), listed).await?))
+    let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
+    let held = server.inner.responses.hold(chat.bytes()).await?;
+    Ok(list::array(chat.holds(listed), held))
 }
 
 /// The answer to a stop.
@@ -136,4 +141,14 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Failure> {
     server.inner.runtime.delete(&subject, &ChatId::from(chat.as_str())).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// A chat that has the name of a route.
+pub(crate) async fn delete_ws(state: State<Server>, caller: Caller) -> Result<StatusCode, Failure> {
+    delete(state, caller, PathId("ws".to_owned())).await
+}
+
+/// A chat without a name, from before they were refused.
+pub(crate) async fn delete_unnamed(state: State<Server>, caller: Caller) -> Result<StatusCode, Failure> {
+    delete(state, caller, PathId(String::new())).await
 }

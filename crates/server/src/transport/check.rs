@@ -52,7 +52,7 @@ pub(crate) async fn post(
     Parameters(parameters): Parameters<CheckQuery>,
     capture: Body,
 ) -> Result<Json<Vec<Violation>>, Failure> {
-    let capture = body(capture, server.inner.limits.body).await?;
+    let capture = body(capture, server.inner.limits.body, &server.inner.bodies).await?;
     let profile = match parameters.profile {
         ProfileName::AiSdk => Profile::AiSdk,
         ProfileName::AdkSse => Profile::AdkSse,
@@ -60,7 +60,7 @@ pub(crate) async fn post(
     };
     let progressive_text = parameters.text.as_deref() == Some("progressive");
     let options = Options { profile, progressive_text };
-    let checked = tokio::task::spawn_blocking(move || check(options, &capture)).await;
+    let checked = tokio::task::spawn_blocking(move || check(options, &capture.bytes)).await;
     checked.unwrap_or_else(|_| Err(Failure::Unavailable("the check was cut off: try again".to_owned()))).map(Json)
 }
 

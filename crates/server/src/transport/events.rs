@@ -1,7 +1,7 @@
 //! `GET /api/events`: which chats and approvals of this subject changed.
 
 use axum::{extract::State, response::Response};
-use holdpoint_runtime::{driver::Change, subject::Subject};
+use holdpoint_runtime::driver::Change;
 use serde_json::json;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
@@ -30,13 +30,12 @@ pub(crate) async fn get(State(server): State<Server>, Caller(subject): Caller) -
     let place = server.inner.place(&subject, StreamKind::Events)?;
     let runtime = &server.inner.runtime;
     let closing = server.inner.closing.clone();
-    let changes = Changes { changes: runtime.changes(), subject, closing, is_first: true };
+    let changes = Changes { changes: runtime.changes(&subject), closing, is_first: true };
     Ok(sse::response(changes, runtime.clock().clone(), place))
 }
 
 struct Changes {
     changes: Receiver<Change>,
-    subject: Subject,
     closing: CancellationToken,
     is_first: bool,
 }
@@ -48,26 +47,23 @@ impl Events for Changes {
             write(&json!({"type": "ready"}), out);
             return true;
         }
-        loop {
-            let change = tokio::select! {
-                change = self.changes.recv() => change,
-                () = self.closing.cancelled() => return false,
-            };
-            match change {
-                Ok(change) if change.subject == self.subject => {
-                    write(&json!({"type": "chat", "chatId": change.chat}), out);
-                    if change.approvals {
-                        write(&json!({"type": "approvals", "chatId": change.chat}), out);
-                    }
-                    return true;
+        let change = tokio::select! {
+            change = self.changes.recv() => change,
+            () = self.closing.cancelled() => return false,
+        };
+        match change {
+            Ok(change) => {
+                write(&json!({"type": "chat", "chatId": change.chat}), out);
+                if change.approvals {
+                    write(&json!({"type": "approvals", "chatId": change.chat}), out);
                 }
-                Ok(_) => {}
-                Err(RecvError::Lagged(_)) => {
-                    write(&json!({"type": "missed"}), out);
-                    return true;
-                }
-                Err(RecvError::Closed) => return false,
+                true
             }
+            Err(RecvError::Lagged(_)) => {
+                write(&json!({"type": "missed"}), out);
+                true
+            }
+            Err(RecvError::Closed) => false,
         }
     }
 }

@@ -37,8 +37,11 @@ pub(crate) async fn alive() -> Json<Health> {
     ),
 )]
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
-    match server.inner.closing.is_cancelled() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" })),
-        false => (StatusCode::OK, Json(Health { status: "ready" })),
+    if server.inner.closing.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" }));
+    }
+    match server.inner.runtime.is_writable().await {
+        true => (StatusCode::OK, Json(Health { status: "ready" })),
+        false => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "log-not-writable" })),
     }
 }

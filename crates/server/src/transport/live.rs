@@ -94,7 +94,7 @@ impl Connection {
                 came = frames.next() => match came {
                     Came::Frame(frame) => self.frame(frame).await,
                     Came::Silence => self.socket.ping().await,
-                    Came::Broken(error) => Err(self.socket.broken(&error).await),
+                    Came::Broken(error) => Err(self.broken(&error).await),
                     Came::End => Err(Over),
                 },
                 next = next(&mut self.live, &mut written) => self.write(next, &mut written).await,
@@ -103,6 +103,17 @@ impl Connection {
             if went.is_err() {
                 return;
             }
+        }
+    }
+
+    /// The socket failed. What follows a message that is too large can't be read.
+    async fn broken(&mut self, error: &axum::Error) -> Over {
+        match self.socket.too_large(error) {
+            Some(failure) => match self.error(&failure.to_string()).await {
+                Ok(()) => self.socket.close_too_large().await,
+                Err(over) => over,
+            },
+            None => Over,
         }
     }
 
@@ -169,8 +180,8 @@ impl Connection {
     }
 
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
-        let frame: LiveFrame = match self.socket.read(frame)? {
-            Read::Is(frame) => frame,
+        let (frame, _held): (LiveFrame, _) = match self.socket.read(frame).await? {
+            Read::Is(frame, held) => (frame, held),
             Read::Bad(text, why) => {
                 return match LiveFrame::unknown_kind(&text) {
                     Some(kind) => self.unknown(kind).await,

@@ -8,6 +8,7 @@ pub(crate) mod chats;
 pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod health;
+mod list;
 pub(crate) mod live;
 pub(crate) mod metrics;
 mod socket;

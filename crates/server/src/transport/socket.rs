@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     app::{Limits, Server},
     metrics::{StreamKind, Transport},
-    request::{Failure, parse},
+    request::{Budget, Failure, Held, parse},
 };
 
 /// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
@@ -37,14 +37,15 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
 ) -> Result<Response, Failure> {
     let limits = server.inner.limits;
     let place = server.inner.place(subject, kind)?;
-    // Frames a little over the limit still get an answer; far over, the connection is closed (1009).
-    let upgrade = upgrade.max_message_size(limits.body * 4).max_frame_size(limits.body * 4);
+    // What is larger is not read: the client is told, and the connection closed (1009).
+    let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body);
     let sockets = server.inner.sockets.clone();
+    let bodies = server.inner.bodies.clone();
     Ok(upgrade.on_upgrade(move |socket| {
         sockets.track_future(async move {
             let (out, frames) = socket.split();
             let frames = Frames::new(frames, server.inner.runtime.clock().clone());
-            let socket = Socket { out, server: server.clone(), limits, bad_frames: 0 };
+            let socket = Socket { out, server: server.clone(), limits, bodies, bad_frames: 0 };
             run(server, socket, frames).await;
             drop(place);
         })
@@ -111,12 +112,14 @@ pub(super) struct Socket {
     out: SplitSink<WebSocket, Message>,
     server: Server,
     limits: Limits,
+    bodies: Budget,
     bad_frames: u32,
 }
 
 /// A frame, read.
 pub(super) enum Read<T> {
-    Is(T),
+    /// What it says, and the bytes in flight that it takes.
+    Is(T, Held),
     /// It can't be used; the frame and what is wrong with it.
     Bad(String, String),
     /// Nothing for us.
@@ -146,17 +149,18 @@ impl Socket {
         Over
     }
 
-    /// The socket failed.
-    pub(super) async fn broken(&mut self, error: &axum::Error) -> Over {
+    /// What to tell the peer of why the socket failed: it has sent a message that is too large. Then the socket is closed (1009).
+    pub(super) fn too_large(&self, error: &axum::Error) -> Option<Failure> {
         let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
-        match matches!(cause, Some(tungstenite::Error::Capacity(_))) {
-            true => self.close(1009, "the message is too large").await,
-            false => Over,
-        }
+        matches!(cause, Some(tungstenite::Error::Capacity(_))).then_some(Failure::TooLarge { limit: self.limits.body })
+    }
+
+    pub(super) async fn close_too_large(&mut self) -> Over {
+        self.close(1009, "the message is too large").await
     }
 
     /// Reads a frame of JSON, within the limits.
-    pub(super) fn read<T: DeserializeOwned>(&mut self, frame: Message) -> Result<Read<T>, Over> {
+    pub(super) async fn read<T: DeserializeOwned>(&mut self, frame: Message) -> Result<Read<T>, Over> {
         let text = match frame {
             Message::Text(text) => text,
             Message::Binary(_) => {
@@ -165,16 +169,15 @@ impl Socket {
             Message::Close(_) => return Err(Over),
             Message::Ping(_) | Message::Pong(_) => return Ok(Read::Nothing),
         };
-        let limit = self.limits.body;
         self.server.inner.metrics.received(Transport::Socket, text.len());
-        let read = match text.len() > limit {
-            true => Err(Failure::TooLarge { limit }),
-            false => parse(text.as_bytes(), self.limits.depth),
+        let read = match self.bodies.hold(text.len()).await {
+            Ok(held) => parse(text.as_bytes(), self.limits.json()).map(|read| (read, held)),
+            Err(failure) => Err(failure),
         };
         Ok(match read {
-            Ok(read) => {
+            Ok((read, held)) => {
                 self.bad_frames = 0;
-                Read::Is(read)
+                Read::Is(read, held)
             }
             Err(failure) => {
                 self.rejected(&failure);

@@ -1,7 +1,7 @@
 //! `POST /stream`: a turn over SSE, in the adk profile. What it has in common with `POST /api/chat` is here too.
 
 use axum::{body::Body, extract::State, http::HeaderMap, response::Response};
-use holdpoint_protocol::request::ChatRequest;
+use holdpoint_protocol::{request::ChatRequest, skim::Outline};
 use holdpoint_runtime::{
     driver::Channel,
     project::{Profile, View},
@@ -57,12 +57,29 @@ pub(super) async fn turn(
 ) -> Result<Response, Failure> {
     let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let limits = server.inner.limits;
-    let bytes = body(request, limits.body).await?;
-    let request: ChatRequest = parse(&bytes, limits.depth)?;
+    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let request = match skimmed(server, subject, &received.bytes).await {
+        Some(request) => request,
+        None => parse(&received.bytes, limits.json())?,
+    };
+    let _held = received.into_held();
     let place = server.inner.place(subject, StreamKind::Turn)?;
     let runtime = &server.inner.runtime;
     let (_, subscription) = runtime.submit(subject, request, view).await?;
     Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place))
+}
+
+/// How large a body is for which it is worth while to ask whether its chat is known.
+const LARGE: usize = 32 * 1024;
+
+/// A request of a chat that is known: its history is skipped in the bytes, and never built. `None` where that can't be done.
+async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<ChatRequest> {
+    if body.len() < LARGE {
+        return None;
+    }
+    let outline = Outline::read(body).filter(Outline::has_history)?;
+    let is_known = server.inner.runtime.knows(subject, outline.id.as_ref()?).await;
+    if is_known { outline.skim(body, server.inner.limits.json()) } else { None }
 }
 
 /// Whether a response ends at a frontend call (`resubmit`), or waits for its result (`stream`).

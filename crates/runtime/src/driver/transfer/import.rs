@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Line, VERSION};
 use crate::{
     clock::Timestamp,
-    driver::{chat::key_of, head::HeadData},
+    driver::{head::HeadData, record::key_of},
     fact::{Fact, text_of},
     log::{Append, AppendId, Appended, Log, LogError},
     subject::Subject,

@@ -64,6 +64,24 @@ pub enum SqliteError {
         /// Which.
         file: PathBuf,
     },
+    /// The file is there and has nothing in it.
+    #[error(
+        "{} is empty (0 bytes), which no database of ours is; restore a backup, or remove the file to start without any chats",
+        file.display()
+    )]
+    Empty {
+        /// Which.
+        file: PathBuf,
+    },
+    /// The file is gone, and what was last written to it is not.
+    #[error(
+        "{} is missing, while its write-ahead log is there; restore the file, or remove the folder's files to start without any chats",
+        file.display()
+    )]
+    Missing {
+        /// Which.
+        file: PathBuf,
+    },
     /// SQLite can't open the file.
     #[error("{} can't be opened: {source}", file.display())]
     File {

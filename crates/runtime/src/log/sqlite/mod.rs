@@ -19,6 +19,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 pub use error::SqliteError;
@@ -26,14 +27,20 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use open::Folder;
 use reader::Readers;
-use tokio::sync::{broadcast, mpsc, oneshot};
-use writer::{Request, Writer};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use writer::{LastCommit, Request, Told, Writer};
 
-use super::{Append, Appended, Batch, Head, HeadQuery, Listed, Log, LogError, WAKEUPS};
+use super::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
 /// How many requests wait for the writer before callers wait to hand theirs in.
 const QUEUE: usize = 1024;
+
+/// How long the writer waits for somebody else who writes. Shorter than when the file is opened: everybody waits with it, and an append
+/// that failed is handed in again.
+const WRITE_PATIENCE: Duration = Duration::from_secs(1);
+/// How old a write may be for a probe to be spared.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Keeps the chats in `holdpoint.db`.
 ///
@@ -46,6 +53,8 @@ pub struct SqliteLog {
     writer: Option<JoinHandle<()>>,
     wakeups: broadcast::Sender<ChatId>,
     commits: Arc<AtomicU64>,
+    health: watch::Receiver<Health>,
+    last_commit: LastCommit,
     /// Held as long as anything is written.
     folder: Folder,
 }
@@ -59,9 +68,11 @@ impl SqliteLog {
     /// Opens the log for reading alone, also while a server writes to it. Nothing is made where it is missing, and appends fail.
     pub fn open_read_only(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Folder::look(dir)?;
+        folder.check()?;
         let readers = Readers::start(&folder)?;
         let (wakeups, commits) = (broadcast::Sender::new(1), Arc::default());
-        Ok(Self { readers, requests: None, writer: None, wakeups, commits, folder })
+        let (health, last_commit) = (watch::channel(Health::Failing).1, LastCommit::default());
+        Ok(Self { readers, requests: None, writer: None, wakeups, commits, health, last_commit, folder })
     }
 
     /// Whether a process has the folder.
@@ -69,18 +80,38 @@ impl SqliteLog {
         matches!(Folder::lock_existing(dir), Err(SqliteError::InUse { .. }))
     }
 
-    fn start(folder: Folder) -> Result<Self, SqliteError> {
+    fn start(mut folder: Folder) -> Result<Self, SqliteError> {
+        folder.check()?;
         let connection = folder.writer()?;
+        folder.patience = folder.patience.min(WRITE_PATIENCE);
+        folder.be_patient(&connection)?;
         let readers = Readers::start(&folder)?;
         let wakeups = broadcast::Sender::new(WAKEUPS);
         let commits = Arc::default();
         let (requests, waiting) = mpsc::channel(QUEUE);
-        let writer = Writer::new(folder.clone(), connection, waiting, wakeups.clone(), Arc::clone(&commits));
+        let (health_set, health) = watch::channel(Health::default());
+        let last_commit = LastCommit::default();
+        let told = Told {
+            wakeups: wakeups.clone(),
+            commits: Arc::clone(&commits),
+            health: health_set,
+            last_commit: last_commit.clone(),
+        };
+        let writer = Writer::new(folder.clone(), connection, waiting, told);
         let writer = thread::Builder::new()
             .name("log-writer".into())
             .spawn(move || writer.run())
             .map_err(|source| SqliteError::Thread { source })?;
-        Ok(Self { readers, requests: Some(requests), writer: Some(writer), wakeups, commits, folder })
+        Ok(Self {
+            readers,
+            requests: Some(requests),
+            writer: Some(writer),
+            wakeups,
+            commits,
+            health,
+            last_commit,
+            folder,
+        })
     }
 
     /// How many transactions it has committed: fewer than there were appends, where many came together.
@@ -118,6 +149,20 @@ impl Log for SqliteLog {
 
     fn wakeups(&self) -> broadcast::Receiver<ChatId> {
         self.wakeups.subscribe()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.clone()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Health> {
+        Box::pin(async move {
+            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(FRESH) {
+                return Health::Writable;
+            }
+            let written = self.ask(Request::probe).await;
+            if written == Some(true) { Health::Writable } else { Health::Failing }
+        })
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {

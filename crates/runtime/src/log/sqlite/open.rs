@@ -14,6 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{error::SqliteError, schema};
 
 const DATABASE: &str = "holdpoint.db";
+const WRITE_AHEAD: &str = "holdpoint.db-wal";
 const LOCK: &str = "holdpoint.lock";
 
 /// How long to wait for somebody else who writes: a person with the file open in `sqlite3`, a backup.
@@ -62,6 +63,16 @@ impl Folder {
         self.dir.join(DATABASE)
     }
 
+    /// Refuses what is left of a database that was there once: a new one would hide that the chats are gone.
+    pub(super) fn check(&self) -> Result<(), SqliteError> {
+        let size = |name: &str| std::fs::metadata(self.dir.join(name)).ok().map(|file| file.len());
+        match (size(DATABASE), size(WRITE_AHEAD)) {
+            (Some(0), _) => Err(SqliteError::Empty { file: self.file() }),
+            (None, Some(1..)) => Err(SqliteError::Missing { file: self.file() }),
+            _ => Ok(()),
+        }
+    }
+
     /// The connection that writes. The file is made, and brought to the newest format, where it isn't.
     pub(super) fn writer(&self) -> Result<Connection, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -81,8 +92,13 @@ impl Folder {
 
     fn connect(&self, flags: OpenFlags) -> Result<Connection, SqliteError> {
         let connection = Connection::open_with_flags(self.file(), flags).map_err(|error| self.failed(error))?;
-        connection.busy_timeout(self.patience).map_err(|error| self.failed(error))?;
+        self.be_patient(&connection)?;
         Ok(connection)
+    }
+
+    /// Makes a connection wait for others who write.
+    pub(super) fn be_patient(&self, connection: &Connection) -> Result<(), SqliteError> {
+        connection.busy_timeout(self.patience).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: rusqlite::Error) -> SqliteError {

@@ -1,16 +1,19 @@
 //! Writing: one thread that takes all that is waiting, writes it in one transaction, and answers when that is on the disk.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use holdpoint_protocol::ids::ChatId;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::open::Folder;
-use crate::log::{Append, Appended};
+use super::{open::Folder, schema};
+use crate::log::{Append, Appended, Health};
 
 /// How many requests may share a transaction: the last of them must not wait too long for the first.
 const GROUP: usize = 512;
@@ -19,6 +22,7 @@ const GROUP: usize = 512;
 pub(super) enum Request {
     Append { appends: Vec<Append>, results: Vec<Appended>, answer: oneshot::Sender<Vec<Appended>> },
     Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), String>> },
+    Probe { answer: oneshot::Sender<bool> },
 }
 
 impl Request {
@@ -31,6 +35,34 @@ impl Request {
     pub(super) fn forget(chat: ChatId, answer: oneshot::Sender<Result<(), String>>) -> Self {
         Self::Forget { chat, was_there: false, answer }
     }
+
+    /// See [`crate::log::Log::probe`].
+    pub(super) fn probe(answer: oneshot::Sender<bool>) -> Self {
+        Self::Probe { answer }
+    }
+}
+
+/// When the last commit was.
+#[derive(Clone, Default)]
+pub(super) struct LastCommit(Arc<Mutex<Option<Instant>>>);
+
+impl LastCommit {
+    fn set(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether it was that recently.
+    pub(super) fn is_within(&self, age: Duration) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < age)
+    }
+}
+
+/// Where the writer tells what it did.
+pub(super) struct Told {
+    pub(super) wakeups: broadcast::Sender<ChatId>,
+    pub(super) commits: Arc<AtomicU64>,
+    pub(super) health: watch::Sender<Health>,
+    pub(super) last_commit: LastCommit,
 }
 
 /// Where a transaction failed. Nothing of it may be answered as done.
@@ -48,20 +80,13 @@ pub(super) struct Writer {
     folder: Folder,
     connection: Connection,
     waiting: mpsc::Receiver<Request>,
-    wakeups: broadcast::Sender<ChatId>,
-    commits: Arc<AtomicU64>,
+    told: Told,
 }
 
 impl Writer {
     /// A writer that has not begun.
-    pub(super) fn new(
-        folder: Folder,
-        connection: Connection,
-        waiting: mpsc::Receiver<Request>,
-        wakeups: broadcast::Sender<ChatId>,
-        commits: Arc<AtomicU64>,
-    ) -> Self {
-        Self { folder, connection, waiting, wakeups, commits }
+    pub(super) fn new(folder: Folder, connection: Connection, waiting: mpsc::Receiver<Request>, told: Told) -> Self {
+        Self { folder, connection, waiting, told }
     }
 
     /// Writes until there is nobody left to ask, and all that was asked is done.
@@ -74,15 +99,27 @@ impl Writer {
 
     fn settle(&mut self, group: &mut Vec<Request>) {
         match self.commit(group) {
-            Ok(()) => group.drain(..).for_each(|request| self.answer(request)),
+            Ok(()) => {
+                if self.set_health(Health::Writable) {
+                    tracing::warn!(folder = %self.folder, "the log can be written again");
+                }
+                group.drain(..).for_each(|request| self.answer(request));
+            }
             // What can't be written must not take with it what came at the same time.
-            Err(Failure::Request(_)) if group.len() > 1 => {
+            Err(Failure::Request(error)) if group.len() > 1 && !is_shared(&error) => {
                 for request in group.drain(..) {
                     self.settle(&mut vec![request]);
                 }
             }
+            Err(Failure::Request(error)) if !is_shared(&error) => {
+                tracing::error!(folder = %self.folder, %error, "a request could not be written to the log");
+                group.drain(..).for_each(|request| fail(request, &error));
+            }
             Err(Failure::Begin(error) | Failure::Request(error) | Failure::Commit(error)) => {
-                tracing::error!(folder = %self.folder, requests = group.len(), %error, "the log could not be written");
+                // Once for all that fail until it goes again: whoever waits tries about every second.
+                if self.set_health(Health::Failing) {
+                    tracing::error!(folder = %self.folder, %error, "the log can't be written; it is tried again");
+                }
                 self.reopen();
                 group.drain(..).for_each(|request| fail(request, &error));
             }
@@ -97,8 +134,14 @@ impl Writer {
             write(&transaction, request).map_err(Failure::Request)?;
         }
         transaction.commit().map_err(Failure::Commit)?;
-        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.told.commits.fetch_add(1, Ordering::Relaxed);
+        self.told.last_commit.set();
         Ok(())
+    }
+
+    /// Whether that is news.
+    fn set_health(&self, health: Health) -> bool {
+        self.told.health.send_if_modified(|before| std::mem::replace(before, health) != health)
     }
 
     /// Answers, and wakes whoever follows the chat. A caller who has gone away needs no answer.
@@ -119,11 +162,12 @@ impl Writer {
                 }
                 let _ = answer.send(Ok(()));
             }
+            Request::Probe { answer } => drop(answer.send(true)),
         }
     }
 
     fn wake(&self, chat: ChatId) {
-        let _ = self.wakeups.send(chat);
+        let _ = self.told.wakeups.send(chat);
     }
 
     /// A connection that failed may be in any state: takes a new one. Where there is none, the next transaction will say why.
@@ -139,7 +183,14 @@ fn fail(request: Request, error: &rusqlite::Error) {
     match request {
         Request::Append { appends, answer, .. } => drop(answer.send(vec![Appended::Unknown; appends.len()])),
         Request::Forget { answer, .. } => drop(answer.send(Err(error.to_string()))),
+        Request::Probe { answer } => drop(answer.send(false)),
     }
+}
+
+/// Whether an error is about the file rather than about what was to be written: then other requests would fail as well.
+fn is_shared(error: &rusqlite::Error) -> bool {
+    let about_the_request = [ErrorCode::ConstraintViolation, ErrorCode::TooBig, ErrorCode::TypeMismatch];
+    error.sqlite_error_code().is_some_and(|code| !about_the_request.contains(&code))
 }
 
 fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Result<()> {
@@ -151,6 +202,7 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
             }
         }
         Request::Forget { chat, was_there, .. } => *was_there = forget(transaction, chat)?,
+        Request::Probe { .. } => schema::touch(transaction)?,
     }
     Ok(())
 }

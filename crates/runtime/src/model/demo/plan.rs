@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use holdpoint_protocol::json;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ fn written_out(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Wish> {
     let captures = CALL.captures(text).or_else(|| CALL_JA.captures(text))?;
     let tool = captures["tool"].to_owned();
     let input = captures.name("input").map_or("{}", |input| input.as_str()).trim();
-    is_tool(&tool).then(|| Wish::Call { tool, input: serde_json::from_str(input).map_err(|_| input.to_owned()) })
+    is_tool(&tool).then(|| Wish::Call { tool, input: json::parse(input.as_bytes()).map_err(|_| input.to_owned()) })
 }
 
 fn open(text: &str) -> Option<Wish> {

@@ -8,6 +8,7 @@ mod probe;
 mod redact;
 mod request;
 mod retry;
+mod screen;
 mod spec;
 mod stream;
 mod trouble;
@@ -28,6 +29,7 @@ use rig_core::{
     },
 };
 use rig_reqwest::ReqwestClient;
+use screen::Screened;
 use spec::{Access, access};
 pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
 
@@ -89,7 +91,7 @@ impl ProviderModel {
     ) -> Result<Self, ProviderSetupError> {
         let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
         let secrets = Secrets::new([access.key.as_deref(), access.base_url.as_deref()]);
-        let (model, list) = connect(&spec, access, ReqwestClient::from(client));
+        let (model, list) = connect(&spec, access, Screened(ReqwestClient::from(client)));
         Ok(Self { inner: Arc::new(Inner { spec, settings, model, list, secrets }) })
     }
 }
@@ -104,7 +106,11 @@ macro_rules! listing {
     }};
 }
 
-fn connect(spec: &ProviderSpec, access: Access, client: ReqwestClient) -> (DynModel<Completion>, probe::List) {
+fn connect(
+    spec: &ProviderSpec,
+    access: Access,
+    client: Screened<ReqwestClient>,
+) -> (DynModel<Completion>, probe::List) {
     let Access { key, base_url } = access;
     let key = key.unwrap_or_default();
     match spec.provider {

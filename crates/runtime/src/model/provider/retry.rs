@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use holdpoint_protocol::json;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ fn seconds(text: &str) -> Option<Duration> {
 }
 
 fn in_body(body: &str) -> Option<Duration> {
-    let body: Value = serde_json::from_str(body).ok()?;
+    let body: Value = json::parse(body.as_bytes()).ok()?;
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     seconds(delay.strip_suffix('s')?)

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use rig_core::{ProviderError, ProviderResponseError, http_client};
 
-use super::{ProviderSpec, redact::Secrets, retry, spec::Provider};
+use super::{ProviderSpec, redact::Secrets, retry, screen::Unfit, spec::Provider};
 use crate::model::ModelError;
 
 /// What went wrong, and what the log should say about it.
@@ -60,6 +60,7 @@ impl Trouble {
         let kind = match error {
             ProviderError::Http(error) => match &**error {
                 http_client::Error::InvalidContentType(_) => Kind::Strange,
+                http_client::Error::Instance(error) if error.is::<Unfit>() => Kind::Strange,
                 _ if has_begun => Kind::Cut,
                 error if is_refused(error) => Kind::Refused,
                 error if is_silent(error) => Kind::Silent,

@@ -2,6 +2,7 @@
 
 use std::{error::Error as _, time::Duration};
 
+use holdpoint_protocol::json::{self, Limits, ReadError};
 use reqwest::{
     Client, Method, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap},
@@ -14,12 +15,18 @@ use super::{
     address::{OtherHost, PrivateAddress},
     template::Template,
 };
-use crate::tool::{ToolError, secret::Mask, text::plain};
+use crate::{
+    tool::{ToolError, secret::Mask, text::plain},
+    value::{MAX_LEVELS, MAX_NODES},
+};
 
 /// How much of an error's body is told.
 const ERROR_TEXT: usize = 300;
 /// How much of it is read.
 const ERROR_BYTES: usize = 4096;
+
+/// What the log takes: nothing larger is built.
+const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
 
 /// All that a call needs, checked.
 pub(super) struct Call {
@@ -56,6 +63,17 @@ enum CallError {
     Status { status: reqwest::StatusCode, text: String },
     #[error("The endpoint said that it answers in JSON, and did not")]
     NotJson,
+    #[error("The endpoint's answer can't be used: {0}")]
+    Unfit(ReadError),
+}
+
+impl CallError {
+    fn of(error: ReadError) -> Self {
+        match error {
+            ReadError::Syntax(_) => Self::NotJson,
+            beyond => Self::Unfit(beyond),
+        }
+    }
 }
 
 impl Call {
@@ -111,7 +129,7 @@ impl Call {
         }
         match (body.is_empty(), is_json) {
             (true, _) => Ok(json!({"status": status.as_u16()})),
-            (false, true) => serde_json::from_slice(&body).map_err(|_| CallError::NotJson),
+            (false, true) => json::parse_within(&body, LIMITS).map_err(CallError::of),
             (false, false) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
         }
     }

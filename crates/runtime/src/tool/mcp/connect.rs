@@ -20,7 +20,7 @@ use tokio::{
     process::Command,
 };
 
-use super::{McpProblem, McpTransport, Secret, handler::Handler, lines::LastLines, server::Shared};
+use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handler, lines::LastLines, server::Shared};
 use crate::tool::text::plain;
 
 /// A program may have to be fetched before it runs.
@@ -108,10 +108,7 @@ async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::too
     }
 }
 
-fn endpoint(
-    url: &str,
-    headers: &[(String, Secret)],
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpProblem> {
+fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpClientTransport<Endpoint>, McpProblem> {
     let parsed = Url::parse(url).map_err(|_| McpProblem::Url)?;
     let has_user = !parsed.username().is_empty() || parsed.password().is_some();
     if !matches!(parsed.scheme(), "http" | "https") || has_user {
@@ -129,7 +126,7 @@ fn endpoint(
     let client = client.map_err(|error| McpProblem::Client(error.without_url().to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     config.custom_headers = custom;
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(Endpoint(client), config))
 }
 
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {

@@ -2,12 +2,14 @@
 
 mod calls;
 mod connect;
+mod endpoint;
 mod handler;
 mod lines;
 mod listing;
 mod names;
 mod output;
 mod run;
+mod screen;
 mod server;
 mod servers;
 

@@ -1,5 +1,13 @@
-//! JSON values with the limits that the SDK's client sets to them.
+//! JSON values: reading them, and the limits that the SDK's client sets to them.
 
+mod read;
+mod screen;
+
+use std::ops::Deref;
+
+pub(crate) use read::{Budget, next_value};
+pub use read::{Limits, ReadError, map, optional, parse, parse_within, some, value};
+pub use screen::{Screen, is_private_key};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
@@ -10,7 +18,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
 #[serde(transparent)]
-pub struct Payload(Value);
+pub struct Payload(#[serde(deserialize_with = "value")] Value);
 
 impl Payload {
     /// The value.
@@ -35,7 +43,7 @@ impl From<Value> for Payload {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
 #[serde(transparent)]
-pub struct MessageMetadata(Value);
+pub struct MessageMetadata(#[serde(deserialize_with = "value")] Value);
 
 impl MessageMetadata {
     /// The metadata; `null` counts as none at the client.
@@ -70,7 +78,7 @@ impl ProviderMetadata {
 
 impl<'de> Deserialize<'de> for ProviderMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
+        let map = map(deserializer)?;
         if map.values().all(Value::is_object) {
             Ok(Self(Box::new(map)))
         } else {
@@ -79,13 +87,28 @@ impl<'de> Deserialize<'de> for ProviderMetadata {
     }
 }
 
-/// Parses JSON as a JavaScript client does: half a surrogate pair in an escape is no error. Rust strings can't hold
-/// one, so it is read as U+FFFD. (A number beyond the range of `f64` stays an error; JavaScript reads infinity.)
-pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(bytes).or_else(|error| match mend(bytes) {
-        Some(mended) => serde_json::from_slice(&mended),
-        None => Err(error),
-    })
+/// An object of any fields.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
+#[serde(transparent)]
+pub struct Object(#[serde(deserialize_with = "boxed_map")] Box<Map<String, Value>>);
+
+impl From<Map<String, Value>> for Object {
+    fn from(map: Map<String, Value>) -> Self {
+        Self(Box::new(map))
+    }
+}
+
+impl Deref for Object {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+fn boxed_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Map<String, Value>>, D::Error> {
+    map(deserializer).map(Box::new)
 }
 
 /// The same JSON in UTF-8 and without lone surrogate escapes, where it was not so already.

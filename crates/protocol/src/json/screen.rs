@@ -1,0 +1,121 @@
+//! Looking at JSON on its way to a parser that is not ours.
+
+/// How the keys begin that `serde_json` does not take as data.
+const PRIVATE: &[u8] = b"$serde_json::private::";
+
+/// Whether `serde_json` takes an object for something else when this is its first key.
+pub fn is_private_key(key: &str) -> bool {
+    key.as_bytes().starts_with(PRIVATE)
+}
+
+/// Looks for object keys that `serde_json` does not take as data, in JSON text that comes in pieces. Libraries that read into a
+/// [`serde_json::Value`] must never see one: see [`super::parse`].
+///
+/// It knows strings, escapes and colons, and nothing else of JSON: documents may follow each other, in lines or in server-sent events.
+#[derive(Debug, Clone, Default)]
+pub struct Screen {
+    place: Place,
+    /// How much of [`PRIVATE`] the string has begun with, if that is all it has so far.
+    matched: Option<usize>,
+    is_found: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Place {
+    #[default]
+    Outside,
+    String,
+    Escape,
+    /// In `\uXXXX`: how many digits came, and what they say.
+    Unicode(u8, u32),
+    /// After a string that begins like such a key: a colon makes it one.
+    After,
+}
+
+impl Screen {
+    /// Looks at more of it; whether such a key was found, in this piece or before.
+    pub fn feed(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            self.byte(*byte);
+        }
+        self.is_found
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            // No JSON string has a line end in it: a quote before this one was no JSON.
+            (_, b'\n') if !matches!(self.place, Place::After) => Place::Outside,
+            (Place::Outside | Place::After, b'"') => {
+                self.matched = Some(0);
+                Place::String
+            }
+            (Place::Outside, _) => Place::Outside,
+            (Place::After, b' ' | b'\t' | b'\r' | b'\n') => Place::After,
+            (Place::After, byte) => {
+                self.is_found |= byte == b':';
+                Place::Outside
+            }
+            (Place::String, b'"') if self.matched == Some(PRIVATE.len()) => Place::After,
+            (Place::String, b'"') => Place::Outside,
+            (Place::String, b'\\') => Place::Escape,
+            (Place::String, byte) => self.character(u32::from(byte)),
+            (Place::Escape, b'u') => Place::Unicode(0, 0),
+            // None of the other escapes stands for a character of the key's beginning.
+            (Place::Escape, _) => self.character(0),
+            (Place::Unicode(digits, so_far), byte) => match (digits, char::from(byte).to_digit(16)) {
+                (_, None) => self.character(0),
+                (3, Some(digit)) => self.character(so_far * 16 + digit),
+                (_, Some(digit)) => Place::Unicode(digits + 1, so_far * 16 + digit),
+            },
+        };
+    }
+
+    fn character(&mut self, character: u32) -> Place {
+        self.matched = self.matched.and_then(|at| match PRIVATE.get(at) {
+            // What follows the beginning does not matter.
+            None => Some(at),
+            Some(expected) => (u32::from(*expected) == character).then_some(at + 1),
+        });
+        Place::String
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_found(text: &str) -> bool {
+        let whole = Screen::default().feed(text.as_bytes());
+        let mut screen = Screen::default();
+        let in_pieces = text.as_bytes().chunks(1).map(|piece| screen.feed(piece)).last().unwrap_or_default();
+        assert_eq!(whole, in_pieces, "{text}");
+        whole
+    }
+
+    #[test]
+    fn keys_are_found_however_they_are_spelled() {
+        for text in [
+            r#"{"$serde_json::private::RawValue":"[1]"}"#,
+            r#"[1,{"a":{"$serde_json::private::Number" : "1"}}]"#,
+            "{\"$serde_json::private::RawValue\"\n\t:1}",
+            r#"{"\u0024serde\u005Fjson\u003a:private::RawValue":""}"#,
+            "data: {\"x\":1}\n\ndata: {\"$serde_json::private::RawValue\":\"1\"}\n\n",
+            ": a comment with one quote \"\ndata: {\"$serde_json::private::RawValue\":\"1\"}\n\n",
+        ] {
+            assert!(is_found(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_about_them_is_text() {
+        for text in [
+            r#"{"text":"$serde_json::private::RawValue"}"#,
+            r#"["$serde_json::private::RawValue"]"#,
+            r#"{"text":"{\"$serde_json::private::RawValue\":1}"}"#,
+            r#"{" $serde_json::private::RawValue":1,"$serde_json":2,"x$serde_json::private::RawValue":3}"#,
+            r#"{"\\u0024serde_json::private::RawValue":1}"#,
+        ] {
+            assert!(!is_found(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Asking a chat: it is woken for it, and asked again if it fell asleep meanwhile.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use holdpoint_protocol::ids::ChatId;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{self, Instant},
+};
+use tracing::Instrument;
+
+use super::{
+    RuntimeError,
+    chat::{ChatError, ChatTask, Command},
+    counters::count,
+    runtime::Inner,
+};
+use crate::log::{Health, LogError};
+
+/// How many commands may wait for a chat.
+const MAILBOX: usize = 64;
+/// How long a request waits for a log that can't be written. Whoever asks is told after 5 seconds at the most.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// How often a request that waits for longer looks whether it is the log that it waits for.
+const LOOK: Duration = Duration::from_millis(250);
+/// Pauses before a chat is asked again.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+impl Inner {
+    /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
+    pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
+        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        mailbox.close();
+        if chats.get(id).is_some_and(mpsc::Sender::is_closed) {
+            chats.remove(id);
+        }
+    }
+
+    /// The same, and whoever has asked already is told why there is no answer.
+    pub(super) async fn turn_away(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>, error: &ChatError) {
+        self.forget(id, mailbox);
+        while let Some(command) = mailbox.recv().await {
+            command.fail(error.clone());
+        }
+    }
+
+    /// The mailbox of a chat, which is woken for it.
+    pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
+        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = chats.get(id).filter(|sender| !sender.is_closed()) {
+            return Some(sender.clone());
+        }
+        if self.tasks.is_closed() {
+            return None;
+        }
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        chats.insert(id.clone(), sender.clone());
+        // Not a child of whoever woke it: it outlives the request.
+        let span = tracing::info_span!(parent: None, "chat", chat = %id);
+        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox).instrument(span));
+        Some(sender)
+    }
+
+    /// Asks a chat, again if it fell asleep or lost its place meanwhile. The command is made anew each time, with the moment from which
+    /// on nobody waits for it any more.
+    pub(super) async fn ask<T>(
+        self: &Arc<Self>,
+        id: &ChatId,
+        command: impl Fn(Instant, oneshot::Sender<Result<T, ChatError>>) -> Command,
+    ) -> Result<T, RuntimeError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mailbox = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
+            let (reply, answer) = oneshot::channel();
+            let until = Instant::now() + PATIENCE;
+            let command = command(until, reply);
+            let asked = async {
+                match mailbox.send(command).await {
+                    Ok(()) => answer.await.unwrap_or(Err(ChatError::Lost)),
+                    Err(_) => Err(ChatError::Lost),
+                }
+            };
+            let answer = tokio::select! {
+                answer = asked => answer,
+                () = self.out_of_patience(until) => {
+                    count(&self.counters.unanswered);
+                    return Err(RuntimeError::Log(LogError("it can't be written at the moment".to_owned())));
+                }
+            };
+            return match answer {
+                Ok(answer) => Ok(answer),
+                Err(ChatError::NotFound) => Err(RuntimeError::NotFound),
+                Err(ChatError::Unreadable) => Err(RuntimeError::Unreadable),
+                Err(ChatError::NoRoom) => Err(RuntimeError::Busy),
+                Err(ChatError::Log(error)) => Err(RuntimeError::Log(error)),
+                Err(ChatError::Closing) => Err(RuntimeError::ShuttingDown),
+                Err(ChatError::Lost) => {
+                    time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    continue;
+                }
+            };
+        }
+    }
+
+    /// Comes back when somebody has waited for long enough, and it is the log that everybody waits for.
+    async fn out_of_patience(&self, until: Instant) {
+        time::sleep_until(until).await;
+        while self.is_writable() {
+            time::sleep(LOOK).await;
+        }
+    }
+
+    /// Whether the log can be written, as far as anybody knows.
+    pub(super) fn is_writable(&self) -> bool {
+        *self.log.health().borrow() == Health::Writable && self.counters.stuck_appends() == 0
+    }
+}

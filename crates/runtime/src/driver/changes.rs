@@ -1,0 +1,83 @@
+//! Telling those who look at lists what changed: each subject has a channel of its own, so that nobody is woken for others.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use holdpoint_protocol::ids::ChatId;
+use tokio::sync::broadcast;
+
+use crate::subject::Subject;
+
+/// Something changed that a list shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// In which chat.
+    pub chat: ChatId,
+    /// Whether what waits for approval changed.
+    pub approvals: bool,
+}
+
+/// How many changes are kept for a slow reader.
+const KEPT: usize = 256;
+
+/// The channels of those who listen.
+#[derive(Debug, Default)]
+pub(super) struct Changes(Mutex<Channels>);
+
+#[derive(Debug, Default)]
+struct Channels {
+    by_subject: HashMap<Subject, broadcast::Sender<Change>>,
+    /// From how many channels on it is worth looking for those that nobody listens to.
+    crowded: usize,
+}
+
+impl Changes {
+    fn lock(&self) -> MutexGuard<'_, Channels> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What changes from now on. Lossy.
+    pub(super) fn of(&self, subject: &Subject) -> broadcast::Receiver<Change> {
+        let channels = &mut *self.lock();
+        // Most channels go with the first change after their last listener; the others are found here.
+        if channels.by_subject.len() >= channels.crowded {
+            channels.by_subject.retain(|_, channel| channel.receiver_count() > 0);
+            channels.crowded = (2 * channels.by_subject.len()).max(64);
+        }
+        channels.by_subject.entry(subject.clone()).or_insert_with(|| broadcast::Sender::new(KEPT)).subscribe()
+    }
+
+    pub(super) fn tell(&self, subject: &Subject, chat: &ChatId, approvals: bool) {
+        let channels = &mut self.lock().by_subject;
+        let Some(channel) = channels.get(subject) else { return };
+        if channel.send(Change { chat: chat.clone(), approvals }).is_err() {
+            channels.remove(subject);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_those_who_listen_are_told_and_nothing_is_kept_for_others() {
+        let changes = Changes::default();
+        let (ann, bob) = (Subject::from("ann"), Subject::from("bob"));
+        changes.tell(&ann, &"before".into(), true);
+        let (mut anns, mut bobs) = (changes.of(&ann), changes.of(&bob));
+        changes.tell(&ann, &"c".into(), true);
+        assert_eq!(anns.try_recv(), Ok(Change { chat: "c".into(), approvals: true }));
+        assert!(bobs.try_recv().is_err(), "a change of somebody else's wakes nobody");
+        drop(anns);
+        changes.tell(&ann, &"d".into(), false);
+        assert_eq!(changes.lock().by_subject.len(), 1);
+        drop(bobs);
+        for number in 0..1000 {
+            changes.of(&Subject::from(&*format!("visitor {number}")));
+        }
+        assert!(changes.lock().by_subject.len() <= 64);
+    }
+}

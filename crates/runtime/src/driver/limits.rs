@@ -1,0 +1,37 @@
+//! Limits.
+
+/// Limits of a runtime. What is over is refused; work that has begun goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps of a turn.
+    pub steps: u32,
+    /// Open holds of a chat.
+    pub holds_per_chat: usize,
+    /// Turns of one subject that run: the model writes, or a tool runs on the server. A turn that waits for somebody does not run.
+    pub turns_per_subject: usize,
+    /// Turns that run, of all subjects.
+    pub turns: usize,
+    /// Chats of one subject in which something waits or runs.
+    pub open_chats_per_subject: usize,
+    /// Bytes of a chat, as stored. A full chat takes no new message; outcomes are always written.
+    pub chat_bytes: usize,
+    /// Bytes of all chats that are in memory, as stored: something runs in them, or somebody looks at them.
+    pub loaded_bytes: usize,
+    /// Bytes of an id that a client gives to a chat or a message.
+    pub id_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 20,
+            holds_per_chat: 100,
+            turns_per_subject: 100,
+            turns: 1000,
+            open_chats_per_subject: 10_000,
+            chat_bytes: 64 * 1024 * 1024,
+            loaded_bytes: 512 * 1024 * 1024,
+            id_bytes: 256,
+        }
+    }
+}

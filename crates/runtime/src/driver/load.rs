@@ -1,0 +1,132 @@
+//! Reading a chat from the log.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use holdpoint_protocol::ids::ChatId;
+
+use super::{counters::count, head::HeadData, runtime::Inner};
+use crate::{
+    fact::{Fact, text_of},
+    log::{Head, LogError},
+    turn::ChatState,
+};
+
+/// How many batches one read asks for.
+const PAGE: usize = 256;
+
+/// The facts of a chat, and the memory that they take until they are dropped.
+pub(super) struct Loaded {
+    pub(super) facts: Vec<Arc<Fact>>,
+    pub(super) memory: Memory,
+}
+
+/// Why a chat can't be served.
+pub(super) enum LoadError {
+    /// The log failed: later it may work.
+    Log(LogError),
+    /// What the log has is not facts.
+    Unreadable(String),
+    /// Too much is in memory: later there may be room.
+    NoRoom,
+}
+
+/// What a chat takes of the limit on loaded bytes.
+pub(super) struct Memory {
+    inner: Arc<Inner>,
+    bytes: usize,
+}
+
+impl Memory {
+    fn new(inner: &Arc<Inner>) -> Self {
+        Self { inner: Arc::clone(inner), bytes: 0 }
+    }
+
+    /// How many bytes the chat has.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn load(&mut self, bytes: usize) -> bool {
+        let is_taken = self.inner.counters.load(bytes, self.inner.limits.loaded_bytes);
+        self.bytes += if is_taken { bytes } else { 0 };
+        is_taken
+    }
+
+    /// What was appended counts, room or not: running work goes on.
+    pub(super) fn grow(&mut self, bytes: usize) {
+        self.inner.counters.grow(bytes);
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.inner.counters.unload(self.bytes);
+    }
+}
+
+/// All facts of a chat.
+pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
+    let mut loaded = Loaded { facts: Vec::new(), memory: Memory::new(inner) };
+    loop {
+        let batches = inner.log.read(id, loaded.facts.len() as u64, PAGE).await.map_err(LoadError::Log)?;
+        if batches.is_empty() {
+            return Ok(loaded);
+        }
+        for batch in batches {
+            if !loaded.memory.load(batch.payload.len()) {
+                return Err(LoadError::NoRoom);
+            }
+            // Values in facts are read by our own reader: see `json::value`.
+            let read: Vec<Fact> = serde_json::from_slice(&batch.payload).map_err(|error| {
+                count(&inner.counters.unreadable_chats);
+                LoadError::Unreadable(format!("fact {}: {error}", batch.first))
+            })?;
+            loaded.facts.extend(read.into_iter().map(Arc::new));
+        }
+    }
+}
+
+/// What a chat's head says; where it can't be decoded, what the chat itself says.
+pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadData {
+    let error = match HeadData::read(head) {
+        Ok(data) => return data,
+        Err(error) => error,
+    };
+    inner.counters.unreadable_heads.fetch_add(1, Ordering::Relaxed);
+    tracing::error!(chat = %id, %error, "the head of a chat can't be decoded; the chat is folded instead");
+    match load(inner, id).await {
+        Ok(loaded) => {
+            let mut state = ChatState::default();
+            loaded.facts.iter().for_each(|fact| state.apply(fact));
+            HeadData::of(&state, &title(&loaded.facts))
+        }
+        Err(LoadError::Log(error)) => {
+            tracing::error!(chat = %id, %error, "the chat can't be read either");
+            HeadData::default()
+        }
+        Err(LoadError::Unreadable(error)) => {
+            tracing::error!(chat = %id, %error, "the chat can't be decoded either: its holds are lost");
+            HeadData::default()
+        }
+        Err(LoadError::NoRoom) => {
+            tracing::error!(chat = %id, "there is no room to load the chat");
+            HeadData::default()
+        }
+    }
+}
+
+/// The beginning of the first thing that the user said.
+fn title(facts: &[Arc<Fact>]) -> String {
+    facts.iter().find_map(|fact| title_of(fact)).unwrap_or_default()
+}
+
+/// The title that a chat gets from its first message.
+pub(super) fn title_of(fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::Said { message, .. } => {
+            Some(text_of(message).chars().take(80).collect::<String>()).filter(|title| !title.is_empty())
+        }
+        _ => None,
+    }
+}

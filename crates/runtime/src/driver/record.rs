@@ -1,0 +1,195 @@
+//! What the turn machine decides is written down, shown and done, in this order.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use tokio::time::Instant;
+
+use super::{
+    append,
+    chat::{ChatError, ChatTask},
+    head::HeadData,
+    journal,
+    load::title_of,
+    work::answer_of,
+};
+use crate::{
+    fact::{Fact, Outcome},
+    log::{Append, AppendId, LogError},
+    model::ModelRequest,
+    project::conversation,
+    subject::Subject,
+    turn::{ChatState, Env, Input, Refusal, Reply, step_on},
+};
+
+/// How long text may wait before it is written down.
+const FLUSH: Duration = Duration::from_millis(100);
+/// How much text may wait: facts, and bytes.
+const FLUSH_FACTS: usize = 1024;
+const FLUSH_BYTES: usize = 256 * 1024;
+/// How many events of the model are taken at once.
+const MODEL_EVENTS: usize = 256;
+
+impl ChatTask {
+    /// Takes one input and does what follows from it.
+    pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
+        self.input_within(input, None).await
+    }
+
+    /// The same, where a limit may stand in the way of a new turn.
+    pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
+        let mut facts = Vec::new();
+        let mut reply = Reply::None;
+        self.decide(|state, env| {
+            env.refuses = refuses;
+            reply = step_on(state, input, env, &mut facts);
+        });
+        let recorded = self.record(facts).await;
+        self.count_turn();
+        recorded.map(|()| reply)
+    }
+
+    /// The limit that stands in the way of a new turn; otherwise its place is taken.
+    pub(super) fn refusal(&mut self, subject: &Subject) -> Option<Refusal> {
+        let limits = &self.inner.limits;
+        if self.memory.bytes() >= limits.chat_bytes {
+            return Some(Refusal::FullChat { limit: limits.chat_bytes });
+        }
+        if self.place.is_some() {
+            return None;
+        }
+        match self.inner.holds.begin(&self.id, subject, limits) {
+            Ok(place) => {
+                self.place = Some(place);
+                None
+            }
+            Err(refusal) => Some(refusal),
+        }
+    }
+
+    /// Counts the turn as long as it runs. One that waits for somebody does not.
+    pub(super) fn count_turn(&mut self) {
+        match (self.state.is_running(), &self.place, &self.state.subject) {
+            (true, None, Some(subject)) => self.place = Some(self.inner.holds.resume(&self.id, subject)),
+            (false, Some(_), _) => self.place = None,
+            _ => {}
+        }
+    }
+
+    /// Asks the turn machine, at one moment of time.
+    pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
+        let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
+        let tools = self.inner.tools();
+        let mut env = Env {
+            now: self.inner.clock.now(),
+            tools: &tools,
+            model: self.inner.model.version(),
+            max_steps: self.inner.limits.steps,
+            max_holds: self.inner.limits.holds_per_chat,
+            refuses: None,
+            new_id: &mut new_id,
+        };
+        ask(&mut self.state, &mut env);
+    }
+
+    /// Shows facts, after they are on disk where they must be, and does what they ask for.
+    pub(super) async fn record(&mut self, facts: Vec<Fact>) -> Result<(), ChatError> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let facts: Vec<Arc<Fact>> = facts.into_iter().map(Arc::new).collect();
+        facts.iter().for_each(|fact| self.note(fact));
+        if facts.iter().any(|fact| fact.must_be_durable()) {
+            self.commit(facts).await
+        } else {
+            self.pending_bytes += facts.iter().map(|fact| fact.text_len()).sum::<usize>();
+            self.pending.extend(facts.iter().cloned());
+            self.feed.push(facts);
+            self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+            if self.pending.len() < FLUSH_FACTS && self.pending_bytes < FLUSH_BYTES {
+                return Ok(());
+            }
+            self.commit(Vec::new()).await
+        }
+    }
+
+    /// Writes down what is pending and these facts, then shows these.
+    pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>) -> Result<(), ChatError> {
+        let mut batch = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
+        self.flush_at = None;
+        batch.extend(facts.iter().cloned());
+        let Some(subject) = self.state.subject.clone() else { return Ok(()) };
+        let Ok(count) = u32::try_from(batch.len()) else { return Err(ChatError::Lost) };
+        let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
+        let payload = serde_json::to_vec(&encoded).map_err(|error| LogError(error.to_string()))?;
+        let head = HeadData::of(&self.state, &self.title);
+        let append = Append {
+            chat: self.id.clone(),
+            expected: self.durable,
+            append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
+            count,
+            payload: Bytes::from(payload),
+            head: head.write(&subject, self.inner.clock.now()),
+            keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
+        };
+        let bytes = append.payload.len();
+        append::append(&self.inner, append).await?;
+        self.durable += u64::from(count);
+        self.memory.grow(bytes);
+        self.feed.set_bytes(self.memory.bytes());
+        if facts.is_empty() {
+            return Ok(());
+        }
+        self.inner.holds.set(&self.id, &subject, head.holds);
+        self.feed.push(facts.clone());
+        facts.iter().for_each(|fact| self.effect(fact));
+        Ok(())
+    }
+
+    /// What a fact asks for, once it is on disk.
+    fn effect(&mut self, fact: &Fact) {
+        self.inner.metrics.fact(fact, &self.state, self.channel);
+        journal::write(fact, self.channel);
+        match fact {
+            Fact::StepStarted => {
+                let messages = conversation(&self.feed.after(0)).into();
+                let request = ModelRequest { messages, tools: self.inner.tools().specs() };
+                let step = self.inner.metrics.model(self.inner.model.stream(request));
+                self.model = Some(step.ready_chunks(MODEL_EVENTS));
+            }
+            Fact::Started { call, .. } => self.start_tool(call),
+            Fact::Settled { call, outcome, cause, .. } => {
+                if let Some(answer) = self.questions.remove(call) {
+                    let _ = answer.send(answer_of(outcome, *cause));
+                }
+                self.cancel_tool(call);
+            }
+            Fact::TurnEnded { .. } | Fact::StepAbandoned => self.model = None,
+            _ => {}
+        }
+    }
+
+    /// Things that are needed of the whole chat.
+    pub(super) fn note(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Said { .. } if self.title.is_empty() => self.title = title_of(fact).unwrap_or_default(),
+            Fact::Settled { call, outcome: Outcome::Output(output), .. } => {
+                if let Some(call) = self.state.calls.get(call) {
+                    self.last_outputs.insert(call.name.clone(), Arc::new(output.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An id by which the chat can be found.
+pub(super) fn key_of(fact: &Fact) -> Option<Box<str>> {
+    match fact {
+        Fact::Called { call, .. } => Some(call.as_str().into()),
+        Fact::Asked { approval, .. } => Some(approval.as_str().into()),
+        _ => None,
+    }
+}

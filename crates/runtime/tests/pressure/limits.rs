@@ -1,0 +1,180 @@
+//! Every limit: below it, at it, above it.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::{
+    driver::{Limits, Runtime, RuntimeError},
+    log::MemoryLog,
+    subject::Subject,
+    turn::{Answered, Refusal, Rejection},
+};
+use serde_json::json;
+
+use super::*;
+
+async fn start(limits: Limits, model: Arc<dyn Model>) -> Runtime {
+    builder().model(model).limits(limits).start().await.expect("starts")
+}
+
+fn refused(refusal: Refusal) -> Option<RuntimeError> {
+    Some(RuntimeError::Rejected(Rejection::Limit(refusal)))
+}
+
+async fn try_say(runtime: &Runtime, subject: &str, chat: &str) -> Option<RuntimeError> {
+    try_submit(runtime, subject, said(chat)).await.err()
+}
+
+#[tokio::test]
+async fn turns_that_run_are_limited_for_each_subject() {
+    let limit = 3;
+    let limits = Limits { turns_per_subject: limit, ..Limits::default() };
+    let runtime = start(limits, Arc::new(Silent)).await;
+    // Nobody waits for the responses: the turns run all the same.
+    for chat in ["a", "b", "c"] {
+        assert_eq!(try_say(&runtime, "ann", chat).await, None);
+    }
+    assert_eq!(runtime.turns(), limit);
+    assert_eq!(try_say(&runtime, "ann", "d").await, refused(Refusal::TurnsOfSubject { limit }));
+    assert_eq!(runtime.counts().refused_turns, 1);
+    assert_eq!(try_say(&runtime, "ann", "a").await, None, "a message in a chat that runs takes no more");
+    assert_eq!(try_say(&runtime, "bob", "e").await, None, "others are not concerned");
+    runtime.stop(&Subject::from("ann"), &"b".into(), None).await.expect("stops");
+    assert_eq!(try_say(&runtime, "ann", "d").await, None);
+    assert_eq!(try_say(&runtime, "ann", "f").await, refused(Refusal::TurnsOfSubject { limit }));
+    let chats = runtime.chats(&Subject::from("ann")).await.expect("can be listed");
+    assert_eq!(chats.len(), 4, "nothing is stored of what was refused");
+}
+
+#[tokio::test]
+async fn turns_that_run_are_limited_in_all() {
+    let limit = 3;
+    let runtime = start(Limits { turns: limit, ..Limits::default() }, Arc::new(Silent)).await;
+    for subject in ["ann", "bob", "cid"] {
+        assert_eq!(try_say(&runtime, subject, subject).await, None);
+    }
+    assert_eq!(try_say(&runtime, "dan", "dan").await, refused(Refusal::Turns { limit }));
+    runtime.delete(&Subject::from("bob"), &"bob".into()).await.expect("is deleted");
+    until("the deleted chat's turn is over", async || runtime.turns() == 2).await;
+    assert_eq!(try_say(&runtime, "dan", "dan").await, None);
+}
+
+/// A turn that waits does not run, and one that has begun goes on: a decision is never refused.
+#[tokio::test]
+async fn what_has_begun_is_not_refused() {
+    let limits = Limits { turns: 1, turns_per_subject: 1, ..Limits::default() };
+    let gate = holdpoint_testkit::Gate::new();
+    let tools = counting(&Arc::default(), &gate);
+    let runtime = builder().tools(tools).limits(limits).start().await.expect("starts");
+    let first = asked(&runtime, "a").await;
+    let second = asked(&runtime, "b").await;
+    assert_eq!(runtime.turns(), 0, "both wait");
+    for approval in [&first[0], &second[0]] {
+        let decided = runtime.decide(&Subject::local(), approval.clone(), true, None).await;
+        assert_eq!(decided, Ok(Answered::Taken));
+    }
+    assert_eq!(runtime.turns(), 2);
+    assert_eq!(try_say(&runtime, "local", "c").await, refused(Refusal::Turns { limit: 1 }));
+    gate.open();
+    until("both are done", async || runtime.turns() == 0).await;
+    assert_eq!(try_say(&runtime, "local", "c").await, None);
+}
+
+#[tokio::test]
+async fn open_chats_are_limited_for_each_subject() {
+    let limit = 3;
+    let runtime = start(Limits { open_chats_per_subject: limit, ..Limits::default() }, calls(1)).await;
+    let first = asked(&runtime, "a").await;
+    for chat in ["b", "c"] {
+        asked(&runtime, chat).await;
+    }
+    assert_eq!(try_say(&runtime, "local", "d").await, refused(Refusal::OpenChats { limit }));
+    assert_eq!(try_say(&runtime, "local", "b").await, None, "this one is open already");
+    assert_eq!(try_say(&runtime, "ann", "e").await, None, "others are not concerned");
+    assert_eq!(runtime.decide(&Subject::local(), first[0].clone(), false, None).await, Ok(Answered::Taken));
+    until("nothing is open in the first chat", async || runtime.turns() == 0).await;
+    assert_eq!(try_say(&runtime, "local", "d").await, None);
+}
+
+/// How many bytes a chat has.
+async fn size(log: &MemoryLog, chat: &str) -> usize {
+    use holdpoint_runtime::log::Log;
+    let batches = log.read(&ChatId::from(chat), 0, 1000).await.expect("can be read");
+    batches.iter().map(|batch| batch.payload.len()).sum()
+}
+
+#[tokio::test]
+async fn a_full_chat_takes_no_new_message_and_every_outcome() {
+    let log = Arc::new(MemoryLog::default());
+    let runtime = builder().log(log.clone()).start().await.expect("starts");
+    asked(&runtime, "c").await;
+    let bytes = size(&log, "c").await;
+    for (limit, is_full) in [(bytes + 1, false), (bytes, true), (bytes - 1, true)] {
+        let log = Arc::new(MemoryLog::default());
+        let limits = Limits { chat_bytes: limit, ..Limits::default() };
+        let runtime = builder().log(log.clone()).limits(limits).start().await.expect("starts");
+        let approvals = asked(&runtime, "c").await;
+        assert_eq!(size(&log, "c").await, bytes);
+        let again = try_say(&runtime, "local", "c").await;
+        assert_eq!(again, if is_full { refused(Refusal::FullChat { limit }) } else { None });
+        if is_full {
+            let decided = runtime.decide(&Subject::local(), approvals[0].clone(), true, None).await;
+            assert_eq!(decided, Ok(Answered::Taken));
+            until("the turn ends", async || runtime.turns() == 0).await;
+            let text = history(&runtime, "c").await;
+            assert!(text.contains(r#""output":{"count":1}"#) && text.contains("done"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn loaded_chats_are_limited() {
+    let log = Arc::new(MemoryLog::default());
+    let runtime = builder().log(log.clone()).start().await.expect("starts");
+    asked(&runtime, "c").await;
+    let bytes = size(&log, "c").await;
+    until("it sleeps", async || runtime.awake() == 0).await;
+    assert_eq!(runtime.counts().loaded_bytes, 0, "a chat that sleeps takes none");
+    for (limit, is_loaded) in [(bytes + 1, true), (bytes, true), (bytes - 1, false)] {
+        let limits = Limits { loaded_bytes: limit, ..Limits::default() };
+        let runtime = builder().log(log.clone()).limits(limits).start().await.expect("starts");
+        let messages = runtime.messages(&Subject::local(), &"c".into()).await;
+        match is_loaded {
+            true => assert!(messages.is_ok(), "{messages:?}"),
+            false => assert!(matches!(messages, Err(RuntimeError::Busy)), "{messages:?}"),
+        }
+        assert_eq!(runtime.counts().refused_loads, u64::from(!is_loaded));
+    }
+}
+
+#[tokio::test]
+async fn ids_are_limited() {
+    let runtime = builder().start().await.expect("starts");
+    let limit = Limits::default().id_bytes;
+    for (length, what) in [(limit - 1, None), (limit, None), (limit + 1, Some("id"))] {
+        let refused = try_say(&runtime, "local", &"x".repeat(length)).await;
+        let expected = what.map(|what| RuntimeError::Rejected(Rejection::LongId { what, limit }));
+        assert_eq!(refused, expected, "a chat's id of {length} bytes");
+    }
+    for (length, is_long) in [(limit, false), (limit + 1, true)] {
+        let id = "é".repeat(length / 2) + &"x".repeat(length % 2);
+        for (number, body) in [
+            json!({"messages": [{"id": id, "role": "user", "content": "go"}]}),
+            json!({"messages": [{"id": id, "role": "assistant", "parts": []}, {"role": "user", "content": "go"}]}),
+            json!({"messages": [{"role": "user", "content": "go"}], "messageId": id}),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut request: ChatRequest = serde_json::from_value(body).expect("a valid body");
+            request.id = Some(ChatId::from(&*format!("chat {length} {number}")));
+            let refused = try_submit(&runtime, "local", request).await.err();
+            let expected = is_long.then_some(RuntimeError::Rejected(Rejection::LongId { what: "messages", limit }));
+            assert_eq!(refused, expected, "a message's id of {length} bytes, {number}");
+        }
+    }
+    for id in ["", ".", ".."] {
+        let refused = try_say(&runtime, "local", id).await;
+        assert_eq!(refused, Some(RuntimeError::Rejected(Rejection::UnusableId(id.to_owned()))));
+    }
+}

@@ -1,0 +1,87 @@
+//! A JSON array that is written piece by piece: what was written is not in memory a second time.
+
+use std::{convert::Infallible, vec};
+
+use axum::{
+    body::Body,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::request::Held;
+
+/// How much is written at once, about.
+const WRITE: usize = 64 * 1024;
+
+/// The response. What it takes of the bytes in flight is given back when it was written, or when nobody reads it any more.
+pub(super) fn array<T: Serialize + Send + 'static>(items: Vec<T>, held: Held) -> Response {
+    let body =
+        futures::stream::unfold(Some((Array { items: items.into_iter(), is_begun: false }, held)), async |state| {
+            let (mut array, held) = state?;
+            let mut out = Vec::new();
+            let goes_on = array.write(&mut out);
+            Some((Ok::<_, Infallible>(Bytes::from(out)), goes_on.then_some((array, held))))
+        });
+    ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(body)).into_response()
+}
+
+struct Array<T> {
+    items: vec::IntoIter<T>,
+    is_begun: bool,
+}
+
+impl<T: Serialize> Array<T> {
+    /// Writes some more; `false` when that was all.
+    fn write(&mut self, out: &mut Vec<u8>) -> bool {
+        while out.len() < WRITE {
+            let mark = if std::mem::replace(&mut self.is_begun, true) { b',' } else { b'[' };
+            match self.items.next() {
+                Some(item) => {
+                    out.push(mark);
+                    // It can't fail: all keys are strings, and nothing is written but to memory.
+                    let _ = serde_json::to_writer(&mut *out, &item);
+                }
+                None => {
+                    if mark == b'[' {
+                        out.push(mark);
+                    }
+                    out.push(b']');
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written<T: Serialize>(items: Vec<T>) -> (String, usize) {
+        let mut array = Array { items: items.into_iter(), is_begun: false };
+        let (mut out, mut pieces) = (Vec::new(), 1);
+        loop {
+            let mut piece = Vec::new();
+            let goes_on = array.write(&mut piece);
+            out.append(&mut piece);
+            if !goes_on {
+                return (String::from_utf8(out).expect("text"), pieces);
+            }
+            pieces += 1;
+        }
+    }
+
+    #[test]
+    fn it_is_the_same_array_in_pieces() {
+        assert_eq!(written(Vec::<u8>::new()), ("[]".to_owned(), 1));
+        assert_eq!(written(vec![1]), ("[1]".to_owned(), 1));
+        assert_eq!(written(vec!["a", "b"]), (r#"["a","b"]"#.to_owned(), 1));
+        let long = vec!["x".repeat(WRITE / 2); 10];
+        let (text, pieces) = written(long.clone());
+        assert_eq!(text, serde_json::to_string(&long).expect("JSON"));
+        assert!(pieces >= 5, "{pieces}");
+    }
+}
