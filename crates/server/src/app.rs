@@ -13,7 +13,7 @@ use axum::{
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{auth::Keys, transport};
+use crate::{auth::Keys, guard::Guard, transport};
 
 /// What is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Server {
     pub(crate) inner: Arc<Inner>,
+    guard: Guard,
 }
 
 pub(crate) struct Inner {
@@ -59,7 +60,31 @@ impl Server {
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
         let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
         let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing, sockets };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), guard: Guard::default() }
+    }
+
+    /// Lets pages of these origins use the server from a browser: `https://app.example`. Pages of its own origin may anyway; without
+    /// keys, those of this machine too.
+    #[must_use]
+    pub fn allow_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.guard.origins.extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets a server without keys be addressed by these names: `app.example`. Otherwise only names of this machine lead to it, since any
+    /// page can make a name of its own lead here.
+    #[must_use]
+    pub fn allow_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.guard.hosts.extend(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Takes the guard away: requests of any page and for any host are served, and there are no CORS headers. Only for a program that
+    /// checks hosts and origins itself: without keys, any page that the user's browser visits could otherwise approve calls.
+    #[must_use]
+    pub fn without_origin_guard(mut self) -> Self {
+        self.guard.is_off = true;
+        self
     }
 
     /// The runtime behind it.
@@ -78,8 +103,12 @@ impl Server {
         self.inner.sockets.wait().await;
     }
 
-    /// The routes.
+    /// The routes, behind the guard against other hosts and foreign pages.
     pub fn router(&self) -> Router {
+        self.guard.protect(self.routes(), self.inner.keys.is_open())
+    }
+
+    fn routes(&self) -> Router {
         Router::new()
             .route("/stream", post(transport::stream::post))
             .route("/live", get(transport::live::get))

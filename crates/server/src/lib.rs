@@ -12,6 +12,7 @@
 mod app;
 mod auth;
 pub mod config;
+mod guard;
 mod request;
 mod transport;
 

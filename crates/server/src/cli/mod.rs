@@ -1,9 +1,7 @@
 //! The command line: `serve` (the default) and `check`.
 
 mod check;
-mod local;
 mod model;
-mod origins;
 mod serve;
 
 use std::process::ExitCode;

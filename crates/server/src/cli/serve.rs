@@ -111,8 +111,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
     let config = Config::load(args.config.as_deref(), environment, &names)?;
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
-    let is_open = keys.is_open();
-    if is_open && !address.ip().is_loopback() {
+    if keys.is_open() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     // The settings first: what is wrong with them is said whether or not the address is free.
@@ -145,7 +144,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
         depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
     };
-    let server = Server::with(runtime.clone(), keys, limits);
+    let server = Server::with(runtime.clone(), keys, limits).allow_origins(&config.origins);
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);
     let stop = async move {
         tokio::select! {
@@ -153,14 +152,7 @@ async fn serve(args: &Args) -> Result<(), Failure> {
             _ = interrupt.recv() => {}
         }
     };
-    let mut router = server.router().merge(crate::console::router());
-    router = router.layer(super::origins::cors(is_open, &config.origins));
-    if is_open {
-        let origins: Arc<[String]> = config.origins.as_slice().into();
-        router = router.layer(axum::middleware::from_fn(move |request, next| {
-            super::local::only(Arc::clone(&origins), request, next)
-        }));
-    }
+    let router = server.router().merge(crate::console::router());
     let stopped = CancellationToken::new();
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     accept(&listener, &server, router, stop).await;

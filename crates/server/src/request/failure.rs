@@ -24,6 +24,18 @@ pub(crate) enum Failure {
     TicketNeeded,
     #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
     TicketUnknown,
+    #[error(
+        "this server has no keys and serves its own machine only: use http://localhost, or set [[auth.keys]] (a program that embeds it: `Server::allow_hosts`)"
+    )]
+    ForeignHost,
+    #[error(
+        "pages of this origin may not use the server: add it to `origins` in the settings (a program that embeds it: `Server::allow_origins`)"
+    )]
+    ForeignOrigin,
+    #[error(
+        "a body of the type {kind} is refused, because any page can send it: send `content-type: application/json`"
+    )]
+    FormContent { kind: &'static str },
     #[error("there is no such chat")]
     NotFound,
     #[error("the body is larger than {limit} bytes")]
@@ -52,6 +64,8 @@ impl Failure {
             Failure::KeyNeeded | Failure::KeyUnknown | Failure::TicketNeeded | Failure::TicketUnknown => {
                 StatusCode::UNAUTHORIZED
             }
+            Failure::ForeignHost | Failure::ForeignOrigin => StatusCode::FORBIDDEN,
+            Failure::FormContent { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Failure::NotFound => StatusCode::NOT_FOUND,
             Failure::TooLarge { .. } | Failure::TooDeep { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
