@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::{
@@ -13,13 +14,15 @@ use axum::{
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{auth::Keys, guard::Guard, transport};
+use crate::{auth::Keys, guard::Guard, request::deadline, transport};
 
 /// What is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a body or a frame.
     pub body: usize,
+    /// How long the body of a request may take.
+    pub body_time: Duration,
     /// Levels of JSON.
     pub depth: usize,
     /// Open streams of a subject.
@@ -28,7 +31,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 4 * 1024 * 1024, depth: 64, streams_per_subject: 1000 }
+        Self { body: 4 * 1024 * 1024, body_time: Duration::from_secs(60), depth: 64, streams_per_subject: 1000 }
     }
 }
 
@@ -44,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
+    /// Cancelled when no new work is taken: responses and sockets that only wait are ended.
+    pub(crate) draining: CancellationToken,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
     /// Open WebSockets.
@@ -58,8 +63,15 @@ impl Server {
 
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
-        let inner = Inner { runtime, keys, limits, streams: Mutex::default(), closing, sockets };
+        let inner = Inner {
+            runtime,
+            keys,
+            limits,
+            streams: Mutex::default(),
+            draining: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            sockets: TaskTracker::new(),
+        };
         Self { inner: Arc::new(inner), guard: Guard::default() }
     }
 
@@ -92,8 +104,14 @@ impl Server {
         &self.inner.runtime
     }
 
+    /// The server is about to go: `/ready` is 503 from here on, and event streams and sockets that only wait are ended.
+    pub fn drain(&self) {
+        self.inner.draining.cancel();
+    }
+
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
     pub fn close(&self) {
+        self.drain();
         self.inner.closing.cancel();
     }
 
@@ -130,6 +148,7 @@ impl Server {
             .route("/health", get(transport::health::alive))
             .route("/ready", get(transport::health::ready))
             .layer(DefaultBodyLimit::disable())
+            .layer(axum::middleware::map_request(deadline(self.inner.limits.body_time)))
             .with_state(self.clone())
     }
 }

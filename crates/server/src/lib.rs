@@ -13,6 +13,7 @@ mod app;
 mod auth;
 pub mod config;
 mod guard;
+mod listen;
 mod request;
 mod transport;
 
@@ -20,3 +21,4 @@ pub use app::{Limits, Server};
 pub use auth::{AuthKey, BadHash, Keys, Role};
 /// The runtime, so that an embedding program needs only this crate.
 pub use holdpoint_runtime as runtime;
+pub use listen::ConnectionLimits;

@@ -104,6 +104,23 @@ async fn a_question_without_an_answer_is_declined() {
     assert!(output(&chat, "fake_ask").to_string().contains("decline"), "{}", output(&chat, "fake_ask"));
 }
 
+/// A tool that waits for a person does not hold up the server's end: it is told that nobody answers, and the turn finishes.
+#[tokio::test]
+async fn a_question_does_not_hold_up_the_end() {
+    let fixture = fixture("fake_ask").await;
+    let mut chat = fixture.server.chat();
+    let mut sse = chat.say("go").await;
+    let (mut read, _) = asked(&mut sse).await;
+    // The clock of the test does not move: it would wait for ever.
+    let runtime = fixture.server.server.runtime().clone();
+    let ended = tokio::time::timeout(PATIENCE, runtime.shutdown(Duration::from_secs(25))).await;
+    assert!(ended.is_ok(), "the question is waited for");
+    read.extend(sse.rest().await);
+    chat.take(read);
+    assert!(output(&chat, "fake_ask").to_string().contains("cancel"), "{}", output(&chat, "fake_ask"));
+    assert_eq!(chat.text(), "done");
+}
+
 #[tokio::test]
 async fn a_stopped_turn_stops_the_call_at_its_server() {
     let fixture = fixture("fake_slow").await;

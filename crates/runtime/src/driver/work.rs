@@ -52,7 +52,8 @@ impl ChatTask {
             let (inner, chat, by) = (inner.clone(), chat.clone(), by.clone());
             Box::pin(async move {
                 let (answer, answered) = oneshot::channel();
-                let mailbox = inner.upgrade().and_then(|inner| inner.wake(&chat));
+                let inner = inner.upgrade().filter(|inner| !inner.ending.is_cancelled());
+                let mailbox = inner.and_then(|inner| inner.wake(&chat));
                 let Some(mailbox) = mailbox else { return Answer::Cancelled };
                 match mailbox.send(Command::Ask { by, question, answer }).await {
                     Ok(()) => answered.await.unwrap_or(Answer::Cancelled),

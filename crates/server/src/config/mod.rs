@@ -8,14 +8,16 @@ mod tools;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub use mcp::{McpConfig, McpConfigError, McpConfigProblem, McpToolConfig};
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
 pub use tools::{ToolConfig, ToolConfigError, ToolConfigProblem};
 
-use crate::auth::AuthKey;
+use crate::{auth::AuthKey, listen::ConnectionLimits};
 
 /// Everything that can be set. What is not said has its default.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -78,6 +80,38 @@ pub struct LimitsConfig {
     pub streams_per_subject: Option<usize>,
     /// Open holds of a chat.
     pub holds_per_chat: Option<usize>,
+    /// Connections with a request in progress.
+    pub connections: Option<usize>,
+    /// How many more there may be for `/health`, `/ready`, `/metrics` and the inbox.
+    pub reserved_connections: Option<usize>,
+    /// How long a connection may be without a request, and how long the header of a request may take.
+    pub header_sec: Option<NonZeroU32>,
+    /// How long the body of a request may take.
+    pub body_sec: Option<NonZeroU32>,
+    /// How long a client may take nothing of what is written to it.
+    pub write_sec: Option<NonZeroU32>,
+}
+
+impl LimitsConfig {
+    /// The limits on connections.
+    pub fn connections(&self) -> ConnectionLimits {
+        let default = ConnectionLimits::default();
+        ConnectionLimits {
+            connections: self.connections.unwrap_or(default.connections),
+            reserved: self.reserved_connections.unwrap_or(default.reserved),
+            header_time: seconds(self.header_sec).unwrap_or(default.header_time),
+            write_time: seconds(self.write_sec).unwrap_or(default.write_time),
+        }
+    }
+
+    /// How long the body of a request may take, if it is said.
+    pub fn body_time(&self) -> Option<Duration> {
+        seconds(self.body_sec)
+    }
+}
+
+fn seconds(number: Option<NonZeroU32>) -> Option<Duration> {
+    number.map(|number| Duration::from_secs(number.get().into()))
 }
 
 /// Why the settings can't be used.

@@ -4,15 +4,21 @@ use axum::body::Body;
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
 
-use super::Failure;
+use super::{BodyTimedOut, Failure};
 
 /// The whole body, if it is not too large.
 pub(crate) async fn body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().into()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::TooLarge { limit }),
-        Err(_) => Err(Failure::Incomplete),
+        Err(error) => Err(timed_out(&*error).map_or(Failure::Incomplete, |limit| Failure::TooSlow { limit })),
     }
+}
+
+/// How long the body had, if that is why it did not come.
+fn timed_out(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Duration> {
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors.into_iter().find_map(|error| error.downcast_ref::<BodyTimedOut>()).map(|BodyTimedOut(limit)| *limit)
 }
 
 /// Reads JSON, naming what is wrong with it.

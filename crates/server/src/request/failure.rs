@@ -44,6 +44,8 @@ pub(crate) enum Failure {
     TooDeep { limit: usize },
     #[error("the body ended before it was complete")]
     Incomplete,
+    #[error("the body did not come within {} s", .limit.as_secs_f32())]
+    TooSlow { limit: std::time::Duration },
     #[error("the body is not valid JSON: {0}")]
     NotJson(String),
     #[error("{0}")]
@@ -52,6 +54,8 @@ pub(crate) enum Failure {
     Conflict(String),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
+    #[error("the server has too many requests at the moment: try again in a second")]
+    TooManyConnections,
     #[error("{0}")]
     Unreadable(String),
     #[error("{0}")]
@@ -69,11 +73,12 @@ impl Failure {
             Failure::NotFound => StatusCode::NOT_FOUND,
             Failure::TooLarge { .. } | Failure::TooDeep { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Incomplete | Failure::NotJson(_) => StatusCode::BAD_REQUEST,
+            Failure::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Conflict(_) => StatusCode::CONFLICT,
             Failure::TooManyStreams { .. } => StatusCode::TOO_MANY_REQUESTS,
             Failure::Unreadable(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::TooManyConnections | Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -97,6 +102,9 @@ impl IntoResponse for Failure {
         let mut response = (self.status(), text, self.to_string()).into_response();
         if self.status() == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        if self == Failure::TooManyConnections {
+            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
         }
         response
     }

@@ -13,15 +13,15 @@ pub(crate) async fn get(State(server): State<Server>, Caller(subject): Caller) -
     let limit = server.inner.limits.streams_per_subject;
     let place = server.inner.place(&subject).ok_or(Failure::TooManyStreams { limit })?;
     let runtime = &server.inner.runtime;
-    let closing = server.inner.closing.clone();
-    let changes = Changes { changes: runtime.changes(), subject, closing, is_first: true };
+    let draining = server.inner.draining.clone();
+    let changes = Changes { changes: runtime.changes(), subject, draining, is_first: true };
     Ok(sse::response(changes, runtime.clock().clone(), place))
 }
 
 struct Changes {
     changes: Receiver<Change>,
     subject: Subject,
-    closing: CancellationToken,
+    draining: CancellationToken,
     is_first: bool,
 }
 
@@ -35,7 +35,7 @@ impl Events for Changes {
         loop {
             let change = tokio::select! {
                 change = self.changes.recv() => change,
-                () = self.closing.cancelled() => return false,
+                () = self.draining.cancelled() => return false,
             };
             match change {
                 Ok(change) if change.subject == self.subject => {

@@ -16,7 +16,7 @@ pub(crate) async fn alive() -> Json<Health> {
 
 /// Ready until it is asked to go.
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
-    match server.inner.closing.is_cancelled() {
+    match server.inner.draining.is_cancelled() {
         true => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" })),
         false => (StatusCode::OK, Json(Health { status: "ready" })),
     }

@@ -1,6 +1,7 @@
 //! A real server on a real socket, with a clock that the test moves, and clients that check everything they are sent.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
+pub(crate) mod binary;
 mod client;
 mod live;
 
