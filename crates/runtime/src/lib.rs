@@ -6,6 +6,7 @@ pub mod fact;
 pub mod log;
 pub mod model;
 pub mod project;
+pub mod redact;
 pub mod subject;
 pub mod tool;
 pub mod turn;

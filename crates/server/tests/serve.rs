@@ -139,5 +139,13 @@ fn what_is_wrong_is_said() {
     std::fs::write(&config, "[tools.process_payment]\naproval = \"never\"\n").expect("can be written");
     let text = fails(&["--config", config.to_str().expect("a path")]);
     assert!(text.contains("aproval") && text.contains("h.toml"), "{text}");
+    // A role that gives no right would be one that somebody relies on in vain.
+    for role in ["user", "approver", "admin"] {
+        let key =
+            format!("[[auth.keys]]\nkey_sha256 = \"{}\"\nsubject = \"alice\"\nroles = [\"{role}\"]\n", "0".repeat(64));
+        std::fs::write(&config, key).expect("can be written");
+        let text = fails(&["--config", config.to_str().expect("a path"), "--ephemeral"]);
+        assert!(text.contains("roles of \"alice\"") && text.contains("Remove `roles`"), "{text}");
+    }
     server.terminate();
 }

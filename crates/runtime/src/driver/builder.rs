@@ -1,7 +1,8 @@
 //! Making a runtime, and starting it: what waited before is waited for again.
 
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Limits, Runtime, chat::Command, head::HeadData, holds::Holds, runtime::Inner};
@@ -74,7 +75,7 @@ impl RuntimeBuilder {
         let Self { log, tools, model, clock, limits } = self;
         let inner = Arc::new(Inner {
             log,
-            tools: RwLock::new(tools),
+            tools: watch::Sender::new(tools),
             model,
             clock,
             limits,

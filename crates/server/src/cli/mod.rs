@@ -1,6 +1,7 @@
 //! The command line: `serve` (the default) and `check`.
 
 mod check;
+mod masked;
 mod model;
 mod serve;
 

@@ -70,7 +70,7 @@ enum Failure {
     #[error(transparent)]
     McpConfig(#[from] McpConfigError),
     #[error(transparent)]
-    Keys(#[from] holdpoint_server::BadHash),
+    Keys(#[from] holdpoint_server::KeyError),
     #[error(transparent)]
     Sqlite(#[from] holdpoint_runtime::log::SqliteError),
     #[error(transparent)]
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| super::masked::Masked(std::io::stderr())).init();
     let served = tokio::runtime::Runtime::new().map_err(Failure::Io).and_then(|runtime| runtime.block_on(serve(args)));
     match served {
         Ok(()) => ExitCode::SUCCESS,

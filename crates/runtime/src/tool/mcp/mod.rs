@@ -6,6 +6,7 @@ mod handler;
 mod listing;
 mod names;
 mod output;
+mod program;
 mod run;
 mod server;
 mod servers;
