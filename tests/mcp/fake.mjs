@@ -38,6 +38,11 @@ const starts =
         .filter((line) => line === "start").length
     : 0;
 note("start");
+note(`pid ${process.pid}`);
+if (process.env.FAKE_STAYS) {
+  // The end of its input means nothing to it.
+  setInterval(() => {}, 1000);
+}
 if (starts < Number(process.env.FAKE_FAILS ?? 0)) {
   process.exit(1);
 }

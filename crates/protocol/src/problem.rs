@@ -59,6 +59,16 @@ kinds! {
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
     TooLate = "urn:holdpoint:problem:too-late";
+    /// The server has no keys and serves its own machine only.
+    ForeignHost = "urn:holdpoint:problem:foreign-host";
+    /// Pages of this origin may not use the server.
+    ForeignOrigin = "urn:holdpoint:problem:foreign-origin";
+    /// The content type is one that any page can send.
+    FormContent = "urn:holdpoint:problem:form-content";
+    /// The body did not come in time.
+    TooSlow = "urn:holdpoint:problem:too-slow";
+    /// Too many connections have a request in progress.
+    TooManyConnections = "urn:holdpoint:problem:too-many-connections";
     /// Too many turns run, of the subject or in all.
     TooManyTurns = "urn:holdpoint:problem:too-many-turns";
     /// In too many chats of the subject something waits or runs.

@@ -7,6 +7,7 @@ pub mod log;
 mod metrics;
 pub mod model;
 pub mod project;
+pub mod redact;
 pub mod subject;
 pub mod tool;
 pub mod turn;

@@ -20,6 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "hunter22-and-more";
+const UNKNOWN: &str = "it is not known whether the call was carried out: do not repeat it without asking the user";
 
 /// A request as it came.
 struct Request {
@@ -67,6 +68,10 @@ async fn serve() -> (String, Arc<Slow>) {
                 while let Some(request) = read(&mut stream).await {
                     let target = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
                     let (status, headers, body) = answer(&request, target.split('?').next().unwrap_or_default(), port);
+                    if status == "cut" {
+                        let _ = stream.write_all(body.as_bytes()).await;
+                        return;
+                    }
                     if status == "slow" {
                         slow.begun.notify_one();
                         // Until the other side goes away.
@@ -107,6 +112,10 @@ fn answer(request: &Request, path: &str, port: u16) -> (&'static str, String, St
             let chunk = format!("3e8\r\n{}\r\n", "x".repeat(1000));
             ("200 OK", "transfer-encoding: chunked\r\n".to_owned(), format!("{}0\r\n\r\n", chunk.repeat(2)))
         }
+        // Taken, and then the connection is closed: before the answer, in its header, and in its body.
+        "/cut" => ("cut", String::new(), String::new()),
+        "/cut-header" => ("cut", String::new(), "HTTP/1.1 200 OK\r\ncontent-le".to_owned()),
+        "/cut-body" => ("cut", String::new(), "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nbegun".to_owned()),
         "/slow" => ("slow", String::new(), String::new()),
         "/here" => ("307 Temporary Redirect", "location: /echo\r\n".to_owned(), String::new()),
         "/round" => ("307 Temporary Redirect", "location: /round\r\n".to_owned(), String::new()),
@@ -187,7 +196,7 @@ async fn an_error_is_told_without_the_secret() {
     assert_eq!(missing.0, "id is missing, and the URL needs it");
     let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
     let error = call(endpoint(&format!("http://{nobody}/?q={{id}}")), json!({"id": "private"})).await.unwrap_err();
-    assert_eq!(error.0, "The endpoint can't be reached");
+    assert_eq!(error.0, "The endpoint can't be reached, so the call was not made");
 }
 
 #[tokio::test]
@@ -206,8 +215,37 @@ async fn a_slow_endpoint_is_given_up() {
     let (base, slow) = serve().await;
     let impatient = HttpEndpoint { timeout: Duration::from_millis(100), ..endpoint(&format!("{base}/slow")) };
     let error = call(impatient, json!({})).await.unwrap_err();
-    assert_eq!(error.0, "The endpoint did not answer within 0.1 s");
+    assert_eq!(error.0, format!("The endpoint did not answer within 0.1 s, so {UNKNOWN}"));
     slow.given_up.notified().await;
+}
+
+/// What was delivered may have been carried out, whatever became of the answer; what was never sent was not.
+#[tokio::test]
+async fn a_call_that_broke_off_says_what_is_known() {
+    let (base, _) = serve().await;
+    for path in ["/cut", "/cut-header", "/cut-body"] {
+        let error = call(endpoint(&format!("{base}{path}")), json!({"amount": 5})).await.unwrap_err();
+        assert!(error.0.ends_with(UNKNOWN) && error.0.contains("broke off"), "{path}: {error}");
+    }
+    let port = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        listener.local_addr().expect("an address").port()
+    };
+    for url in [format!("http://127.0.0.1:{port}/"), "http://nobody.invalid/".to_owned()] {
+        let error = call(endpoint(&url), json!({})).await.unwrap_err();
+        assert_eq!(error.0, "The endpoint can't be reached, so the call was not made", "{url}");
+    }
+    // A TLS handshake that fails is on the way.
+    let error = call(endpoint(&base.replace("http:", "https:")), json!({})).await.unwrap_err();
+    assert_eq!(error.0, "The endpoint can't be reached, so the call was not made");
+}
+
+/// Keys in an address are as secret as those in headers.
+#[tokio::test]
+async fn an_error_has_no_key_of_the_address() {
+    let (base, _) = serve().await;
+    let error = call(endpoint(&format!("{base}/error?token=s3cr3t-in-the-url")), json!({})).await.unwrap_err();
+    assert!(error.0.contains("403") && !error.0.contains("s3cr3t"), "{error}");
 }
 
 #[tokio::test]
@@ -228,7 +266,7 @@ async fn a_redirect_stays_with_its_host() {
     let output = call(endpoint(&format!("{base}/here")), json!({"a": 1})).await.expect("an output");
     assert_eq!(output["body"], json!({"a": 1}).to_string());
     let error = call(endpoint(&format!("{base}/elsewhere")), json!({})).await.unwrap_err();
-    assert_eq!(error.0, "The endpoint redirected to another host, which is refused");
+    assert_eq!(error.0, format!("The endpoint redirected to another host, which is refused, so {UNKNOWN}"));
     let error = call(endpoint(&format!("{base}/round")), json!({})).await.unwrap_err();
     assert!(error.0.contains("307"), "{error}");
 }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here takes, shorter than anybody waits.
 const PATIENCE: Duration = Duration::from_secs(60);
+const UNKNOWN: &str = "it is not known whether the call was carried out: do not repeat it without asking the user";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -214,7 +215,7 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     assert_eq!(says("one").await, Ok(json!("Echo: one")));
     drop(server);
     let error = says("two").await.unwrap_err();
-    assert!(error.0.contains("`every` can't be reached"), "{error}");
+    assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
     let server = HttpServer::start(port).await;
     assert_eq!(says("three").await, Ok(json!("Echo: three")), "the next call finds it again");
     // Started anew between two calls: the first of them finds out that its session is gone.
@@ -222,6 +223,76 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     let _server = HttpServer::start(port).await;
     assert!(says("four").await.is_err());
     assert_eq!(says("five").await, Ok(json!("Echo: five")));
+}
+
+/// Where a server is, and the key in its address, is told to nobody who only uses its tools.
+#[tokio::test]
+async fn nobody_is_told_the_address_of_a_server() {
+    let port = free_port().await;
+    let url = format!("http://127.0.0.1:{port}/mcp?apiKey=s3cr3t-of-the-url");
+    let settings = McpSettings::new("every", McpTransport::Http { url, headers: Vec::new() });
+    let settings = McpSettings { timeout: Duration::from_secs(2), ..settings };
+    let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
+    let problem = client.problem().expect("it is not there");
+    assert!(problem.contains(&format!("127.0.0.1:{port}")), "an operator wants to know where: {problem}");
+    assert!(!problem.contains("s3cr3t"), "{problem}");
+    let server = HttpServer::start(port).await;
+    let echo = with_tool(&mut client, "every_echo").await;
+    drop(server);
+    // The first finds out that it is gone; the next waits for it, in vain.
+    for _ in 0..2 {
+        let error = run(&echo, json!({"message": "hi"}), context("chat", None)).await.unwrap_err();
+        assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
+    }
+}
+
+/// Whether a process runs. One that is dead and was not waited for by whoever is its parent now does not.
+fn runs(pid: &str) -> bool {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
+    let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+async fn ends(pid: &str) {
+    let ended = async {
+        while runs(pid) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, ended).await.is_ok(), "{pid} is still running");
+}
+
+/// A program is often the child of another (`sh -c`, `npx`): it ends with its server, whatever it does about the end of its input.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_program_has_started_ends_with_it() {
+    let node = format!("node '{}'", root().join("tests/mcp/fake.mjs").display());
+    for (wrapper, env) in [
+        // It outlives the end of its input, and so does the shell that waits for it.
+        (format!("{node}; true"), [("FAKE_STAYS", "1")]),
+        // The server goes, something that it has started stays.
+        (format!("sleep 600 & echo \"pid $!\" >> \"$FAKE_LOG\"; exec {node}"), [("OTHER", "1")]),
+    ] {
+        for is_stopped in [true, false] {
+            let fake = Fake::new();
+            let mut settings = fake.settings(&env);
+            if let McpTransport::Command { command, .. } = &mut settings.transport {
+                *command = vec!["sh".to_owned(), "-c".to_owned(), wrapper.clone()];
+            }
+            let server = McpServer::start(settings).await.expect("starts");
+            assert_eq!(call(&server, "fake_echo", json!({"text": "hi"})).await, Ok(json!("hi")));
+            let log = std::fs::read_to_string(fake.log()).expect("a log");
+            let pids: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("pid ")).collect();
+            assert!(!pids.is_empty() && pids.iter().all(|pid| runs(pid)), "{log}");
+            if is_stopped {
+                server.stop().await;
+            }
+            drop(server);
+            for pid in pids {
+                ends(pid).await;
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -251,6 +322,7 @@ async fn a_died_server_is_started_again() {
     for _ in 0..2 {
         let error = call(&server, "fake_die", json!({})).await.unwrap_err();
         assert!(error.0.contains("`fake` went away while the call was running"), "{error}");
+        assert!(error.0.ends_with(UNKNOWN), "{error}");
         assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
     }
     let log = std::fs::read_to_string(fake.log()).expect("a log");
@@ -297,7 +369,7 @@ async fn a_slow_call_times_out_and_the_server_is_told() {
     let timeout = Duration::from_millis(200);
     let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
     let error = call(&server, "fake_slow", json!({})).await.unwrap_err();
-    assert!(error.0.contains("did not answer within 0.2 s"), "{error}");
+    assert!(error.0.contains("did not answer within 0.2 s") && error.0.ends_with(UNKNOWN), "{error}");
     fake.told("cancelled the call took too long").await;
 }
 

@@ -1,7 +1,8 @@
-//! Holdpoint inside an axum app of your own: one tool that needs a person's approval over 100 dollars, and a page beside it.
+//! Holdpoint inside an axum app of your own: one tool that needs a person's approval over 100 dollars, and a page beside it. It has no
+//! keys, so its router serves this machine only, and no page of another origin: see `Server::allow_hosts` and `Server::allow_origins`.
 //!
 //! `cargo run -p holdpoint-server --example embed`, then:
-//! `curl -N localhost:8788/agent/stream -d '{"messages":[{"role":"user","content":"use refund {\"order\":\"A1\",\"amount\":250}"}]}'`
+//! `curl -N localhost:8788/agent/stream --json '{"messages":[{"role":"user","content":"use refund {\"order\":\"A1\",\"amount\":250}"}]}'`
 
 use axum::{Router, routing::get};
 use holdpoint_server::{

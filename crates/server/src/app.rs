@@ -3,18 +3,25 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
-use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state, response::IntoResponse};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware::{from_fn_with_state, map_request},
+    response::IntoResponse,
+};
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     auth::Keys,
+    guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, shape, traced},
+    request::{Budget, Failure, deadline, shape, traced},
     transport,
 };
 
@@ -23,6 +30,8 @@ use crate::{
 pub struct Limits {
     /// Bytes of a body or a frame.
     pub body: usize,
+    /// How long the body of a request may take.
+    pub body_time: Duration,
     /// Levels of JSON in a body or a frame.
     pub depth: usize,
     /// Values in the JSON of a body or a frame.
@@ -37,6 +46,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 4 * 1024 * 1024,
+            body_time: Duration::from_secs(60),
             depth: 64,
             nodes: 100_000,
             streams_per_subject: 1000,
@@ -56,6 +66,7 @@ impl Limits {
 #[derive(Clone)]
 pub struct Server {
     pub(crate) inner: Arc<Inner>,
+    guard: Guard,
 }
 
 pub(crate) struct Inner {
@@ -68,6 +79,8 @@ pub(crate) struct Inner {
     pub(crate) bodies: Budget,
     /// Bytes of responses that are being written.
     pub(crate) responses: Budget,
+    /// Cancelled when no new work is taken: responses and sockets that only wait are ended.
+    pub(crate) draining: CancellationToken,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
     /// Open WebSockets.
@@ -82,12 +95,44 @@ impl Server {
 
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let (closing, sockets) = (CancellationToken::new(), TaskTracker::new());
         let in_flight = || Budget::new(limits.bytes_in_flight);
-        let (bodies, responses) = (in_flight(), in_flight());
-        let (streams, metrics) = (Mutex::default(), Metrics::new());
-        let inner = Inner { runtime, keys, limits, streams, metrics, bodies, responses, closing, sockets };
-        Self { inner: Arc::new(inner) }
+        let inner = Inner {
+            runtime,
+            keys,
+            limits,
+            streams: Mutex::default(),
+            metrics: Metrics::new(),
+            bodies: in_flight(),
+            responses: in_flight(),
+            draining: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            sockets: TaskTracker::new(),
+        };
+        Self { inner: Arc::new(inner), guard: Guard::default() }
+    }
+
+    /// Lets pages of these origins use the server from a browser: `https://app.example`. Pages of its own origin may anyway; without
+    /// keys, those of this machine too.
+    #[must_use]
+    pub fn allow_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.guard.origins.extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets a server without keys be addressed by these names: `app.example`. Otherwise only names of this machine lead to it, since any
+    /// page can make a name of its own lead here.
+    #[must_use]
+    pub fn allow_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.guard.hosts.extend(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Takes the guard away: requests of any page and for any host are served, and there are no CORS headers. Only for a program that
+    /// checks hosts and origins itself: without keys, any page that the user's browser visits could otherwise approve calls.
+    #[must_use]
+    pub fn without_origin_guard(mut self) -> Self {
+        self.guard.is_off = true;
+        self
     }
 
     /// The runtime behind it.
@@ -105,8 +150,14 @@ impl Server {
         (self.inner.bodies.taken(), self.inner.responses.taken())
     }
 
+    /// The server is about to go: `/ready` is 503 from here on, and event streams and sockets that only wait are ended.
+    pub fn drain(&self) {
+        self.inner.draining.cancel();
+    }
+
     /// Asks open connections to end: streams that only wait are closed, those that write may go on.
     pub fn close(&self) {
+        self.drain();
         self.inner.closing.cancel();
     }
 
@@ -121,7 +172,7 @@ impl Server {
         Failure::NoRoute.into_response()
     }
 
-    /// The routes.
+    /// The routes, behind the guard against other hosts and foreign pages.
     pub fn router(&self) -> Router {
         let router = Router::from(routes())
             // A chat may have the name of a route; one without a name can't be made any more, and can be deleted.
@@ -129,6 +180,10 @@ impl Server {
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
+            .layer(map_request(deadline(self.inner.limits.body_time)));
+        let router = self
+            .guard
+            .protect(router, self.inner.keys.is_open())
             .layer(from_fn_with_state(self.clone(), shape))
             .layer(from_fn_with_state(self.clone(), measure));
         traced(router).with_state(self.clone())

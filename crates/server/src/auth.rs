@@ -30,7 +30,7 @@ pub struct AuthKey {
     pub key_sha256: String,
     /// Who has it.
     pub subject: String,
-    /// What they may do: user, approver, admin.
+    /// What they may do: user, approver, admin. Refused until roles give rights.
     #[serde(default)]
     pub roles: Vec<Role>,
 }
@@ -52,18 +52,28 @@ pub struct Keys {
     tickets: Mutex<HashMap<String, (Subject, Timestamp)>>,
 }
 
-/// A hash in the configuration is no hash.
+/// A key in the settings that can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
-pub struct BadHash {
-    subject: String,
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum KeyError {
+    #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
+    Hash { subject: String },
+    /// Somebody would rely on a right, or on the lack of one, that nothing enforces.
+    #[error(
+        "roles of {subject:?}: roles give no rights yet, so this key is refused. Remove `roles`: every key is a user's"
+    )]
+    Roles { subject: String },
 }
 
 impl Keys {
     /// Reads the keys of a configuration.
-    pub fn new(keys: &[AuthKey]) -> Result<Self, BadHash> {
+    pub fn new(keys: &[AuthKey]) -> Result<Self, KeyError> {
         let read = |key: &AuthKey| {
-            let hash = hex(&key.key_sha256).ok_or_else(|| BadHash { subject: key.subject.clone() })?;
+            let subject = || key.subject.clone();
+            let hash = hex(&key.key_sha256).ok_or_else(|| KeyError::Hash { subject: subject() })?;
+            if !key.roles.is_empty() {
+                return Err(KeyError::Roles { subject: subject() });
+            }
             Ok((hash, Subject::from(key.subject.as_str())))
         };
         Ok(Self { keys: keys.iter().map(read).collect::<Result<_, _>>()?, tickets: Mutex::default() })

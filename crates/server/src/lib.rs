@@ -12,12 +12,15 @@
 mod app;
 mod auth;
 pub mod config;
+mod guard;
+mod listen;
 mod metrics;
 mod openapi;
 mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, BadHash, Keys, Role};
+pub use auth::{AuthKey, KeyError, Keys, Role};
 /// The runtime, so that an embedding program needs only this crate.
 pub use holdpoint_runtime as runtime;
+pub use listen::ConnectionLimits;

@@ -104,6 +104,23 @@ async fn a_question_without_an_answer_is_declined() {
     assert!(output(&chat, "fake_ask").to_string().contains("decline"), "{}", output(&chat, "fake_ask"));
 }
 
+/// A tool that waits for a person does not hold up the server's end: it is told that nobody answers, and the turn finishes.
+#[tokio::test]
+async fn a_question_does_not_hold_up_the_end() {
+    let fixture = fixture("fake_ask").await;
+    let mut chat = fixture.server.chat();
+    let mut sse = chat.say("go").await;
+    let (mut read, _) = asked(&mut sse).await;
+    // The clock of the test does not move: it would wait for ever.
+    let runtime = fixture.server.server.runtime().clone();
+    let ended = tokio::time::timeout(PATIENCE, runtime.shutdown(Duration::from_secs(25))).await;
+    assert!(ended.is_ok(), "the question is waited for");
+    read.extend(sse.rest().await);
+    chat.take(read);
+    assert!(output(&chat, "fake_ask").to_string().contains("cancel"), "{}", output(&chat, "fake_ask"));
+    assert_eq!(chat.text(), "done");
+}
+
 #[tokio::test]
 async fn a_stopped_turn_stops_the_call_at_its_server() {
     let fixture = fixture("fake_slow").await;
@@ -139,12 +156,119 @@ async fn a_call_outlives_its_tool() {
     assert_eq!(chat.text(), "done");
 }
 
+/// A server whose MCP server has not listed its tools yet when the approval comes, since it fails to start a few times.
+async fn approved_after_restart(timeout: Duration, fails: &str) -> (Value, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = folder.path().join("told");
+    let servers = async |fails: &str| {
+        let command = vec!["node".to_owned(), script().display().to_string()];
+        let env = [("FAKE_LOG", told.display().to_string()), ("FAKE_FAILS", fails.to_owned())];
+        let env = env.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec();
+        let settings = McpSettings::new("fake", McpTransport::Command { command, env });
+        McpServers::start([McpSettings { timeout, ..settings }]).await.expect("starts")
+    };
+    let start = async |mcp: &McpServers| {
+        let call = json!({"toolCall": {"name": "fake_echo", "input": {"text": "approved"}}});
+        let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
+        setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
+        let log = holdpoint_runtime::log::SqliteLog::open(folder.path()).expect("a log");
+        setup.log(std::sync::Arc::new(log)).start().await
+    };
+    let mcp = servers("0").await;
+    let server = start(&mcp).await;
+    let mut chat = server.chat();
+    chat.ask("go").await;
+    let (id, approval) = (chat.id.clone(), chat.approval(0));
+    server.kill().await;
+    drop(mcp);
+
+    let mut mcp = servers(fails).await;
+    assert!(!mcp.iter().any(|server| server.is_listed()), "it is not there yet");
+    let server = start(&mcp).await;
+    let runtime = server.server.runtime().clone();
+    let following = tokio::spawn(async move {
+        loop {
+            mcp.changed().await;
+            runtime.set_tools(mcp.with(&ToolSet::default()));
+        }
+    });
+    let decided = server.post(&format!("/api/approvals/{approval}"), &json!({"approved": true})).await;
+    assert_eq!(decided.0, 200, "the decision waits for nothing: {decided:?}");
+    let settled = async {
+        loop {
+            let (_, messages) = server.get(&format!("/api/chat/{id}/messages")).await;
+            let parts = messages[1]["parts"].as_array().cloned().unwrap_or_default();
+            let call = parts.iter().find(|part| part["type"] == "tool-fake_echo").cloned().expect("the call");
+            if !call["output"].is_null() || !call["errorText"].is_null() {
+                return call;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let call = tokio::time::timeout(PATIENCE, settled).await.expect("the call has an outcome");
+    following.abort();
+    (call, std::fs::read_to_string(&told).expect("a log"))
+}
+
+/// An approval is not used up because a server is slower to come back than the person was to answer.
+#[tokio::test]
+async fn an_approved_call_waits_for_its_tool_to_be_listed() {
+    let (call, told) = approved_after_restart(Duration::from_secs(15), "3").await;
+    assert_eq!(call["output"], "approved", "{call}");
+    assert_eq!(told.lines().filter(|line| *line == "call echo").count(), 1, "{told}");
+}
+
+#[tokio::test]
+async fn an_approved_call_does_not_wait_for_ever() {
+    let (call, told) = approved_after_restart(Duration::from_secs(1), "1000").await;
+    let text = call["errorText"].as_str().expect("an error");
+    assert!(text.contains("not run"), "{call}");
+    assert!(!told.contains("call echo"), "{told}");
+}
+
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A program that ignores the end of its input, behind a shell, ends with the binary: in order, at a second signal, and when it is killed.
+#[test]
+fn programs_end_with_the_binary() {
+    for signals in [["TERM"].as_slice(), &["TERM", "TERM"], &["KILL"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let config = format!(
+            "[[mcp]]\nname = 'fake'\ncommand = ['sh', '-c', 'node \"$0\"; true', '{}']\nenv = {{ FAKE_STAYS = '1', FAKE_LOG = '{}' }}",
+            script().display(),
+            log.display()
+        );
+        std::fs::write(folder.path().join("config.toml"), config).expect("written");
+        let path = folder.path().join("config.toml").display().to_string();
+        let mut server = support::process::start(&["--ephemeral", "--config", &path]);
+        let told = std::fs::read_to_string(&log).expect("a log");
+        let pid = told.lines().find_map(|line| line.strip_prefix("pid ")).expect("it runs").to_owned();
+        for signal in signals {
+            let signal = format!("-{signal}");
+            let kill =
+                Command::new("kill").args([&signal, &server.child.id().to_string()]).status().expect("kill runs");
+            assert!(kill.success());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        server.child.wait().expect("ends");
+        let begun = std::time::Instant::now();
+        let runs = || {
+            let output = Command::new("ps").args(["-o", "stat=", "-p", &pid]).output().expect("ps runs");
+            let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            !state.is_empty() && !state.starts_with('Z')
+        };
+        while runs() {
+            assert!(begun.elapsed() < Duration::from_secs(5), "{signals:?}: the program is still running");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -159,7 +283,8 @@ async fn the_binary_keeps_its_servers_and_their_secrets() {
     ]});
     std::fs::write(folder.path().join("script.json"), turns.to_string()).expect("written");
     let config = format!(
-        "[[mcp]]\nname = 'fake'\ncommand = ['node', '{}']\napproval = 'never'\nenv = {{ TOKEN = '${{FAKE_TOKEN}}', FAKE_LOG = '{}' }}",
+        "[[mcp]]\nname = 'fake'\ncommand = ['node', '{}']\napproval = 'never'\nenv = {{ TOKEN = '${{FAKE_TOKEN}}', FAKE_LOG = '{}' }}\n\
+         [[mcp]]\nname = 'away'\nurl = 'http://127.0.0.1:1/mcp?apiKey=hunter22-of-the-url'",
         script().display(),
         log.display()
     );
@@ -209,5 +334,6 @@ async fn the_binary_keeps_its_servers_and_their_secrets() {
     assert!(told.lines().any(|line| line == "end"), "the program is ended too: {told}");
     let errors = errors.join().expect("no panic").expect("text");
     assert!(errors.contains("the token is •••"), "a program's own log goes into ours");
+    assert!(errors.contains("http://127.0.0.1:1/mcp?•••"), "an operator finds the address: {errors}");
     assert!(!errors.contains("hunter22"), "no secret is logged");
 }

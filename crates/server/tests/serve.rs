@@ -1,93 +1,13 @@
 //! The binary itself: it starts with nothing configured, says where it is, refuses what is unsafe, and goes when it is told to.
 
+mod support;
+
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    process::{Child, Command, Output, Stdio},
+    io::Read,
     time::{Duration, Instant},
 };
 
-struct Running {
-    child: Child,
-    address: String,
-    _folder: tempfile::TempDir,
-}
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn start(args: &[&str]) -> Running {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut all = vec!["--listen", "127.0.0.1:0"];
-    all.extend(args);
-    let mut child = command(&all).current_dir(folder.path()).spawn().expect("starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
-    let address = line.trim().rsplit_once("http://").expect("an address").1.to_owned();
-    Running { child, address, _folder: folder }
-}
-
-impl Running {
-    fn request(&self, text: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).expect("connects");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
-        stream.write_all(text.as_bytes()).expect("can be sent");
-        stream
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut answer = String::new();
-        let text = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        self.request(&text).read_to_string(&mut answer).expect("an answer");
-        answer
-    }
-
-    fn post(&self, path: &str, body: &str) -> TcpStream {
-        self.request(&format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        ))
-    }
-
-    /// The whole answer.
-    fn posted(&self, path: &str, body: &str) -> String {
-        let mut answer = String::new();
-        let length = body.len();
-        let text = format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-        );
-        self.request(&text).read_to_string(&mut answer).expect("an answer");
-        answer
-    }
-
-    /// SIGKILL.
-    fn kill(mut self) {
-        self.child.kill().expect("can be killed");
-        self.child.wait().expect("ends");
-    }
-
-    /// SIGTERM; gives the exit code and how long it took.
-    fn terminate(mut self) -> (Option<i32>, Duration) {
-        let begun = Instant::now();
-        let kill = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
-        assert!(kill.success());
-        (self.child.wait().expect("ends").code(), begun.elapsed())
-    }
-}
-
-fn fails(args: &[&str]) -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    // Never the default port: somebody may have a server there.
-    let is_told = args.contains(&"--listen");
-    let listen: &[&str] = if is_told { &[] } else { &["--listen", "127.0.0.1:0"] };
-    let args = [args, listen].concat();
-    let Output { status, stderr, .. } = command(&args).current_dir(folder.path()).output().expect("runs");
-    assert_eq!(status.code(), Some(2));
-    String::from_utf8_lossy(&stderr).into_owned()
-}
+use support::process::{fails, start};
 
 #[test]
 fn it_serves_and_goes_when_told() {
@@ -219,5 +139,13 @@ fn what_is_wrong_is_said() {
     std::fs::write(&config, "[tools.process_payment]\naproval = \"never\"\n").expect("can be written");
     let text = fails(&["--config", config.to_str().expect("a path")]);
     assert!(text.contains("aproval") && text.contains("h.toml"), "{text}");
+    // A role that gives no right would be one that somebody relies on in vain.
+    for role in ["user", "approver", "admin"] {
+        let key =
+            format!("[[auth.keys]]\nkey_sha256 = \"{}\"\nsubject = \"alice\"\nroles = [\"{role}\"]\n", "0".repeat(64));
+        std::fs::write(&config, key).expect("can be written");
+        let text = fails(&["--config", config.to_str().expect("a path"), "--ephemeral"]);
+        assert!(text.contains("roles of \"alice\"") && text.contains("Remove `roles`"), "{text}");
+    }
     server.terminate();
 }

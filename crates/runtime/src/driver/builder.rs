@@ -1,11 +1,11 @@
 //! Making a runtime, and starting it: what waited before is waited for again.
 
 use std::{
-    sync::{Arc, Mutex, RwLock},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Limits, Runtime, append, counters::Counters, holds::Holds, load, retention, rouse, runtime::Inner};
@@ -91,7 +91,7 @@ impl RuntimeBuilder {
         let inner = Arc::new(Inner {
             log: Arc::new(MeteredLog::new(log, metrics.clone())),
             metrics,
-            tools: RwLock::new(tools),
+            tools: watch::Sender::new(tools),
             model,
             clock,
             limits,

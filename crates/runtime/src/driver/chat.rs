@@ -169,6 +169,10 @@ impl ChatTask {
         loop {
             let is_quiet = self.model.is_none() && self.tools.is_empty() && self.pending.is_empty();
             let is_ending = self.inner.ending.is_cancelled();
+            if is_ending {
+                // No person is waited for any more: tools that have asked one are told so, and can come to an end.
+                self.questions.clear();
+            }
             if is_quiet && (is_ending || !self.feed.is_watched()) && self.mailbox.is_empty() {
                 // Whoever asked in between asks again, and wakes the chat anew.
                 return self.leave(&ChatError::Lost).await;
@@ -182,7 +186,7 @@ impl ChatTask {
                 events = next_events(&mut self.model), if self.model.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new()).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
-                () = self.inner.ending.cancelled(), if is_quiet && !is_ending => Ok(()),
+                () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };
             if let Err(error) = went {
                 return self.give_up(&error).await;

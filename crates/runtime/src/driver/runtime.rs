@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     request::{AckRequest, Answer, ChatRequest, PendingApproval},
 };
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -36,7 +36,7 @@ use crate::{
     model::Model,
     project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
     subject::Subject,
-    tool::ToolSet,
+    tool::{Tool, ToolSet},
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
 };
 
@@ -91,7 +91,7 @@ pub struct Runtime {
 
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Log>,
-    pub(super) tools: RwLock<ToolSet>,
+    pub(super) tools: watch::Sender<ToolSet>,
     pub(super) model: Arc<dyn Model>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
@@ -112,7 +112,16 @@ pub(super) struct Inner {
 impl Inner {
     /// The tools on offer now. Cheap.
     pub(super) fn tools(&self) -> ToolSet {
-        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tools.borrow().clone()
+    }
+
+    /// A tool that is not listed yet, once it is. `None` if it is not among those that are listed, or is not listed in time.
+    pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
+        let patience = self.tools().patience(origin)?;
+        let mut offered = self.tools.subscribe();
+        let is_decided = |tools: &ToolSet| tools.of_origin(name, origin).is_some() || tools.patience(origin).is_none();
+        let decided = tokio::time::timeout(patience, offered.wait_for(is_decided)).await.ok()?.ok()?;
+        decided.of_origin(name, origin).cloned()
     }
 
     /// Sees to a chat in which something may have been cut off, in its turn.
@@ -431,7 +440,7 @@ impl Runtime {
 
     /// Offers other tools from now on. Calls that were made before keep what they were made with, but for the handler.
     pub fn set_tools(&self, tools: ToolSet) {
-        *self.inner.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        self.inner.tools.send_replace(tools);
     }
 
     /// Where time comes from.

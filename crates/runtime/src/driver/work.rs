@@ -26,7 +26,8 @@ impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
         let Some(subject) = self.state.subject.clone() else { return };
-        let tool = self.inner.tools().get(&call.name).filter(|tool| tool.spec.origin == call.origin).cloned();
+        let tool = self.inner.tools().of_origin(&call.name, call.origin.as_deref()).cloned();
+        let (inner, name, origin) = (Arc::clone(&self.inner), call.name.clone(), call.origin.clone());
         let cancellation = CancellationToken::new();
         let context = ToolContext {
             chat: self.id.clone(),
@@ -40,7 +41,12 @@ impl ChatTask {
         let timer = self.inner.metrics.tool(&call.name);
         let span = tracing::info_span!("call", call = %id, tool = call.name);
         let run = async move {
-            // It was there when the call was started, a moment ago: the call must come to an end all the same.
+            let tool = match tool {
+                Some(tool) => Some(tool),
+                None => inner.tool_to_come(&name, origin.as_deref()).await,
+            };
+            drop(inner);
+            // Whether it was there a moment ago or never came back: the call must come to an end.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
             let outcome = match tool.handler {
                 Some(handler) => handler(input, context).await.map_err(|error| error.0),
@@ -61,7 +67,8 @@ impl ChatTask {
             let (inner, chat, by) = (inner.clone(), chat.clone(), by.clone());
             Box::pin(async move {
                 let (answer, answered) = oneshot::channel();
-                let mailbox = inner.upgrade().and_then(|inner| inner.wake(&chat));
+                let inner = inner.upgrade().filter(|inner| !inner.ending.is_cancelled());
+                let mailbox = inner.and_then(|inner| inner.wake(&chat));
                 let Some(mailbox) = mailbox else { return Answer::Cancelled };
                 match mailbox.send(Command::Ask { by, question, answer }).await {
                     Ok(()) => answered.await.unwrap_or(Answer::Cancelled),

@@ -159,6 +159,11 @@ impl fmt::Debug for ToolContext {
     }
 }
 
+/// What the model is told of a call that was sent, and to which no answer came.
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+const OUTCOME_UNKNOWN: &str =
+    "it is not known whether the call was carried out: do not repeat it without asking the user";
+
 /// Why a call failed: told to the model and shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -222,9 +227,30 @@ impl Tool {
 pub struct ToolSet {
     tools: Arc<BTreeMap<String, Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
+    /// What the origins of tools begin with that are not listed yet, and how long an approved call waits for its tool.
+    awaited: Arc<[(String, Duration)]>,
 }
 
 impl ToolSet {
+    /// The same tools, and more to come: those whose origin begins with one of these texts. A call that was approved before waits for its
+    /// tool for as long as is said, in place of failing at once.
+    #[must_use]
+    pub fn awaiting(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
+        self.awaited = origins.into_iter().collect();
+        self
+    }
+
+    /// How long to wait for a tool of this origin, if it is one that may still come.
+    pub(crate) fn patience(&self, origin: Option<&str>) -> Option<Duration> {
+        let awaited = self.awaited.iter().find(|(begin, _)| origin.is_some_and(|origin| origin.starts_with(begin)));
+        awaited.map(|(_, patience)| *patience)
+    }
+
+    /// The tool of this name and this origin: an approval is for no other.
+    pub(crate) fn of_origin(&self, name: &str, origin: Option<&str>) -> Option<&Tool> {
+        self.get(name).filter(|tool| tool.spec.origin.as_deref() == origin)
+    }
+
     /// A tool by its name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(name)
@@ -250,6 +276,6 @@ impl FromIterator<Tool> for ToolSet {
     fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
         let tools: BTreeMap<String, Tool> = tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect();
         let specs = tools.values().map(|tool| Arc::clone(&tool.spec)).collect();
-        Self { tools: Arc::new(tools), specs }
+        Self { tools: Arc::new(tools), specs, awaited: Arc::default() }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use crate::redact::{self, MASK};
+
 /// How short a word can be and still be hidden: shorter ones are in every other sentence.
 const SHORTEST: usize = 4;
-const MASK: &str = "•••";
+/// The same for parts of an address, where most are no secrets: `?format=json`.
+const SHORTEST_OF_URL: usize = 8;
 
 /// A text that is sent to somebody and never shown: a header's value, a variable of a program's environment.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -47,8 +50,22 @@ impl Mask {
         Self(words)
     }
 
+    /// With what may be secret in an address: its query, and what in its path looks like a key.
+    pub(crate) fn and_url(mut self, url: &str) -> Self {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        self.0.extend(values.filter(|value| value.len() >= SHORTEST_OF_URL).map(str::to_owned));
+        let segments = path.split_once("://").map_or("", |(_, path)| path).split('/').skip(1);
+        let is_key = |segment: &&str| {
+            segment.len() >= 2 * SHORTEST_OF_URL && segment.contains(|char: char| char.is_ascii_digit())
+        };
+        self.0.extend(segments.filter(is_key).map(str::to_owned));
+        self.0.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        self
+    }
+
     pub(crate) fn hide(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, word| text.replace(word, MASK))
+        self.0.iter().fold(redact::urls(text).into_owned(), |text, word| text.replace(word, MASK))
     }
 }
 
@@ -63,5 +80,14 @@ mod tests {
         let mask = Mask::of([&secret, &Secret::new("on")]);
         assert_eq!(mask.hide("got Bearer s3cr3t-value"), "got •••");
         assert_eq!(mask.hide("the key s3cr3t-value is based on nothing"), "the key ••• is based on nothing");
+        assert_eq!(mask.hide("at http://me:you@h/a?b=c"), "at http://•••@h/a?•••");
+    }
+
+    #[test]
+    fn the_keys_of_an_address_are_hidden_wherever_they_are_said() {
+        let url = "https://mcp.example/api/s/Zm9vYmFyMTIzNDU2Nzg5/mcp?apiKey=k-12345678&format=json";
+        let mask = Mask::default().and_url(url);
+        assert_eq!(mask.hide(url), "https://mcp.example/api/s/•••/mcp?•••");
+        assert_eq!(mask.hide("no such key k-12345678, send json"), "no such key •••, send json");
     }
 }

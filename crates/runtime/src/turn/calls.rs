@@ -102,12 +102,20 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 /// Starts a call that may run. From here on it counts as started: it is never started again.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
-    let Some(tool) = env.tools.get(&call.name).filter(|tool| tool.spec.origin == call.origin) else {
-        let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
-        return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
+    let origin = call.origin.as_deref();
+    let is_approved = matches!(call.question, Some(Question { answer: Some((true, _)), .. }));
+    let deadline = match env.tools.of_origin(&call.name, origin) {
+        Some(tool) => {
+            (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)))
+        }
+        // Its server has not listed its tools yet: the driver waits. Only for what a person has approved, since the tool's own rule is not
+        // known either.
+        None if is_approved && env.tools.patience(origin).is_some() => None,
+        None => {
+            let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
+            return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
+        }
     };
-    let deadline =
-        (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)));
     draft.push(Fact::Started { call: id.clone(), deadline, at: Some(env.now) });
 }
 

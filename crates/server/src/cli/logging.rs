@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::masked::Masked;
 use holdpoint_server::config::{LogFormat, LoggingConfig};
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
@@ -47,7 +48,7 @@ pub(super) fn begin(
         Some(_) => return Err(LoggingError::Format),
     };
     let is_plain = !io::stderr().is_terminal() || variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let writer = || OneLine(io::stderr());
+    let writer = || OneLine(Masked(io::stderr()));
     let layer = layer(format, !is_plain, writer).with_filter(filter.and(filter_fn(is_ours)));
     let endpoint = config.otlp.clone().or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"));
     #[cfg(feature = "otlp")]

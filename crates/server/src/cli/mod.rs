@@ -4,10 +4,9 @@ mod check;
 mod doctor;
 mod export;
 mod import;
-mod local;
 mod logging;
+mod masked;
 mod model;
-mod origins;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod place;

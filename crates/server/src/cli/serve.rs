@@ -17,26 +17,19 @@ use holdpoint_server::{
     Keys, Limits, Server,
     config::{Config, ConfigError, McpConfigError, ToolConfig, ToolConfigError},
 };
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     logging,
     place::{DATA, settings},
 };
 
-/// How long running turns, and then open responses, have to come to an end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(25);
-/// How long connections then have.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the programs of MCP servers have to end.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -84,7 +77,7 @@ enum Failure {
     #[error(transparent)]
     McpConfig(#[from] McpConfigError),
     #[error(transparent)]
-    Keys(#[from] holdpoint_server::BadHash),
+    Keys(#[from] holdpoint_server::KeyError),
     #[error(transparent)]
     Sqlite(#[from] holdpoint_runtime::log::SqliteError),
     #[error(transparent)]
@@ -112,8 +105,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
 async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
-    let is_open = keys.is_open();
-    if is_open && !address.ip().is_loopback() {
+    if keys.is_open() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     // The settings first: what is wrong with them is said whether or not the address is free.
@@ -126,9 +118,12 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
     })?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mcp = McpServers::start(mcp).await?;
+    let stop = stop_on_signal()?;
+    // A server that is slow to list its tools can be waited for, but not after a signal.
+    let mcp = tokio::select! {
+        mcp = McpServers::start(mcp) => mcp?,
+        () = stop.cancelled() => return Ok(()),
+    };
     let mut builder = Runtime::builder();
     if let Some(days) = config.retention_days {
         builder = builder.retention(Duration::from_secs(u64::from(days.get()) * 86_400));
@@ -146,33 +141,43 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let default = Limits::default();
     let limits = Limits {
         body: config.limits.body_bytes.unwrap_or(default.body),
+        body_time: config.limits.body_time().unwrap_or(default.body_time),
         depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
         nodes: config.limits.json_nodes.unwrap_or(default.nodes),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
         bytes_in_flight: config.limits.bytes_in_flight.unwrap_or(default.bytes_in_flight),
     };
-    let server = Server::with(runtime.clone(), keys, limits);
+    let server = Server::with(runtime.clone(), keys, limits).allow_origins(&config.origins);
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    let mut router = server.router().merge(crate::console::router()).fallback(Server::not_found);
-    router = router.layer(super::origins::cors(is_open, &config.origins));
-    if is_open {
-        let origins: Arc<[String]> = config.origins.as_slice().into();
-        router = router.layer(axum::middleware::from_fn(move |request, next| {
-            super::local::only(Arc::clone(&origins), request, next)
-        }));
-    }
+    let router = server.router().merge(crate::console::router()).fallback(Server::not_found);
     let stopped = CancellationToken::new();
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
-    accept(&listener, &server, router, stop).await;
+    server.serve(listener, router, config.limits.connections(), stop.cancelled()).await;
     stopped.cancel();
-    let _ = tokio::time::timeout(LAST_WORDS * 5, following).await;
+    let _ = tokio::time::timeout(FAREWELL, following).await;
     Ok(())
+}
+
+/// Cancelled by SIGTERM or SIGINT. A second signal ends the process at once: what runs is taken up at the next start.
+fn stop_on_signal() -> Result<CancellationToken, std::io::Error> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        next_signal(&mut terminate, &mut interrupt).await;
+        stopping.cancel();
+        let signal = next_signal(&mut terminate, &mut interrupt).await;
+        std::process::exit(128 + signal.as_raw_value());
+    });
+    Ok(stop)
+}
+
+async fn next_signal(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKind {
+    tokio::select! {
+        _ = terminate.recv() => SignalKind::terminate(),
+        _ = interrupt.recv() => SignalKind::interrupt(),
+    }
 }
 
 /// Offers the tools of MCP servers as they change, until it is told to end them.
@@ -191,54 +196,4 @@ fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {
     }
     let folder = args.data.as_deref().or(data).unwrap_or(Path::new(DATA));
     Ok(Arc::new(SqliteLog::open(folder)?))
-}
-
-/// Serves connections until told to stop; then lets what runs come to an end.
-async fn accept(listener: &TcpListener, server: &Server, router: axum::Router, stop: impl Future<Output = ()>) {
-    // On hyper itself rather than through `axum::serve`: an open stream that waits costs half the memory, and a burst of small
-    // chunks is written at once.
-    let mut http = http1::Builder::new();
-    http.writev(false).timer(TokioTimer::new());
-    let (connections, closing) = (TaskTracker::new(), CancellationToken::new());
-    tokio::pin!(stop);
-    loop {
-        let stream = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    // Out of file descriptors, most likely: give some time to come back.
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
-            () = &mut stop => break,
-        };
-        let _ = stream.set_nodelay(true);
-        let connection =
-            http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone())).with_upgrades();
-        let closing = closing.clone();
-        connections.spawn(async move {
-            let mut connection = std::pin::pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = closing.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended with an error");
-            }
-        });
-    }
-    // First what runs comes to an end or to a hold; then streams that only wait are closed; then connections.
-    server.runtime().shutdown(GRACE).await;
-    server.close();
-    closing.cancel();
-    connections.close();
-    tokio::select! {
-        _ = async { tokio::join!(connections.wait(), server.closed()) } => {}
-        () = tokio::time::sleep(LAST_WORDS) => {}
-    }
 }

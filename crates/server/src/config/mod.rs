@@ -10,6 +10,7 @@ use std::{
     net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub use mcp::{McpConfig, McpConfigError, McpConfigProblem, McpToolConfig};
@@ -18,7 +19,7 @@ pub use tools::{ToolConfig, ToolConfigError, ToolConfigProblem};
 
 use holdpoint_runtime::driver;
 
-use crate::auth::AuthKey;
+use crate::{auth::AuthKey, listen::ConnectionLimits};
 
 /// Everything that can be set. What is not said has its default.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
@@ -101,6 +102,16 @@ pub struct LimitsConfig {
     pub loaded_bytes: Option<usize>,
     /// Bytes of an id that a client makes up.
     pub id_bytes: Option<usize>,
+    /// Connections with a request in progress.
+    pub connections: Option<usize>,
+    /// How many more there may be for `/health`, `/ready`, `/metrics` and the inbox.
+    pub reserved_connections: Option<usize>,
+    /// How long a connection may be without a request, and how long the header of a request may take.
+    pub header_sec: Option<NonZeroU32>,
+    /// How long the body of a request may take.
+    pub body_sec: Option<NonZeroU32>,
+    /// How long a client may take nothing of what is written to it.
+    pub write_sec: Option<NonZeroU32>,
 }
 
 impl LimitsConfig {
@@ -118,6 +129,26 @@ impl LimitsConfig {
             id_bytes: self.id_bytes.unwrap_or(default.id_bytes),
         }
     }
+
+    /// The limits on connections.
+    pub fn connections(&self) -> ConnectionLimits {
+        let default = ConnectionLimits::default();
+        ConnectionLimits {
+            connections: self.connections.unwrap_or(default.connections),
+            reserved: self.reserved_connections.unwrap_or(default.reserved),
+            header_time: seconds(self.header_sec).unwrap_or(default.header_time),
+            write_time: seconds(self.write_sec).unwrap_or(default.write_time),
+        }
+    }
+
+    /// How long the body of a request may take, if it is said.
+    pub fn body_time(&self) -> Option<Duration> {
+        seconds(self.body_sec)
+    }
+}
+
+fn seconds(number: Option<NonZeroU32>) -> Option<Duration> {
+    number.map(|number| Duration::from_secs(number.get().into()))
 }
 
 /// The server's own log.

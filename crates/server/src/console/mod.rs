@@ -19,9 +19,10 @@ struct File {
     gzip: &'static [u8],
 }
 
-/// Scripts, styles and pictures from here, and pages of other sites only in the frames of the `open-url` panel.
+/// Scripts, styles and connections from and to here, WebSockets included, and pages of other sites only in the frames of the `open-url`
+/// panel. The host is not named: behind a proxy it may be an internal one.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
-                      connect-src 'self' ws: wss:; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
+                      connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
 
 /// Serves the console.
 pub(crate) fn router() -> Router {
@@ -82,6 +83,11 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_connects_to_its_own_host_only() {
+        assert!(POLICY.split("; ").any(|part| part == "connect-src 'self'"), "{POLICY}");
+    }
 
     #[test]
     fn the_console_is_small() {

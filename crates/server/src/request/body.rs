@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::{Budget, Failure, Held};
+use super::{BodyTimedOut, Budget, Failure, Held};
 
 /// A body, and the bytes in flight that it takes until the request is done.
 pub(crate) struct Received {
@@ -32,7 +32,7 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Budget) -> Result
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
             true => Failure::TooLarge { limit },
-            false => Failure::Incomplete,
+            false => timed_out(&*error).map_or(Failure::Incomplete, |limit| Failure::TooSlow { limit }),
         })?;
         let Ok(data) = frame.into_data() else { continue };
         let needed = received.bytes.len() + data.len();
@@ -47,6 +47,12 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Budget) -> Result
         received.bytes.extend_from_slice(&data);
     }
     Ok(received)
+}
+
+/// How long the body had, if that is why it did not come.
+fn timed_out(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Duration> {
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors.into_iter().find_map(|error| error.downcast_ref::<BodyTimedOut>()).map(|BodyTimedOut(limit)| *limit)
 }
 
 /// Reads JSON, naming what is wrong with it. Not for a `Value`: see [`value`].

@@ -33,6 +33,18 @@ pub(crate) enum Failure {
     TicketNeeded,
     #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
     TicketUnknown,
+    #[error(
+        "this server has no keys and serves its own machine only: use http://localhost, or set [[auth.keys]] (a program that embeds it: `Server::allow_hosts`)"
+    )]
+    ForeignHost,
+    #[error(
+        "pages of this origin may not use the server: add it to `origins` in the settings (a program that embeds it: `Server::allow_origins`)"
+    )]
+    ForeignOrigin,
+    #[error(
+        "a body of the type {kind} is refused, because any page can send it: send `content-type: application/json`"
+    )]
+    FormContent { kind: &'static str },
     #[error("there is no such chat")]
     NotFound,
     #[error("there is no such page: `/docs` lists the endpoints")]
@@ -51,6 +63,8 @@ pub(crate) enum Failure {
     TooManyNodes { limit: usize },
     #[error("the body ended before it was complete")]
     Incomplete,
+    #[error("the body did not come within {} s", .limit.as_secs_f32())]
+    TooSlow { limit: std::time::Duration },
     #[error("the body is not valid JSON: {0}")]
     NotJson(String),
     #[error("{detail}")]
@@ -65,6 +79,8 @@ pub(crate) enum Failure {
     TooLate(Cause),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
+    #[error("the server has too many requests at the moment: try again in a second")]
+    TooManyConnections,
     #[error("{0}")]
     Limit(Refusal),
     #[error("the server has too much to do at the moment: try again soon")]
@@ -130,6 +146,8 @@ pub(crate) enum Limit {
     OpenChats,
     ChatSize,
     BytesInFlight,
+    BodyTime,
+    Connections,
 }
 
 impl Limit {
@@ -143,6 +161,8 @@ impl Limit {
         Self::OpenChats,
         Self::ChatSize,
         Self::BytesInFlight,
+        Self::BodyTime,
+        Self::Connections,
     ];
 
     /// Its name in the metrics.
@@ -156,6 +176,8 @@ impl Limit {
             Self::OpenChats => "open_chats",
             Self::ChatSize => "chat_size",
             Self::BytesInFlight => "bytes_in_flight",
+            Self::BodyTime => "body_time",
+            Self::Connections => "connections",
         }
     }
 }
@@ -173,6 +195,11 @@ impl Failure {
             Self::KeyUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::KeyUnknown, "Unknown key"),
             Self::TicketNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::TicketNeeded, "A ticket is needed"),
             Self::TicketUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::TicketUnknown, "Unknown ticket"),
+            Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "This host is not served"),
+            Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "This origin is not allowed"),
+            Self::FormContent { .. } => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, ProblemKind::FormContent, "This content type is refused")
+            }
             Self::NotFound | Self::NoRoute | Self::NotHeld => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
@@ -186,6 +213,7 @@ impl Failure {
                 (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooManyValues, "The JSON has too many values")
             }
             Self::Incomplete => (StatusCode::BAD_REQUEST, ProblemKind::Incomplete, "The body is incomplete"),
+            Self::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, ProblemKind::TooSlow, "The body is too slow"),
             Self::NotJson(_) => (StatusCode::BAD_REQUEST, ProblemKind::NotJson, "The body is not JSON"),
             Self::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Invalid, "Invalid request"),
             Self::Conflict(_) => (StatusCode::CONFLICT, ProblemKind::Conflict, "Conflict"),
@@ -205,6 +233,9 @@ impl Failure {
             }
             Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyTurns, "Too many running turns")
+            }
+            Self::TooManyConnections => {
+                (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::TooManyConnections, "Too many connections")
             }
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::Busy, "Too much to do"),
             Self::Unreadable(_) => {
@@ -227,6 +258,8 @@ impl Failure {
             Self::Limit(Refusal::OpenChats { .. }) => Some(Limit::OpenChats),
             Self::Limit(Refusal::FullChat { .. }) => Some(Limit::ChatSize),
             Self::Busy => Some(Limit::BytesInFlight),
+            Self::TooSlow { .. } => Some(Limit::BodyTime),
+            Self::TooManyConnections => Some(Limit::Connections),
             _ => None,
         }
     }
@@ -242,6 +275,7 @@ impl Failure {
     /// In how many seconds to try again, where that can help.
     fn retry_after(&self) -> Option<u32> {
         match self.class().0 {
+            _ if *self == Self::TooManyConnections => Some(1),
             StatusCode::TOO_MANY_REQUESTS => Some(1),
             StatusCode::SERVICE_UNAVAILABLE => Some(5),
             _ => None,

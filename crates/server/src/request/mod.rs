@@ -2,12 +2,14 @@
 
 mod body;
 mod budget;
+mod deadline;
 mod failure;
 mod parts;
 mod trace;
 
 pub(crate) use body::{body, parse, read, value};
 pub(crate) use budget::{Budget, Held};
+pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use failure::{Failure, Form, Limit, in_force, shape};
 pub(crate) use parts::{Parameters, PathId, Upgrade};
 pub(crate) use trace::traced;

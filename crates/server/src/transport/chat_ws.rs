@@ -96,8 +96,13 @@ struct Said {
 
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
-        let closing = self.server.inner.closing.clone();
+        let (draining, closing) = (self.server.inner.draining.clone(), self.server.inner.closing.clone());
         loop {
+            let is_draining = draining.is_cancelled();
+            if is_draining && self.answers.is_empty() {
+                self.socket.close(1001, "the server is shutting down").await;
+                return;
+            }
             let went = tokio::select! {
                 came = frames.next() => match came {
                     Came::Frame(frame) => self.frame(frame).await,
@@ -106,6 +111,7 @@ impl Connection {
                     Came::End => Err(Over),
                 },
                 Some(said) = self.answers.next(), if !self.answers.is_empty() => self.write(said).await,
+                () = draining.cancelled(), if !is_draining => Ok(()),
                 () = closing.cancelled() => Err(self.last_words().await),
             };
             if went.is_err() {

@@ -29,14 +29,14 @@ use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent
 pub(crate) async fn get(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
     let place = server.inner.place(&subject, StreamKind::Events)?;
     let runtime = &server.inner.runtime;
-    let closing = server.inner.closing.clone();
-    let changes = Changes { changes: runtime.changes(&subject), closing, is_first: true };
+    let draining = server.inner.draining.clone();
+    let changes = Changes { changes: runtime.changes(&subject), draining, is_first: true };
     Ok(sse::response(changes, runtime.clock().clone(), place))
 }
 
 struct Changes {
     changes: Receiver<Change>,
-    closing: CancellationToken,
+    draining: CancellationToken,
     is_first: bool,
 }
 
@@ -49,7 +49,7 @@ impl Events for Changes {
         }
         let change = tokio::select! {
             change = self.changes.recv() => change,
-            () = self.closing.cancelled() => return false,
+            () = self.draining.cancelled() => return false,
         };
         match change {
             Ok(change) => {

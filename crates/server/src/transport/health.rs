@@ -37,7 +37,7 @@ pub(crate) async fn alive() -> Json<Health> {
     ),
 )]
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
-    if server.inner.closing.is_cancelled() {
+    if server.inner.draining.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" }));
     }
     match server.inner.runtime.is_writable().await {

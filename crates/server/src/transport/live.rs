@@ -84,12 +84,18 @@ const UNKNOWN_KINDS: usize = 16;
 
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
-        let closing = self.server.inner.closing.clone();
+        let (draining, closing) = (self.server.inner.draining.clone(), self.server.inner.closing.clone());
         if self.chat.is_some() && self.look().await.is_err() {
             return;
         }
         let mut written = Vec::new();
         loop {
+            let is_draining = draining.is_cancelled();
+            // A chat that is looked at ends by itself, when nothing runs in it any more.
+            if is_draining && self.live.is_none() {
+                self.socket.close(1001, "the server is shutting down").await;
+                return;
+            }
             let went = tokio::select! {
                 came = frames.next() => match came {
                     Came::Frame(frame) => self.frame(frame).await,
@@ -98,6 +104,7 @@ impl Connection {
                     Came::End => Err(Over),
                 },
                 next = next(&mut self.live, &mut written) => self.write(next, &mut written).await,
+                () = draining.cancelled(), if !is_draining => Ok(()),
                 () = closing.cancelled() => Err(self.last_words().await),
             };
             if went.is_err() {

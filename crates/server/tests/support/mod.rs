@@ -4,6 +4,7 @@
 mod binary;
 mod client;
 mod live;
+pub(crate) mod process;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -5,6 +5,7 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
@@ -16,6 +17,9 @@ use reqwest::{
 
 /// How often an endpoint may send the call on to another place of its own.
 const REDIRECTS: usize = 5;
+
+/// How long the way to an endpoint may take: what fails before its end was certainly not carried out.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// Finds the addresses of a name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
@@ -45,6 +49,7 @@ pub(super) fn system() -> Lookup {
 pub(super) fn client(allow_private: bool, lookup: Lookup) -> Result<Client, reqwest::Error> {
     Client::builder()
         .no_proxy()
+        .connect_timeout(CONNECT)
         .dns_resolver(Arc::new(Checked { allow_private, lookup }))
         .redirect(redirect::Policy::custom(|attempt| {
             let is_same = attempt.previous().last().is_some_and(|from| is_same_host(from, attempt.url()));

@@ -16,7 +16,7 @@ use super::{
     template::Template,
 };
 use crate::{
-    tool::{ToolError, secret::Mask, text::plain},
+    tool::{OUTCOME_UNKNOWN, ToolError, secret::Mask, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
 
@@ -45,17 +45,19 @@ pub(super) struct Call {
 enum CallError {
     #[error("{0}")]
     Input(String),
-    #[error("The endpoint did not answer within {} s", .0.as_secs_f32())]
+    #[error("The endpoint did not answer within {} s, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
     Timeout(Duration),
     #[error("The call was stopped")]
     Stopped,
     #[error("The endpoint's host has a private address, and this tool may not call those")]
     Private,
-    #[error("The endpoint redirected to another host, which is refused")]
+    #[error("The endpoint redirected to another host, which is refused, so {OUTCOME_UNKNOWN}")]
     Redirect,
-    #[error("The endpoint can't be reached")]
+    #[error("The endpoint can't be reached, so the call was not made")]
     Unreachable(#[source] reqwest::Error),
-    #[error("The endpoint's answer broke off")]
+    #[error("The connection to the endpoint broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
+    Lost(#[source] reqwest::Error),
+    #[error("The endpoint's answer broke off, so {OUTCOME_UNKNOWN}")]
     Broken(#[source] reqwest::Error),
     #[error("The endpoint's answer is larger than {0} bytes")]
     TooLarge(usize),
@@ -107,7 +109,7 @@ impl Call {
             SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
         };
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
-        let response = request.headers(self.headers.clone()).send().await.map_err(unreachable)?;
+        let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
         let status = response.status();
         if !status.is_success() {
             let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
@@ -168,8 +170,8 @@ fn extend(url: &mut Url, input: &Map<String, Value>) {
     }
 }
 
-/// The error's place is not told: the input may be in the URL.
-fn unreachable(error: reqwest::Error) -> CallError {
+/// Why there is no answer. The error's place is not told: the input may be in the URL.
+fn no_answer(error: reqwest::Error) -> CallError {
     let mut source = error.source();
     while let Some(inner) = source {
         if inner.is::<PrivateAddress>() {
@@ -180,7 +182,11 @@ fn unreachable(error: reqwest::Error) -> CallError {
         }
         source = inner.source();
     }
-    CallError::Unreachable(error.without_url())
+    // Only what failed on the way there was certainly not sent.
+    match error.is_connect() || error.is_builder() {
+        true => CallError::Unreachable(error.without_url()),
+        false => CallError::Lost(error.without_url()),
+    }
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

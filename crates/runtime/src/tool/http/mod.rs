@@ -125,7 +125,7 @@ impl HttpEndpoint {
             headers.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
         }
         let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
-        let mask = Mask::of(self.headers.iter().map(|(_, value)| value));
+        let mask = Mask::of(self.headers.iter().map(|(_, value)| value)).and_url(&self.url);
         Ok(Call { template, method, headers, send, timeout: self.timeout, max_bytes: self.max_bytes, client, mask })
     }
 }

@@ -1,6 +1,6 @@
 //! Getting to a server: starting its program, or calling its URL; then the list of its tools.
 
-use std::{collections::HashMap, process::Stdio, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use reqwest::{
     Url,
@@ -11,31 +11,17 @@ use rmcp::{
     RoleClient,
     model::{PaginatedRequestParams, Tool as McpTool},
     service::{ClientInitializeError, Peer, RunningService, serve_client},
-    transport::{
-        StreamableHttpClientTransport, TokioChildProcess, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
-};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
-    process::Command,
+    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 
-use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handler, lines::LastLines, server::Shared};
+use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handler, program, server::Shared};
 use crate::tool::text::plain;
 
 /// A program may have to be fetched before it runs.
 const SHORTEST_WAIT: Duration = Duration::from_secs(30);
-/// What every program needs, and what is handed on to it: nothing else, since our own environment has the keys of others in it.
-const INHERITED: [&str; 12] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT", "APPDATA"];
 /// How many pages of tools are read, and how many tools are taken.
 const PAGES: usize = 100;
 const TOOLS: usize = 1000;
-/// How much of a line of a program's own log is taken over.
-const LINE: usize = 1000;
-/// How much of a line is read at once.
-const LONGEST: u64 = 64 * 1024;
-
 /// A connection.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
@@ -44,7 +30,9 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
         let connected = match &shared.settings.transport {
-            McpTransport::Command { command, env } => serve_client(handler, program(shared, command, env)?).await,
+            McpTransport::Command { command, env } => {
+                serve_client(handler, program::start(shared, command, env)?).await
+            }
             McpTransport::Http { url, headers } => serve_client(handler, endpoint(url, headers)?).await,
         };
         let running = connected.map_err(|error| McpProblem::Refused(words(shared, &error)))?;
@@ -73,39 +61,6 @@ pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec
         }
     }
     Err(McpProblem::List(format!("the list has more than {PAGES} pages")))
-}
-
-fn program(shared: &Shared, command: &[String], env: &[(String, Secret)]) -> Result<TokioChildProcess, McpProblem> {
-    let (program, args) = command.split_first().ok_or(McpProblem::NoCommand)?;
-    let mut command = Command::new(program);
-    command.args(args).env_clear().kill_on_drop(true);
-    command.envs(INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value))));
-    command.envs(env.iter().map(|(name, value)| (name, value.reveal())));
-    // Ctrl-C is for us: what runs may still need this program.
-    #[cfg(unix)]
-    command.process_group(0);
-    let started = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn();
-    let (transport, log) = started.map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
-    if let Some(log) = log {
-        tokio::spawn(take_over(log, shared.settings.name.clone(), shared.mask.clone(), shared.lines.clone()));
-    }
-    Ok(transport)
-}
-
-/// A program's own log goes into ours. It must be read in any case: a program stands still when nobody does.
-async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: crate::tool::secret::Mask, lines: LastLines) {
-    let mut log = BufReader::new(log);
-    loop {
-        // Whole lines, hidden before they are cut: half a secret would not be known for one.
-        let mut line = Vec::new();
-        match (&mut log).take(LONGEST).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let line = plain(&mask.hide(String::from_utf8_lossy(&line).trim_end()), LINE);
-        tracing::debug!(server, "{line}");
-        lines.push(line);
-    }
 }
 
 fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpClientTransport<Endpoint>, McpProblem> {

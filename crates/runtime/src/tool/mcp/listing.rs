@@ -35,6 +35,11 @@ pub(super) fn tools(
     Ok(made.collect())
 }
 
+/// Where a tool comes from. The name of a server has no space in it.
+pub(super) fn origin(settings: &McpSettings, tool: &str) -> String {
+    format!("mcp {} {tool}", settings.name)
+}
+
 fn make(
     settings: &McpSettings,
     name: &str,
@@ -52,7 +57,7 @@ fn make(
         .approval(tightened(approval, hints))
         .approval_timeout(settings.approval_timeout)
         .timeout(settings.timeout)
-        .origin(format!("mcp {} {}", settings.name, listed.name))
+        .origin(origin(settings, &listed.name))
         .handler(move |input: Value, context| handler(input, context));
     if let Some(title) = title {
         builder = builder.title(title);

@@ -8,6 +8,7 @@ mod lines;
 mod listing;
 mod names;
 mod output;
+mod program;
 mod run;
 mod screen;
 mod server;

@@ -9,34 +9,35 @@ use rmcp::{
         ServerResult,
     },
     service::{Peer, PeerRequestOptions, RequestHandle},
+    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
 use super::{output::output, server::Shared};
-use crate::tool::{ToolContext, ToolError};
+use crate::tool::{OUTCOME_UNKNOWN, ToolContext, ToolError};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
     #[error("the input is no object")]
     Input,
-    #[error("The MCP server `{0}` is not there at the moment, so the call was not made. {1}")]
-    Away(String, String),
+    /// Why it is not there is for the log: it may name an internal address.
+    #[error("The MCP server `{0}` is not there at the moment, so the call was not made")]
+    Away(String),
     #[error(
-        "The MCP server `{0}` went away while the call was running, so it is not known whether the call was carried out. The \
-         server is being started again"
+        "The MCP server `{0}` went away while the call was running and is being started again, so {OUTCOME_UNKNOWN}"
     )]
     Died(String),
-    #[error("The MCP server `{0}` can't be reached, so it is not known whether the call was carried out")]
-    Unreachable(String),
-    #[error("The tool did not answer within {} s, and was told to stop", .0.as_secs_f32())]
+    #[error("The connection to the MCP server `{0}` broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
+    Lost(String),
+    #[error("The tool did not answer within {} s and was told to stop, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
     Slow(Duration),
     #[error("The call was stopped")]
     Stopped,
     #[error("The MCP server refused the call: {0}")]
     Refused(String),
-    #[error("The MCP server's answer can't be understood")]
+    #[error("The MCP server's answer can't be understood, so {OUTCOME_UNKNOWN}")]
     Odd,
     #[error(transparent)]
     Tool(ToolError),
@@ -64,7 +65,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     let begun = Instant::now();
     // A server that is being started again is waited for: the call comes a little later, and nobody notices.
     let peer = tokio::time::timeout(shared.settings.timeout, shared.peer()).await;
-    let peer = peer.map_err(|_| CallError::Away(name(), shared.problem().unwrap_or_default()))?;
+    let peer = peer.map_err(|_| CallError::Away(name()))?;
     let peer = peer.ok_or(CallError::Stopped)?;
     let entry = shared.calls.enter(context);
     let params = CallToolRequestParams::new(tool).with_arguments(arguments);
@@ -72,7 +73,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     // Not by the library's own function for calls: a question that comes back names this request, so its id must be known.
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     // Nothing was sent: the server went away just now.
-    let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Died(name()))?;
+    let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Away(name()))?;
     entry.sent(id.clone());
     let mut abandoned = Abandoned { request: Some((peer, id)), reason: "the call was stopped" };
 
@@ -100,10 +101,16 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
             shared.doubt_if_http();
             let detail = shared.mask.hide(&error.to_string());
             tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
-            Err(CallError::Unreachable(name()))
+            Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
         }
         Ok(Err(_)) | Err(_) => Err(CallError::Died(name())),
     }
+}
+
+/// Whether the way to the server failed: what did not arrive was not carried out.
+fn was_not_sent(error: &DynamicTransportError) -> bool {
+    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(error, Some(StreamableHttpError::Client(error)) if error.is_connect())
 }
 
 fn finish(result: CallToolResult, shared: &Shared) -> Result<Value, CallError> {

@@ -20,7 +20,7 @@ use tokio_util::{
 };
 
 use super::{
-    McpError, McpProblem, McpSettings, McpTransport,
+    McpError, McpProblem, McpSettings, McpTransport, Secret,
     calls::Calls,
     connect::{Running, connect, list},
     lines::LastLines,
@@ -49,7 +49,8 @@ pub(super) struct Shared {
     /// The connection may be worth nothing any more: over HTTP nothing tells when the other side was started anew.
     pub(super) doubt: Notify,
     peer: watch::Sender<Option<Peer<RoleClient>>>,
-    tools: watch::Sender<Arc<[Tool]>>,
+    /// `None` until they are listed for the first time.
+    tools: watch::Sender<Option<Arc<[Tool]>>>,
     problem: Mutex<Option<String>>,
     pub(super) lines: LastLines,
     stop: CancellationToken,
@@ -89,7 +90,7 @@ impl Shared {
 /// An MCP server that is kept running until this is dropped.
 pub struct McpServer {
     shared: Arc<Shared>,
-    tools: watch::Receiver<Arc<[Tool]>>,
+    tools: watch::Receiver<Option<Arc<[Tool]>>>,
     tasks: TaskTracker,
     _stop: DropGuard,
 }
@@ -101,13 +102,13 @@ impl McpServer {
         let server = settings.name.clone();
         let failed = |problem| McpError { server: server.clone(), problem };
         settings.check().map_err(failed)?;
-        let secrets = match &settings.transport {
-            McpTransport::Command { env, .. } => env,
-            McpTransport::Http { headers, .. } => headers,
+        let mask = |secrets: &[(String, Secret)]| Mask::of(secrets.iter().map(|(_, secret)| secret));
+        let mask = match &settings.transport {
+            McpTransport::Command { env, .. } => mask(env),
+            McpTransport::Http { headers, url } => mask(headers).and_url(url),
         };
-        let mask = Mask::of(secrets.iter().map(|(_, secret)| secret));
         let stop = CancellationToken::new();
-        let (tools, listed) = watch::channel(Arc::from([]));
+        let (tools, listed) = watch::channel(None);
         let shared = Arc::new(Shared {
             settings,
             mask,
@@ -142,7 +143,18 @@ impl McpServer {
 
     /// Its tools. Those of a server that went away stay: a call waits until it is there again.
     pub fn tools(&self) -> Arc<[Tool]> {
-        self.tools.borrow().clone()
+        self.tools.borrow().clone().unwrap_or_default()
+    }
+
+    /// Whether it has said which tools it has, at any time since it was started.
+    pub fn is_listed(&self) -> bool {
+        self.tools.borrow().is_some()
+    }
+
+    /// What the origins of its tools begin with, and how long a call waits for it.
+    pub(super) fn awaited(&self) -> (String, Duration) {
+        let settings = &self.shared.settings;
+        (listing::origin(settings, ""), settings.timeout)
     }
 
     /// Why it is not there, if it is not.
@@ -259,9 +271,9 @@ fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) -> Result<(), McpPr
     let is_same =
         |old: &Arc<[Tool]>| old.len() == tools.len() && old.iter().zip(&*tools).all(|(old, new)| is_equal(old, new));
     shared.tools.send_if_modified(|old| {
-        let is_other = !is_same(old);
+        let is_other = !old.as_ref().is_some_and(is_same);
         if is_other {
-            *old = Arc::clone(&tools);
+            *old = Some(Arc::clone(&tools));
         }
         is_other
     });

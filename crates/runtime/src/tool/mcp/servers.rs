@@ -29,7 +29,7 @@ impl McpServers {
         self.servers.iter()
     }
 
-    /// These tools, and those of all servers. Who comes first keeps a name.
+    /// These tools, and those of all servers; those of a server that has not listed its tools yet are awaited. Who comes first keeps a name.
     pub fn with(&self, tools: &ToolSet) -> ToolSet {
         let mut all: Vec<Tool> = tools.iter().cloned().collect();
         for server in &self.servers {
@@ -46,7 +46,8 @@ impl McpServers {
                 }
             }
         }
-        all.into_iter().collect()
+        let unlisted = self.servers.iter().filter(|server| !server.is_listed());
+        all.into_iter().collect::<ToolSet>().awaiting(unlisted.map(McpServer::awaited))
     }
 
     /// Comes back when any server has other tools than before; never, if there are no servers.

@@ -1,4 +1,4 @@
-//! Pages of other origins: a front end has an address of its own, and a browser asks whether it may use ours.
+//! CORS: a front end has an address of its own, and its browser asks whether it may use ours.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use super::local;
 
 /// Lets the pages of these origins use the server; without keys, those of this machine as well.
-pub(super) fn cors(is_open: bool, origins: &[String]) -> CorsLayer {
+pub(super) fn layer(is_open: bool, origins: &[String]) -> CorsLayer {
     let origins = origins.to_vec();
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| {
         let origin = origin.to_str().unwrap_or_default();

@@ -1,0 +1,196 @@
+//! A server that is a program: started in a process group of its own, which ends with it and with us.
+
+use std::{io, process::Stdio, time::Duration};
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::{Transport, async_rw::AsyncRwTransport},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
+    process::{ChildStdin, ChildStdout, Command},
+};
+
+use super::{McpProblem, Secret, lines::LastLines, screen::Screened, server::Shared};
+use crate::tool::{secret::Mask, text::plain};
+
+/// What every program needs, and what is handed on to it: nothing else, since our own environment has the keys of others in it.
+const INHERITED: [&str; 12] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT", "APPDATA"];
+/// How much of a line of a program's own log is taken over.
+const LINE: usize = 1000;
+/// How much of a line is read at once.
+const LONGEST: u64 = 64 * 1024;
+
+/// How long a program has to end by itself when its input has ended.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A running program. Not the library's own transport: what the program writes is screened before the library parses it.
+pub(super) struct Program {
+    child: Option<Box<dyn ChildWrapper>>,
+    transport: AsyncRwTransport<RoleClient, Screened<ChildStdout>, ChildStdin>,
+}
+
+/// Starts a program.
+pub(super) fn start(shared: &Shared, command: &[String], env: &[(String, Secret)]) -> Result<Program, McpProblem> {
+    let (program, args) = command.split_first().ok_or(McpProblem::NoCommand)?;
+    let mut command = Command::new(program);
+    command.args(args).env_clear().kill_on_drop(true);
+    command.envs(INHERITED.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value))));
+    command.envs(env.iter().map(|(name, value)| (name, value.reveal())));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    let command = group::own(command);
+    #[cfg(not(unix))]
+    let command = CommandWrap::from(command);
+    let (program, log) = spawn(command).map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
+    tokio::spawn(take_over(log, shared.settings.name.clone(), shared.mask.clone(), shared.lines.clone()));
+    Ok(program)
+}
+
+fn spawn(mut command: CommandWrap) -> io::Result<(Program, impl AsyncRead + Unpin + use<>)> {
+    let mut child = command.spawn()?;
+    let missing = || io::Error::other("a pipe is missing");
+    let output = child.stdout().take().ok_or_else(missing)?;
+    let input = child.stdin().take().ok_or_else(missing)?;
+    let log = child.stderr().take().ok_or_else(missing)?;
+    let transport = AsyncRwTransport::new(Screened::new(output), input);
+    Ok((Program { child: Some(child), transport }, log))
+}
+
+impl Transport<RoleClient> for Program {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.transport.send(item)
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
+        self.transport.receive()
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        let Some(mut child) = self.child.take() else { return Ok(()) };
+        self.transport.close().await?;
+        if tokio::time::timeout(FAREWELL, child.wait()).await.is_err() {
+            child.start_kill()?;
+            child.wait().await?;
+        }
+        Ok(())
+    }
+}
+
+/// A program's own log goes into ours. It must be read in any case: a program stands still when nobody does.
+async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: Mask, lines: LastLines) {
+    let mut log = BufReader::new(log);
+    loop {
+        // Whole lines, hidden before they are cut: half a secret would not be known for one.
+        let mut line = Vec::new();
+        match (&mut log).take(LONGEST).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let line = plain(&mask.hide(String::from_utf8_lossy(&line).trim_end()), LINE);
+        tracing::debug!(server, "{line}");
+        lines.push(line);
+    }
+}
+
+/// Programs are often started by another (`sh -c`, `npx`), and that one alone is our child: signals go to all of them.
+#[cfg(unix)]
+mod group {
+    use std::{
+        io,
+        pin::Pin,
+        process::{ExitStatus, Stdio},
+    };
+
+    use process_wrap::tokio::{ChildWrapper, CommandWrap, CommandWrapper, ProcessGroup};
+    use tokio::process::{Child, Command};
+
+    const SIGKILL: i32 = 9;
+
+    /// Has its input from us. When that ends, because we have, however that was, it kills the group.
+    const WATCHDOG: &str = r#"read -r _; kill -9 -- "-$1""#;
+
+    /// Lets a command run in a process group of its own. Ctrl-C is for us: what runs may still need the program.
+    pub(super) fn own(command: Command) -> CommandWrap {
+        let mut command = CommandWrap::from(command);
+        command.wrap(ProcessGroup::leader()).wrap(Watched);
+        command
+    }
+
+    #[derive(Debug)]
+    struct Watched;
+
+    impl CommandWrapper for Watched {
+        fn wrap_child(
+            &mut self,
+            inner: Box<dyn ChildWrapper>,
+            _core: &CommandWrap,
+        ) -> io::Result<Box<dyn ChildWrapper>> {
+            let watchdog = inner.id().map(watch).transpose();
+            if let Err(error) = &watchdog {
+                tracing::warn!(%error, "no shell can be started: an MCP program may survive us if we are killed");
+            }
+            Ok(Box::new(Group { inner, _watchdog: watchdog.ok().flatten() }))
+        }
+    }
+
+    fn watch(group: u32) -> io::Result<Child> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", WATCHDOG, "holdpoint-watchdog", &group.to_string()]).env_clear().process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()
+    }
+
+    /// A program and all that it has started.
+    #[derive(Debug)]
+    struct Group {
+        inner: Box<dyn ChildWrapper>,
+        /// Dropped, and so ended, after the group was.
+        _watchdog: Option<Child>,
+    }
+
+    impl Group {
+        fn kill_all(&self) {
+            // That nobody is left is as good.
+            let _ = self.inner.signal(SIGKILL);
+        }
+    }
+
+    impl ChildWrapper for Group {
+        fn inner(&self) -> &dyn ChildWrapper {
+            &*self.inner
+        }
+
+        fn inner_mut(&mut self) -> &mut dyn ChildWrapper {
+            &mut *self.inner
+        }
+
+        fn into_inner(self: Box<Self>) -> Box<dyn ChildWrapper> {
+            self
+        }
+
+        fn start_kill(&mut self) -> io::Result<()> {
+            self.kill_all();
+            Ok(())
+        }
+
+        /// When the first one has ended, the others have nobody to talk to.
+        fn wait(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
+            Box::pin(async {
+                let ended = self.inner.wait().await;
+                self.kill_all();
+                ended
+            })
+        }
+    }
+
+    impl Drop for Group {
+        fn drop(&mut self) {
+            self.kill_all();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The guard against other hosts and foreign pages. A web page may send a form or open a WebSocket to any address, and a name of its
+//! own may lead to ours: a server without keys would take whatever such a page says for the user's own word.
+
+mod cors;
+mod local;
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, HeaderName, Method, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use crate::request::Failure;
+
+/// Which hosts and pages may use a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    /// Origins whose pages may use the server, besides its own.
+    pub(crate) origins: Vec<String>,
+    /// Names by which a server without keys may be addressed, besides those of this machine.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) is_off: bool,
+}
+
+impl Guard {
+    /// Puts the guard in front of these routes.
+    pub(crate) fn protect<S: Clone + Send + Sync + 'static>(&self, router: Router<S>, is_open: bool) -> Router<S> {
+        if self.is_off {
+            return router;
+        }
+        let guard = std::sync::Arc::new(self.clone());
+        router.layer(cors::layer(is_open, &self.origins)).layer(axum::middleware::from_fn(
+            move |request: Request, next: Next| {
+                let guard = std::sync::Arc::clone(&guard);
+                async move {
+                    match guard.refusal(&request, is_open) {
+                        Some(failure) => failure.into_response(),
+                        None => next.run(request).await as Response,
+                    }
+                }
+            },
+        ))
+    }
+
+    fn refusal(&self, request: &Request, is_open: bool) -> Option<Failure> {
+        let headers = request.headers();
+        // A key is no cookie: a page that does not have it can do nothing, under whatever name it reaches us.
+        if is_open && texts(headers, header::HOST).any(|host| !self.is_our_host(host)) {
+            return Some(Failure::ForeignHost);
+        }
+        let is_change = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        let is_foreign = match headers.contains_key(header::ORIGIN) {
+            true => texts(headers, header::ORIGIN).any(|origin| !self.is_our_page(origin, headers, is_open)),
+            // What a page loads as a picture or a script says no origin, but whether it is of another site.
+            false => says(headers, "sec-fetch-site", "cross-site") && !says(headers, "sec-fetch-mode", "navigate"),
+        };
+        // Reading is left to CORS where there are keys: a page of another origin gets no answer to look at.
+        if is_foreign && (is_open || is_change || headers.contains_key(header::UPGRADE)) {
+            return Some(Failure::ForeignOrigin);
+        }
+        // Only these can be sent by a form, and by a script that does not ask first. A capture to check changes nothing.
+        if is_change && !request.uri().path().ends_with("/api/check") {
+            return texts(headers, header::CONTENT_TYPE).find_map(form).map(|kind| Failure::FormContent { kind });
+        }
+        None
+    }
+
+    fn is_our_host(&self, authority: &str) -> bool {
+        let host = local::host(authority);
+        local::is_local(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    fn is_our_page(&self, origin: &str, headers: &HeaderMap, is_open: bool) -> bool {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        self.origins.iter().any(|known| known == origin)
+            || authority.is_some_and(|own| texts(headers, header::HOST).any(|host| host.eq_ignore_ascii_case(own)))
+            || is_open && local::is_local_origin(origin)
+    }
+}
+
+/// The values of a header. One that is no text is the empty text, which nothing matches.
+fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or_default())
+}
+
+fn says(headers: &HeaderMap, name: &str, value: &str) -> bool {
+    headers.get(name).is_some_and(|header| header.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+}
+
+/// The content type, if it is one of a form.
+fn form(content_type: &str) -> Option<&'static str> {
+    let essence = content_type.split([';', ',']).next().unwrap_or_default().trim();
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
+        .into_iter()
+        .find(|kind| essence.eq_ignore_ascii_case(kind))
+}

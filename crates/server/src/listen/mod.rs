@@ -1,0 +1,162 @@
+//! Serving connections: up to a limit, with a time for everything that a peer may keep us waiting for, and an end in order.
+
+mod descriptors;
+mod peer;
+mod service;
+mod slots;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{peer::Peer, service::Service, slots::Slots};
+use crate::app::Server;
+
+/// How long running turns have to come to an end or to a hold after the listener is closed.
+const GRACE: Duration = Duration::from_secs(25);
+/// How long connections then have.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for a descriptor when there is none and no connection to close for it.
+const NO_DESCRIPTOR: Duration = Duration::from_millis(50);
+
+/// Limits on connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Connections with a request in progress, streams and WebSockets included. Beyond it a request is answered with 503.
+    pub connections: usize,
+    /// How many more there may be for `/health`, `/ready`, `/metrics` and the inbox. Once all are open, a new connection takes the place
+    /// of the one that has been without a request for the longest time.
+    pub reserved: usize,
+    /// How long a connection may be without a request, and how long the header of a request may take.
+    pub header_time: Duration,
+    /// How long a peer may take nothing of what is written to it.
+    pub write_time: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            reserved: 16,
+            header_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Server {
+    /// Serves `app`, which has this server's router in it, until `stop` ends. Then the listener is closed at once, `/ready` is 503, running
+    /// turns may finish or come to a hold for up to 25 seconds, and waiting responses are ended in order.
+    ///
+    /// There are never more connections than file descriptors allow: the process's limit on those is raised to what the system permits.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        app: Router,
+        limits: ConnectionLimits,
+        stop: impl Future<Output = ()>,
+    ) {
+        let limits = descriptors::fit(limits);
+        let accepting = Accepting {
+            server: self.clone(),
+            app: TowerToHyperService::new(app),
+            http: http(&limits),
+            slots: Arc::new(Slots::new(&limits)),
+            limits,
+            connections: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        };
+        tokio::select! {
+            biased;
+            () = stop => {}
+            () = accepting.run(&listener) => {}
+        }
+        drop(listener);
+        self.drain();
+        self.runtime().shutdown(GRACE).await;
+        self.close();
+        accepting.closing.cancel();
+        accepting.connections.close();
+        tokio::select! {
+            _ = async { tokio::join!(accepting.connections.wait(), self.closed()) } => {}
+            () = tokio::time::sleep(LAST_WORDS) => {}
+        }
+    }
+}
+
+/// On hyper itself rather than through `axum::serve`: an open stream that waits costs half the memory, and a burst of small chunks is
+/// written at once.
+fn http(limits: &ConnectionLimits) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.writev(false).timer(TokioTimer::new()).header_read_timeout(limits.header_time);
+    http
+}
+
+struct Accepting {
+    server: Server,
+    app: TowerToHyperService<Router>,
+    http: http1::Builder,
+    slots: Arc<Slots>,
+    limits: ConnectionLimits,
+    connections: TaskTracker,
+    /// Cancelled when connections are to end.
+    closing: CancellationToken,
+}
+
+impl Accepting {
+    async fn run(&self, listener: &TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.take(stream),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    // Out of descriptors, most likely.
+                    let is_closed = self.slots.close_idle();
+                    tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { NO_DESCRIPTOR }).await;
+                }
+            }
+        }
+    }
+
+    fn take(&self, stream: TcpStream) {
+        let Some(slot) = self.slots.open() else {
+            tracing::warn!(limit = self.limits.connections, "a connection was refused: all others are in use");
+            return service::refuse(stream);
+        };
+        let _ = stream.set_nodelay(true);
+        let handle = slot.handle();
+        let service = Service { app: self.app.clone(), server: self.server.clone(), slot: handle.clone() };
+        let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, slot));
+        let connection = self.http.serve_connection(peer, service).with_upgrades();
+        let (draining, closing) = (self.server.inner.draining.clone(), self.closing.clone());
+        let own = handle.clone();
+        let task = self.connections.spawn(async move {
+            let mut connection = std::pin::pin!(connection);
+            let end = async {
+                draining.cancelled().await;
+                // Who has a connection without a request may still ask whether the server is ready.
+                if !own.is_busy() {
+                    closing.cancelled().await;
+                }
+            };
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = end => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended with an error");
+            }
+        });
+        handle.runs(task.abort_handle());
+    }
+}

@@ -1,0 +1,107 @@
+//! What a connection serves: the app, as long as there are not too many requests.
+
+use std::{
+    convert::Infallible,
+    io::Write,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, HttpBody},
+    http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header},
+    response::IntoResponse,
+};
+use futures::future::BoxFuture;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+
+use super::slots::{Handle, Request};
+use crate::{app::Server, request::Failure};
+
+pub(super) struct Service {
+    pub(super) app: TowerToHyperService<Router>,
+    pub(super) server: Server,
+    pub(super) slot: Handle,
+}
+
+impl hyper::service::Service<HttpRequest<Incoming>> for Service {
+    type Response = Response<Counted>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
+        let counted = self.slot.begin(is_reserved(request.uri().path()));
+        let Some(counted) = counted else {
+            let mut response = Failure::TooManyConnections.into_response();
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return Box::pin(std::future::ready(Ok(response.map(|body| Counted { body, _request: None }))));
+        };
+        let (answered, draining) = (self.app.call(request), self.server.inner.draining.clone());
+        Box::pin(async move {
+            let mut response = answered.await?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                counted.keep();
+                return Ok(response.map(|body| Counted { body, _request: None }));
+            }
+            if draining.is_cancelled() {
+                // Whoever asks next asks another node.
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(response.map(|body| Counted { body, _request: Some(counted) }))
+        })
+    }
+}
+
+/// What is served beyond the limit: whoever has to see that the server is busy, or to decide what holds it up. A router may be mounted
+/// below a path of the embedding program's own.
+fn is_reserved(path: &str) -> bool {
+    ["/health", "/ready", "/metrics", "/api/approvals"].iter().any(|end| path.ends_with(end))
+        || path.rsplit_once('/').is_some_and(|(before, _)| before.ends_with("/api/approvals"))
+}
+
+/// Says so on a connection for which there is no place. Nobody waits for it to arrive.
+pub(super) fn refuse(stream: TcpStream) {
+    let answer = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let _ = stream.into_std().and_then(|mut stream| stream.write_all(answer.as_bytes()));
+}
+
+/// A response whose request is in progress until its last byte is handed over.
+pub(super) struct Counted {
+    body: Body,
+    _request: Option<Request>,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved() {
+        for path in ["/health", "/agent/ready", "/metrics", "/api/approvals", "/agent/api/approvals/approval_1"] {
+            assert!(is_reserved(path), "{path}");
+        }
+        for path in ["/", "/api/chat", "/stream", "/api/events", "/api/approvals/a/b", "/healthy"] {
+            assert!(!is_reserved(path), "{path}");
+        }
+    }
+}

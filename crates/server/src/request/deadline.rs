@@ -1,0 +1,59 @@
+//! The time that the body of a request may take, whoever reads it.
+
+use std::{
+    future::{Ready, ready},
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    extract::Request,
+};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::Sleep;
+
+/// The body did not come in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the body did not come within {} s", .0.as_secs_f32())]
+pub(crate) struct BodyTimedOut(pub(crate) Duration);
+
+/// Gives the bodies of requests this much time, from when somebody begins to read.
+pub(crate) fn deadline(time: Duration) -> impl Fn(Request) -> Ready<Request> + Clone {
+    move |request: Request| {
+        ready(match request.body().is_end_stream() {
+            true => request,
+            false => request.map(|body| Body::new(Timed { body, time, left: None })),
+        })
+    }
+}
+
+struct Timed {
+    body: Body,
+    time: Duration,
+    left: Option<Pin<Box<Sleep>>>,
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        if frame.is_ready() {
+            return frame;
+        }
+        let time = self.time;
+        let left = self.left.get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
+        left.as_mut().poll(cx).map(|()| Some(Err(axum::Error::new(BodyTimedOut(time)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
