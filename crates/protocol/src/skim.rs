@@ -28,11 +28,12 @@ pub struct Outline {
     messages: Counted,
 }
 
-/// How many messages there are, and the id of the last one.
+/// How many messages there are, and which one is the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Counted {
     count: usize,
     last: Option<MessageId>,
+    is_last_ours: bool,
 }
 
 impl Outline {
@@ -46,12 +47,15 @@ impl Outline {
         self.messages.count > 1 && (self.message_id.is_none() || self.message_id == self.messages.last)
     }
 
-    /// Reads the request: the last message, and of those before it only the parts that answer something. `None` where it can't be read
+    /// Reads the request: the user's last message, and of all others only the parts that answer something. `None` where it can't be read
     /// this way, or is over the limits.
     pub fn skim(&self, bytes: &[u8], limits: Limits) -> Option<ChatRequest> {
         let budget = Budget::new(limits.nodes);
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let request = Skim { budget: &budget, levels: limits.levels, last: self.messages.count.checked_sub(1)? };
+        let last = self.messages.count.checked_sub(1)?;
+        // The message of an assistant is the server's own, and only what it answers counts: its calls have inputs of any size.
+        let whole = if self.messages.is_last_ours { None } else { Some(last) };
+        let request = Skim { budget: &budget, levels: limits.levels, whole };
         let request = deserializer.deserialize_map(request).ok()?;
         deserializer.end().ok().map(|()| request)
     }
@@ -63,6 +67,8 @@ impl<'de> Deserialize<'de> for Counted {
         struct Message {
             #[serde(default)]
             id: Option<MessageId>,
+            #[serde(default)]
+            role: Option<Role>,
         }
         struct Count;
         impl<'de> Visitor<'de> for Count {
@@ -73,10 +79,11 @@ impl<'de> Deserialize<'de> for Counted {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counted, A::Error> {
-                let mut counted = Counted { count: 0, last: None };
-                while let Some(Message { id }) = seq.next_element()? {
+                let mut counted = Counted { count: 0, last: None, is_last_ours: false };
+                while let Some(Message { id, role }) = seq.next_element()? {
                     counted.count += 1;
                     counted.last = id;
+                    counted.is_last_ours = role == Some(Role::Assistant);
                 }
                 Ok(counted)
             }
@@ -89,8 +96,8 @@ impl<'de> Deserialize<'de> for Counted {
 struct Skim<'a> {
     budget: &'a Budget,
     levels: usize,
-    /// Which message is the last one.
-    last: usize,
+    /// Which message is read whole.
+    whole: Option<usize>,
 }
 
 impl<'de> Visitor<'de> for Skim<'_> {
@@ -133,10 +140,10 @@ impl<'de> Visitor<'de> for Messages<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let Skim { budget, levels, last } = self.0;
+        let Skim { budget, levels, whole } = self.0;
         let mut messages = Vec::new();
         loop {
-            let message = if messages.len() == last {
+            let message = if whole == Some(messages.len()) {
                 // Two levels are around it.
                 let value = seq.next_element_seed(budget.plain(levels.saturating_sub(2)))?;
                 value.map(ClientMessage::deserialize).transpose().map_err(serde::de::Error::custom)?
@@ -151,7 +158,7 @@ impl<'de> Visitor<'de> for Messages<'_> {
     }
 }
 
-/// A message that is not the last one.
+/// A message of which only the answers count.
 struct Earlier<'a>(Skim<'a>);
 
 impl<'de> DeserializeSeed<'de> for Earlier<'_> {
@@ -336,6 +343,16 @@ mod tests {
         assert!(skim(&body(json!({"type": "data-x", "data": nested(6)})), limits).is_none());
     }
 
+    /// An approval is sent with the call's whole input, which the server has.
+    #[test]
+    fn the_calls_of_a_last_message_are_answered_whatever_their_input_is() {
+        let call = json!({"type": "tool-pay", "toolCallId": "a", "state": "approval-responded", "input": vec![0; 1000], "approval": {"id": "q", "approved": true}});
+        let body = json!({"id": "c", "messages": [{"role": "user", "parts": []}, {"id": "m", "role": "assistant", "parts": [call]}]});
+        let skimmed = skim(&body, Limits { levels: 10, nodes: 50 }).expect("a request");
+        let last = skimmed.messages.last().expect("a message");
+        assert_eq!((last.id.as_ref().map(MessageId::as_str), last.answers().len()), (Some("m"), 1));
+    }
+
     /// What a client says of another message than the last one may be needed as a whole.
     #[test]
     fn a_request_about_an_earlier_message_is_read_whole() {
@@ -353,7 +370,7 @@ mod tests {
         for text in ["", "[]", "{}", r#"{"messages":5}"#, r#"{"messages":[]"#] {
             assert_eq!(Outline::read(text.as_bytes()), None, "{text}");
         }
-        let outline = |text: &str| Outline::read(text.as_bytes()).expect("an outline");
+        let skimmed = |text: &str| Outline::read(text.as_bytes()).and_then(|outline| outline.skim(text.as_bytes(), Limits::NONE));
         for text in [
             r#"{"messages":[]}"#,
             r#"{"messages":[{"role":"wizard"},{"role":"user","content":"x"}]}"#,
@@ -361,7 +378,7 @@ mod tests {
             r#"{"messages":[{"role":"user","parts":[5]},{"role":"user","content":"x"}]}"#,
             r#"{"messages":[{"role":"user"}],"trigger":"dance"}"#,
         ] {
-            assert_eq!(outline(text).skim(text.as_bytes(), Limits::NONE), None, "{text}");
+            assert_eq!(skimmed(text), None, "{text}");
         }
     }
 }

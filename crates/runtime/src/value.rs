@@ -6,7 +6,7 @@
 use std::io;
 
 use holdpoint_protocol::{
-    json::is_forbidden_key,
+    json::{is_forbidden_key, is_private_key},
     message::{Part, UiMessage},
 };
 use serde::Serialize;
@@ -29,6 +29,12 @@ pub enum Unfit {
     ForbiddenKey {
         /// Where it stands, as a JSON pointer.
         pointer: String,
+        /// The key.
+        key: String,
+    },
+    /// The JSON library takes an object with this key for something else, so a handler can't be given it.
+    #[error("the key {key:?} is reserved: no tool can be given it")]
+    ReservedKey {
         /// The key.
         key: String,
     },
@@ -72,6 +78,23 @@ pub fn admit_sized(value: &Value) -> Result<(), Unfit> {
         return Err(Unfit::TooLarge { limit: MAX_BYTES });
     }
     Ok(())
+}
+
+/// Whether a tool can be called with this input: as [`admit_sized`], and every handler gets it as it is.
+pub fn admit_input(value: &Value) -> Result<(), Unfit> {
+    admit_sized(value)?;
+    reserved_key(value).map_or(Ok(()), |key| Err(Unfit::ReservedKey { key: key.to_owned() }))
+}
+
+fn reserved_key(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(items) => items.iter().find_map(reserved_key),
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| match is_private_key(key) {
+            true => Some(key.as_str()),
+            false => reserved_key(field),
+        }),
+        _ => None,
+    }
 }
 
 /// Whether a browser shows every number of an input exactly. Asked of calls that a person decides about.

@@ -231,13 +231,18 @@ async fn nobody_learns_by_a_resume_whose_chat_it_is() {
 #[tokio::test]
 async fn bytes_in_flight_are_limited() {
     let mut setup = Setup::demo();
-    setup.limits.bytes_in_flight = 3 * 1024 * 1024;
+    setup.limits.bytes_in_flight = 8 * 1024 * 1024;
     let server = setup.start().await;
     // Spaces: the demo model has nothing to look for in them.
-    let large = " ".repeat(2 * 1024 * 1024) + "hello";
-    assert_eq!(post(&server, "/stream", message("large", &large)).await.status, 200);
+    let large = " ".repeat(3_500_000) + "hello";
+    // More than the system keeps of what nobody reads.
+    for _ in 0..2 {
+        assert_eq!(post(&server, "/stream", message("large", &large)).await.status, 200);
+    }
 
-    let mut unread = tokio::net::TcpStream::connect(server.address).await.expect("connects");
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("can be set");
+    let mut unread = socket.connect(server.address).await.expect("connects");
     let get = "GET /api/chat/large/messages HTTP/1.1\r\nhost: localhost\r\n\r\n";
     unread.write_all(get.as_bytes()).await.expect("can be sent");
     let mut first = [0; 16];
@@ -248,20 +253,21 @@ async fn bytes_in_flight_are_limited() {
     assert_eq!(server.get("/api/chat/large/messages").await.0, 200);
 
     // Most of a body, and no more of it.
-    let mut unsent = tokio::net::TcpStream::connect(server.address).await.expect("connects");
-    let head = "POST /stream HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000000\r\n\r\n";
-    unsent.write_all(head.as_bytes()).await.expect("can be sent");
-    unsent.write_all(&vec![b' '; 2_500_000]).await.expect("can be sent");
-    let mut refused = None;
-    for _ in 0..20 {
-        let said = post(&server, "/stream", message("other", &large)).await;
-        if said.status == 503 {
-            refused = Some(said);
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    let mut unsent = Vec::new();
+    for _ in 0..2 {
+        let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("connects");
+        let head = "POST /stream HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000000\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.expect("can be sent");
+        stream.write_all(&vec![b' '; 3_500_000]).await.expect("can be sent");
+        unsent.push(stream);
     }
-    let refused = refused.expect("there is no room for another one");
+    let begun = std::time::Instant::now();
+    while server.server.bytes_in_flight().0 < 7_000_000 {
+        assert!(begun.elapsed() < support::PATIENCE, "they are read");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let refused = post(&server, "/stream", message("other", &large)).await;
+    assert_eq!(refused.status, 503, "there is no room for another one");
     assert!(refused.retry_after.is_some() && refused.text.contains("try again"), "{}", refused.text);
     assert_eq!(post(&server, "/stream", message("small", "hello")).await.status, 200, "small ones always have room");
     drop(unsent);

@@ -231,6 +231,8 @@ async fn what_the_documentation_names_exists_and_nothing_is_left_out() {
     }
     let unknown: Vec<&String> = manual
         .iter()
+        // Crates, in filters of the log.
+        .filter(|name| !["holdpoint_runtime", "holdpoint_server"].contains(&name.as_str()))
         .filter(|name| !series.contains(name) && families.iter().all(|(family, _)| family != *name))
         .collect();
     assert!(unknown.is_empty(), "docs/operations.md explains metrics that do not exist: {unknown:?}");

@@ -62,7 +62,9 @@ async fn no_path_takes_a_method_that_is_not_described() {
     let (_, api) = server.get("/openapi.json").await;
     for (path, item) in api["paths"].as_object().expect("paths") {
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            if item.get(method.as_str().to_lowercase()).is_some() {
+            // A chat may have this name, and can be deleted.
+            let is_chat = method == Method::DELETE && path == "/api/chat/ws";
+            if is_chat || item.get(method.as_str().to_lowercase()).is_some() {
                 continue;
             }
             let response = client().request(method.clone(), server.url(&filled(path))).send().await.expect("an answer");

@@ -42,12 +42,12 @@ impl Running {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.0\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
         );
         stream.write_all(format!("{head}{body}").as_bytes()).expect("can be sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{method} {path}: {answer}");
+        assert!(answer.starts_with("HTTP/1.0 200"), "{method} {path}: {answer}");
         answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
     }
 

@@ -243,9 +243,9 @@ async fn what_is_shown_is_what_runs() {
             let part = parts(&server, &chat.id).await[0].clone();
             let approval = chat.approval(0);
             let mut sse = chat.answer(&[Answer::Approve(&approval)]).await;
-            chat.read(&mut sse).await;
+            let answered = chat.read(&mut sse).await;
             let ran = seen.lock().expect("not poisoned").clone();
-            assert_eq!(ran, std::slice::from_ref(&input));
+            assert_eq!(ran, std::slice::from_ref(&input), "{answered:#?}");
             for other in [&shown["input"], &inbox[0]["input"], &hold["input"], &part["input"]] {
                 assert_eq!(other, &input);
             }

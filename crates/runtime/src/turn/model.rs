@@ -11,7 +11,7 @@ use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
     model::ModelEvent,
     tool::{ToolSpec, Wait},
-    value::{admit_integers, admit_sized, excerpt, excerpt_text},
+    value::{admit_input, admit_integers, excerpt, excerpt_text},
 };
 
 /// One event of the model's stream.
@@ -108,7 +108,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             return draft.push(Fact::Invalid { call, name, input, error });
         }
     };
-    if let Err(unfit) = admit_sized(&input) {
+    if let Err(unfit) = admit_input(&input) {
         let error = format!("the input can't be used: {unfit}");
         return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error });
     }

@@ -2,13 +2,14 @@
 
 use std::{
     io::{self, IoSlice},
+    os::fd::AsFd,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
     net::TcpStream,
     time::Sleep,
 };
@@ -21,7 +22,8 @@ pub(super) struct Peer {
     write_time: Duration,
     /// Runs while the peer takes nothing; only then, since most connections only wait.
     stalled: Option<Pin<Box<Sleep>>>,
-    _slot: Slot,
+    /// Given back when the connection is closed.
+    slot: Option<Slot>,
 }
 
 impl Peer {
@@ -29,7 +31,7 @@ impl Peer {
         // A peer that vanished takes what is written into the system's buffer for a quarter of an hour: what is not acknowledged counts too.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(write_time));
-        Self { stream, write_time, stalled: None, _slot: slot }
+        Self { stream, write_time, stalled: None, slot: Some(slot) }
     }
 
     fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -39,6 +41,38 @@ impl Peer {
         }
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.write_time)));
         stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// How long, and how much, a peer may still send after the connection was given up. It is not read for what it says.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 16 * 1024 * 1024;
+
+impl Drop for Peer {
+    /// A connection that is closed while the peer still sends is reset, and what was written last, such as that a message is too large,
+    /// is lost with it. So what comes is read for a moment.
+    fn drop(&mut self) {
+        let is_sending = matches!(self.stream.try_read(&mut [0]), Ok(1));
+        let (true, Ok(runtime)) = (is_sending, tokio::runtime::Handle::try_current()) else { return };
+        let Ok(stream) = self.stream.as_fd().try_clone_to_owned() else { return };
+        let slot = self.slot.take();
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(LINGER, linger(stream.into())).await;
+            drop(slot);
+        });
+    }
+}
+
+async fn linger(stream: std::net::TcpStream) -> io::Result<()> {
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let mut stream = TcpStream::from_std(stream)?;
+    let (mut piece, mut read) = (vec![0; 16 * 1024], 0);
+    loop {
+        match stream.read(&mut piece).await? {
+            0 => return Ok(()),
+            _ if read > LINGER_BYTES => return Ok(()),
+            more => read += more,
+        }
     }
 }
 

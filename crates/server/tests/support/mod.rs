@@ -16,7 +16,7 @@ use holdpoint_runtime::{
     log::Log,
     model::ScriptModel,
 };
-use holdpoint_server::{Keys, Limits, Server};
+use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
 use holdpoint_testkit::ManualClock;
 pub(crate) use live::Live;
 use serde_json::Value;
@@ -66,7 +66,10 @@ impl Setup {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = server.router();
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("serves") });
+        let own = server.clone();
+        let serving = tokio::spawn(async move {
+            own.serve(listener, router, ConnectionLimits::default(), std::future::pending()).await;
+        });
         TestServer { address, clock: self.clock, server, serving }
     }
 }

@@ -113,7 +113,7 @@ mod group {
     const SIGKILL: i32 = 9;
 
     /// Has its input from us. When that ends, because we have, however that was, it kills the group.
-    const WATCHDOG: &str = r#"read -r _; kill -9 -- "-$1""#;
+    const WATCHDOG: &str = r#"read -r _; kill -s KILL -- "-$1""#;
 
     /// Lets a command run in a process group of its own. Ctrl-C is for us: what runs may still need the program.
     pub(super) fn own(command: Command) -> CommandWrap {
