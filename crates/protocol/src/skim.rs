@@ -370,7 +370,8 @@ mod tests {
         for text in ["", "[]", "{}", r#"{"messages":5}"#, r#"{"messages":[]"#] {
             assert_eq!(Outline::read(text.as_bytes()), None, "{text}");
         }
-        let skimmed = |text: &str| Outline::read(text.as_bytes()).and_then(|outline| outline.skim(text.as_bytes(), Limits::NONE));
+        let skimmed =
+            |text: &str| Outline::read(text.as_bytes()).and_then(|outline| outline.skim(text.as_bytes(), Limits::NONE));
         for text in [
             r#"{"messages":[]}"#,
             r#"{"messages":[{"role":"wizard"},{"role":"user","content":"x"}]}"#,

@@ -16,6 +16,7 @@ mod holds;
 mod journal;
 mod limits;
 mod load;
+mod observe;
 mod record;
 mod retention;
 mod rouse;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -20,7 +20,7 @@ use tokio_util::{
 };
 
 use super::{
-    Change, Counts, Limits, LiveSubscription, LiveTaken, RuntimeBuilder, StoredChat, Subscription,
+    Change, Limits, LiveSubscription, LiveTaken, RuntimeBuilder, StoredChat, Subscription,
     chat::{Command, Taken},
     counters::Counters,
     feed::Look,
@@ -31,8 +31,8 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     fact::{CallOrder, NextTurn},
-    log::{HeadQuery, Health, Log, LogError},
-    metrics::{Channel, Metrics, Waiting},
+    log::{HeadQuery, Log, LogError},
+    metrics::{Channel, Metrics},
     model::Model,
     project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
     subject::Subject,
@@ -78,13 +78,10 @@ pub struct ChatSummary {
     pub is_running: bool,
 }
 
-/// How long a probe of the log may take.
-const PROBE: Duration = Duration::from_secs(2);
-
 /// Agents whose turns stop at holds.
 #[derive(Clone)]
 pub struct Runtime {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     /// When the last handle is gone, every task ends.
     _owner: Arc<DropGuard>,
 }
@@ -393,39 +390,6 @@ impl Runtime {
     /// How many bytes the inputs of what waits for a subject's approval have.
     pub fn approvals_bytes(&self, subject: &Subject) -> usize {
         self.inner.holds.approvals_bytes(subject)
-    }
-
-    /// How many calls wait for somebody, over all chats.
-    pub fn holds(&self) -> usize {
-        self.inner.holds.len()
-    }
-
-    /// How many chats are awake: something runs in them, or somebody looks at them.
-    pub fn awake(&self) -> usize {
-        self.inner.chats.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    /// Appends the metrics of this runtime in the OpenMetrics text format, without its end: a program may add its own.
-    pub fn write_metrics(&self, out: &mut String) {
-        let waiting = self.inner.holds.waiting(self.inner.clock.now());
-        let now = Waiting { awake: self.awake(), running: self.turns(), ..waiting };
-        self.inner.metrics.write(now, self.counts(), out);
-    }
-
-    /// How many turns run: the model writes, or a tool runs on the server.
-    pub fn turns(&self) -> usize {
-        self.inner.holds.turns()
-    }
-
-    /// What happened since the start that an operator should hear of.
-    pub fn counts(&self) -> Counts {
-        self.inner.counters.read()
-    }
-
-    /// Whether the log can be written, found out by writing where nothing was written a moment ago.
-    pub async fn is_writable(&self) -> bool {
-        let probed = tokio::time::timeout(PROBE, self.inner.log.probe()).await;
-        self.inner.is_writable() && probed == Ok(Health::Writable)
     }
 
     /// Which chats and approvals of a subject changed, from now on. Lossy.

@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_filter_that_cannot_be_read_is_named() {
         let config = LoggingConfig::default();
-        let error = filter(&config, |_| Some("holdpoint=loud".to_owned())).err().expect("no such level").to_string();
+        let error = filter(&config, |_| Some("holdpoint=loud".to_owned())).expect_err("no such level").to_string();
         assert!(error.contains(FILTER) && error.contains("TARGET=LEVEL"), "{error}");
         assert!(filter(&config, |_| None).is_ok());
     }

@@ -71,7 +71,7 @@ pub(super) fn disk(folder: &Path) -> Finding {
 fn judge(left: u64) -> State {
     match left {
         ..TOO_LITTLE => State::Fail,
-        ..LITTLE => State::Warn,
+        TOO_LITTLE..LITTLE => State::Warn,
         _ => State::Ok,
     }
 }
