@@ -43,7 +43,7 @@ export type FilePart = { mediaType: string, url: string, filename?: string, prov
 export type SourceUrlPart = { sourceId: PartId, url: string, title?: string, providerMetadata?: ProviderMetadata, };
 export type SourceDocumentPart = { sourceId: PartId, mediaType: string, title: string, filename?: string, providerMetadata?: ProviderMetadata, };
 export type CustomPart = { kind: string, providerMetadata?: ProviderMetadata, };
-export type ToolFields = { title?: string, input?: unknown, rawInput?: unknown, inputEncoding?: InputEncoding, approval?: Approval, output?: unknown, errorText?: string, preliminary?: boolean, providerExecuted?: boolean, toolMetadata?: Record<string, unknown>, callProviderMetadata?: ProviderMetadata, resultProviderMetadata?: ProviderMetadata, };
+export type ToolFields = { title?: string, input?: unknown, rawInput?: unknown, inputEncoding?: InputEncoding, approval?: Approval, output?: unknown, errorText?: string, preliminary?: boolean, providerExecuted?: boolean, toolMetadata?: Object, callProviderMetadata?: ProviderMetadata, resultProviderMetadata?: ProviderMetadata, };
 export type Trigger = "submit-message" | "regenerate-message";
 export type AckStatus = "success" | "failed" | "timeout";
 export type AckRequest = { 
@@ -234,7 +234,7 @@ decidedAt?: string,
  * Whether an approver changed the input.
  */
 edited: boolean, };
-export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
+export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:form-content" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
 export type Problem = { 
 /**
  * What kind it is.
@@ -281,14 +281,14 @@ export type Chunk =
   | { type: "reasoning-start" } & { id: PartId, providerMetadata?: ProviderMetadata, }
   | { type: "reasoning-delta" } & { id: PartId, delta: string, providerMetadata?: ProviderMetadata, }
   | { type: "reasoning-end" } & { id: PartId, providerMetadata?: ProviderMetadata, }
-  | { type: "tool-input-start" } & { toolCallId: ToolCallId, toolName: string, inputEncoding?: InputEncoding, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
+  | { type: "tool-input-start" } & { toolCallId: ToolCallId, toolName: string, inputEncoding?: InputEncoding, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, title?: string, }
   | { type: "tool-input-delta" } & { toolCallId: ToolCallId, inputTextDelta: string, }
-  | { type: "tool-input-available" } & { toolCallId: ToolCallId, toolName: string, input: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
-  | { type: "tool-input-error" } & { toolCallId: ToolCallId, toolName: string, input: Payload, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, title?: string, }
+  | { type: "tool-input-available" } & { toolCallId: ToolCallId, toolName: string, input: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, title?: string, }
+  | { type: "tool-input-error" } & { toolCallId: ToolCallId, toolName: string, input: Payload, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, title?: string, }
   | { type: "tool-approval-request" } & { approvalId: ApprovalId, toolCallId: ToolCallId, approvalDescriptor?: Payload, inputSchemaInput?: Payload, reason?: string, isAutomatic?: boolean, signature?: string, }
   | { type: "tool-approval-response" } & { approvalId: ApprovalId, approved: boolean, reason?: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, }
-  | { type: "tool-output-available" } & { toolCallId: ToolCallId, output: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, preliminary?: boolean, }
-  | { type: "tool-output-error" } & { toolCallId: ToolCallId, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: { [key in string]: JsonValue }, dynamic?: boolean, }
+  | { type: "tool-output-available" } & { toolCallId: ToolCallId, output: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, preliminary?: boolean, }
+  | { type: "tool-output-error" } & { toolCallId: ToolCallId, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, }
   | { type: "tool-output-denied" } & { toolCallId: ToolCallId, }
   | { type: "source-url" } & { sourceId: PartId, url: string, title?: string, providerMetadata?: ProviderMetadata, }
   | { type: "source-document" } & { sourceId: PartId, mediaType: string, title: string, filename?: string, providerMetadata?: ProviderMetadata, }
