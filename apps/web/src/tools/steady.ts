@@ -5,6 +5,8 @@ import { type RefObject, useEffect, useState } from "react";
  */
 
 const STEADY_MS = 350;
+/** What moves without a change of the document, such as by a font that arrives, is noticed after this time at the latest. */
+const SAMPLE_MS = 100;
 
 interface Place {
   left: number;
@@ -20,14 +22,14 @@ interface Watched {
 }
 
 const watched = new Map<HTMLElement, Watched>();
-let isLooking = false;
+let stop: (() => void) | undefined;
 
 /** The page itself has scrolled: what is under the pointer now is something else. */
 export function unsettle(): void {
   for (const each of watched.values()) each.since = performance.now();
 }
 
-/** Whether an element has stood still in what it is scrolled with. Looked at in every frame, since a click can come in every one. */
+/** Whether an element has stood still in what it is scrolled with. */
 export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: boolean, isSteadyNow: () => boolean] {
   const [isSteady, setIsSteady] = useState(false);
 
@@ -37,10 +39,12 @@ export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: bo
     const scroller = scrollerOf(target);
     const since = performance.now();
     watched.set(target, { scroller, where: whereIs(target, scroller), since, isSteady: false, onChange: setIsSteady });
-    if (!isLooking) requestAnimationFrame(look);
-    isLooking = true;
+    stop ??= start();
     return () => {
       watched.delete(target);
+      if (watched.size > 0) return;
+      stop?.();
+      stop = undefined;
     };
   }, [element]);
 
@@ -51,6 +55,24 @@ export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: bo
     return isThere && performance.now() - each.since >= STEADY_MS;
   };
   return [isSteady, isSteadyNow];
+}
+
+/** Looks in the frame after every change of the document, and now and then. */
+function start(): () => void {
+  let frame: number | undefined;
+  const observer = new MutationObserver(() => {
+    frame ??= requestAnimationFrame(() => {
+      frame = undefined;
+      look();
+    });
+  });
+  observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+  const sampling = setInterval(look, SAMPLE_MS);
+  return () => {
+    observer.disconnect();
+    clearInterval(sampling);
+    if (frame !== undefined) cancelAnimationFrame(frame);
+  };
 }
 
 function look(): void {
@@ -66,8 +88,6 @@ function look(): void {
     each.isSteady = isSteady;
     each.onChange(isSteady);
   }
-  isLooking = watched.size > 0;
-  if (isLooking) requestAnimationFrame(look);
 }
 
 function whereIs(element: HTMLElement, scroller: Element | null): Place {
