@@ -18,6 +18,8 @@ pub(crate) struct Effort {
     pub(crate) turns: usize,
     /// How many holds are opened.
     pub(crate) holds: usize,
+    /// How many connections of a kind wait.
+    pub(crate) waiting: usize,
 }
 
 /// The argument that makes this program the process that is measured.
@@ -25,11 +27,11 @@ pub(crate) const CHILD: &str = "--child";
 
 impl Effort {
     pub(crate) fn new(is_quick: bool, is_full: bool) -> Self {
-        let holds = if is_full { 100_000 } else { 20_000 };
+        let (holds, waiting) = if is_full { (100_000, 10_000) } else { (20_000, 2_000) };
         if is_quick {
-            Self { samples: 9, sample: Duration::from_millis(2), rounds: 3, turns: 2, holds: 5_000 }
+            Self { samples: 9, sample: Duration::from_millis(2), rounds: 3, turns: 2, holds: 5_000, waiting: 500 }
         } else {
-            Self { samples: 101, sample: Duration::from_millis(10), rounds: 9, turns: 5, holds }
+            Self { samples: 101, sample: Duration::from_millis(10), rounds: 9, turns: 5, holds, waiting }
         }
     }
 }
@@ -60,6 +62,11 @@ impl Samples {
     /// How many times as much as `ours`, sample by sample: those that were taken together saw the same machine.
     pub(crate) fn times(&self, ours: &Self) -> Self {
         Self(self.0.iter().zip(&ours.0).map(|(other, own)| other / own).collect())
+    }
+
+    /// What a hundredth of the samples went beyond.
+    pub(crate) fn highest(&self) -> f64 {
+        self.quantile(0.99)
     }
 
     fn quantile(&self, quantile: f64) -> f64 {

@@ -7,6 +7,7 @@ mod holds;
 mod models;
 mod process;
 mod serve;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -96,6 +97,7 @@ pub(super) fn run(effort: &Effort) -> Report {
     let mut report = Report::default();
     stream(effort, &mut report);
     open_holds(effort, &mut report);
+    waiting::run(effort.waiting, &mut report);
     report
 }
 

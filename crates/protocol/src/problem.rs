@@ -69,6 +69,8 @@ kinds! {
     TooSlow = "urn:holdpoint:problem:too-slow";
     /// Too many connections have a request in progress.
     TooManyConnections = "urn:holdpoint:problem:too-many-connections";
+    /// Too many requests of the subject, or from its address, in a second.
+    TooManyRequests = "urn:holdpoint:problem:too-many-requests";
     /// Too many turns run, of the subject or in all.
     TooManyTurns = "urn:holdpoint:problem:too-many-turns";
     /// In too many chats of the subject something waits or runs.

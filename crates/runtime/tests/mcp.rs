@@ -205,7 +205,7 @@ async fn the_everything_server_over_http() {
 #[tokio::test]
 async fn a_server_over_http_may_come_late_and_be_started_again() {
     let port = free_port().await;
-    let settings = McpSettings { timeout: Duration::from_secs(8), ..http(port) };
+    let settings = McpSettings { timeout: Duration::from_secs(30), ..http(port) };
     let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
     assert!(client.tools().is_empty());
     assert!(client.problem().is_some());

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -21,7 +22,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, deadline, shape, traced},
+    request::{Budget, Failure, Rate, deadline, shape, traced},
     transport,
 };
 
@@ -38,6 +39,10 @@ pub struct Limits {
     pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
+    /// Requests of a subject in a second; `usize::MAX` is no limit.
+    pub requests_per_subject: usize,
+    /// Requests from an address in a second, where [`Server::serve`] takes the connections; `usize::MAX` is no limit.
+    pub requests_per_address: usize,
     /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
     pub bytes_in_flight: usize,
 }
@@ -50,6 +55,8 @@ impl Default for Limits {
             depth: 64,
             nodes: 100_000,
             streams_per_subject: 1000,
+            requests_per_subject: 1000,
+            requests_per_address: 2000,
             bytes_in_flight: 64 * 1024 * 1024,
         }
     }
@@ -75,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
     pub(crate) metrics: Metrics,
+    pub(crate) subjects: Rate<Subject>,
+    pub(crate) addresses: Rate<IpAddr>,
     /// Bytes of bodies that are being read.
     pub(crate) bodies: Budget,
     /// Bytes of responses that are being written.
@@ -102,6 +111,8 @@ impl Server {
             limits,
             streams: Mutex::default(),
             metrics: Metrics::new(),
+            subjects: Rate::new(limits.requests_per_subject),
+            addresses: Rate::new(limits.requests_per_address),
             bodies: in_flight(),
             responses: in_flight(),
             draining: CancellationToken::new(),

@@ -136,21 +136,28 @@ impl FromRequestParts<Server> for Caller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
-        let keys = &server.inner.keys;
-        if keys.is_open() {
-            return Ok(Self(Subject::local()));
+        let subject = identify(parts, server)?;
+        match server.inner.subjects.admits(&subject) {
+            true => Ok(Self(subject)),
+            false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),
         }
-        if let Some(key) = key_of(&parts.headers) {
-            return keys.subject(key.as_bytes()).map(Self).ok_or(Failure::KeyUnknown);
-        }
-        if !is_socket(parts) {
-            return Err(Failure::KeyNeeded);
-        }
-        let query = parts.uri.query().unwrap_or_default();
-        let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).ok_or(Failure::TicketNeeded)?;
-        let subject = keys.redeem(ticket, server.inner.runtime.clock().now());
-        subject.map(Self).ok_or(Failure::TicketUnknown)
     }
+}
+
+fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
+    let keys = &server.inner.keys;
+    if keys.is_open() {
+        return Ok(Subject::local());
+    }
+    if let Some(key) = key_of(&parts.headers) {
+        return keys.subject(key.as_bytes()).ok_or(Failure::KeyUnknown);
+    }
+    if !is_socket(parts) {
+        return Err(Failure::KeyNeeded);
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).ok_or(Failure::TicketNeeded)?;
+    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
 }
 
 /// Whether a WebSocket is asked for, where there is one: elsewhere a key can be sent, and a ticket is not taken.

@@ -31,6 +31,7 @@ pub(super) fn router() -> Router {
     let ready: Arc<[Chunk]> = ready.into();
     Router::new()
         .route("/together", post(async |_: Bytes| response(talk(TOGETHER))))
+        .route("/waits", post(async || response(waits())))
         .route("/each", post(async |_: Bytes| response(talk(1))))
         .route("/ready-made", post(async move |_: Bytes| response(ready_made(ready))))
 }
@@ -38,6 +39,11 @@ pub(super) fn router() -> Router {
 fn response(stream: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, Body::from_stream(stream.map(Ok::<_, Infallible>))).into_response()
+}
+
+/// One event, and then nothing.
+fn waits() -> impl Stream<Item = Bytes> + Send {
+    futures::stream::iter([Bytes::from_static(b"data: waits\n\n")]).chain(futures::stream::pending())
 }
 
 fn talk(at_once: usize) -> impl Stream<Item = Bytes> + Send {

@@ -41,6 +41,22 @@ impl Model for Pays {
     }
 }
 
+/// Wants the browser to open a page, and waits.
+#[derive(Debug)]
+pub(super) struct Opens;
+
+impl Model for Opens {
+    fn version(&self) -> &str {
+        "opens"
+    }
+
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let input = json!({"url": "https://example.com"});
+        let call = ModelEvent::Call { id: "0".to_owned(), name: "open-url".to_owned(), input: Ok(input) };
+        futures::stream::iter([Ok(call), Ok(finish(FinishReason::ToolCalls))]).boxed()
+    }
+}
+
 fn finish(reason: FinishReason) -> ModelEvent {
     ModelEvent::Finish { usage: Usage { prompt_tokens: 10, completion_tokens: 100 }, reason, version: None }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::measure::CHILD;
+use crate::measure::{CHILD, resident};
 
 /// How long a server has to come to rest after a turn: what it still does belongs to the turn.
 const REST: Duration = Duration::from_millis(20);
@@ -54,10 +54,21 @@ impl Process {
         self.said()[0].parse().expect("nanoseconds")
     }
 
-    pub(super) fn connect(&self) -> Connection {
+    /// Its resident memory, where the system tells it.
+    pub(super) fn resident(&mut self) -> Option<u64> {
+        let stdin = self.child.stdin.as_mut().expect("its input");
+        stdin.write_all(b"resident\n").expect("it listens");
+        self.said()[0].parse().ok()
+    }
+
+    pub(super) fn open(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         stream.set_nodelay(true).expect("a socket");
-        Connection { stream, buffer: vec![0; 256 * 1024] }
+        stream
+    }
+
+    pub(super) fn connect(&self) -> Connection {
+        Connection { stream: self.open(), buffer: vec![0; 256 * 1024] }
     }
 
     /// Has a chat deleted; a bare server has none.
@@ -76,10 +87,14 @@ impl Drop for Process {
     }
 }
 
-/// In the measured process: says its CPU time for every line that it is sent, and ends when the process that started it has gone.
+/// In the measured process: says its CPU time or its resident memory when it is asked, and ends when the process that started it has gone.
 pub(super) fn listen() {
     thread::spawn(|| {
-        for _ in std::io::stdin().lines().map_while(Result::ok) {
+        for asked in std::io::stdin().lines().map_while(Result::ok) {
+            if asked == "resident" {
+                println!("{}", resident().map_or("-".to_owned(), |bytes| bytes.to_string()));
+                continue;
+            }
             let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
             println!("{}", i128::from(spent.tv_sec) * 1_000_000_000 + i128::from(spent.tv_nsec));
         }

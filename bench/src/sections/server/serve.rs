@@ -4,10 +4,10 @@ use std::{path::Path, sync::Arc};
 
 use axum::Router;
 use holdpoint_runtime::{
-    driver::Runtime,
+    driver::{self, Runtime},
     log::{Log, MemoryLog, SqliteLog},
 };
-use holdpoint_server::{Keys, Limits, Server};
+use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -15,11 +15,17 @@ use hyper_util::{
 };
 use tokio::net::TcpListener;
 
-use super::{DELTAS, bare, models::Talks};
+use super::{
+    DELTAS, bare,
+    models::{Opens, Talks},
+};
 
-/// Serves until it is ended: `bare`, or ours in `memory` or with `sqlite`. The tools are those of the demo: some ask, so text is held
+/// Serves until it is ended: `bare`, or ours in `memory`, with `sqlite`, or for `waiting`. The tools are those of the demo: some ask, so text is held
 /// back unless the client says otherwise.
 pub(super) async fn run(what: &str, folder: &Path) {
+    if what == "waiting" {
+        return wait().await;
+    }
     let router = match what {
         "memory" => ours(Arc::new(MemoryLog::default())).await,
         "sqlite" => ours(Arc::new(SqliteLog::open(folder).expect("a folder of its own"))).await,
@@ -36,6 +42,18 @@ pub(super) async fn run(what: &str, folder: &Path) {
             http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone())).with_upgrades();
         tokio::spawn(connection);
     }
+}
+
+/// Ours as the binary serves it, with room for many connections that wait.
+async fn wait() {
+    let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
+    let runtime = Runtime::builder().model(Arc::new(Opens)).limits(limits).start().await.expect("an empty log");
+    let limits = Limits { streams_per_subject: usize::MAX, ..Limits::default() };
+    let server = Server::with(runtime, Keys::default(), limits);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    println!("{}", listener.local_addr().expect("an address").port());
+    let connections = ConnectionLimits { connections: 15_000, ..ConnectionLimits::default() };
+    server.serve(listener, server.router(), connections, std::future::pending()).await;
 }
 
 async fn ours(log: Arc<dyn Log>) -> Router {

@@ -145,6 +145,8 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
         nodes: config.limits.json_nodes.unwrap_or(default.nodes),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
+        requests_per_subject: config.limits.requests_per_subject.unwrap_or(default.requests_per_subject),
+        requests_per_address: config.limits.requests_per_address.unwrap_or(default.requests_per_address),
         bytes_in_flight: config.limits.bytes_in_flight.unwrap_or(default.bytes_in_flight),
     };
     let server = Server::with(runtime.clone(), keys, limits).allow_origins(&config.origins);

@@ -86,6 +86,10 @@ pub struct LimitsConfig {
     pub json_nodes: Option<usize>,
     /// Open streams of a subject.
     pub streams_per_subject: Option<usize>,
+    /// Requests of a subject in a second.
+    pub requests_per_subject: Option<usize>,
+    /// Requests from an address in a second. Behind a proxy all come from one.
+    pub requests_per_address: Option<usize>,
     /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
     pub bytes_in_flight: Option<usize>,
     /// Open holds of a chat.

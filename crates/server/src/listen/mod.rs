@@ -5,7 +5,7 @@ mod peer;
 mod service;
 mod slots;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -114,7 +114,7 @@ impl Accepting {
     async fn run(&self, listener: &TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.take(stream),
+                Ok((stream, address)) => self.take(stream, address.ip()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     // Out of descriptors, most likely.
@@ -125,14 +125,14 @@ impl Accepting {
         }
     }
 
-    fn take(&self, stream: TcpStream) {
+    fn take(&self, stream: TcpStream, address: IpAddr) {
         let Some(slot) = self.slots.open() else {
             tracing::warn!(limit = self.limits.connections, "a connection was refused: all others are in use");
             return service::refuse(stream);
         };
         let _ = stream.set_nodelay(true);
         let handle = slot.handle();
-        let service = Service { app: self.app.clone(), server: self.server.clone(), slot: handle.clone() };
+        let service = Service { app: self.app.clone(), server: self.server.clone(), slot: handle.clone(), address };
         let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, slot));
         let connection = self.http.serve_connection(peer, service).with_upgrades();
         let (draining, closing) = (self.server.inner.draining.clone(), self.closing.clone());

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     io::Write,
+    net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -25,6 +26,7 @@ pub(super) struct Service {
     pub(super) app: TowerToHyperService<Router>,
     pub(super) server: Server,
     pub(super) slot: Handle,
+    pub(super) address: IpAddr,
 }
 
 impl hyper::service::Service<HttpRequest<Incoming>> for Service {
@@ -33,12 +35,12 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
-        let counted = self.slot.begin(is_reserved(request.uri().path()));
-        let Some(counted) = counted else {
-            let mut response = Failure::TooManyConnections.into_response();
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return Box::pin(std::future::ready(Ok(response.map(|body| Counted { body, _request: None }))));
-        };
+        let is_reserved = is_reserved(request.uri().path());
+        if !is_reserved && !self.server.inner.addresses.admits(&self.address) {
+            let limit = self.server.inner.limits.requests_per_address;
+            return self.refuse(Failure::TooManyRequests { limit });
+        }
+        let Some(counted) = self.slot.begin(is_reserved) else { return self.refuse(Failure::TooManyConnections) };
         let (answered, draining) = (self.app.call(request), self.server.inner.draining.clone());
         Box::pin(async move {
             let mut response = answered.await?;
@@ -52,6 +54,18 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
             }
             Ok(response.map(|body| Counted { body, _request: Some(counted) }))
         })
+    }
+}
+
+impl Service {
+    /// Answers without asking the app, and ends the connection.
+    fn refuse(&self, failure: Failure) -> BoxFuture<'static, Result<Response<Counted>, Infallible>> {
+        if let Some(limit) = failure.limit() {
+            self.server.inner.metrics.rejected(limit);
+        }
+        let mut response = failure.into_response();
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Box::pin(std::future::ready(Ok(response.map(|body| Counted { body, _request: None }))))
     }
 }
 

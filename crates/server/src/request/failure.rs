@@ -79,6 +79,8 @@ pub(crate) enum Failure {
     TooLate(Cause),
     #[error("this subject has {limit} streams open, which is the limit: close one")]
     TooManyStreams { limit: usize },
+    #[error("more than {limit} requests in a second: try again in a second")]
+    TooManyRequests { limit: usize },
     #[error("the server has too many requests at the moment: try again in a second")]
     TooManyConnections,
     #[error("{0}")]
@@ -148,6 +150,7 @@ pub(crate) enum Limit {
     BytesInFlight,
     BodyTime,
     Connections,
+    Requests,
 }
 
 impl Limit {
@@ -163,6 +166,7 @@ impl Limit {
         Self::BytesInFlight,
         Self::BodyTime,
         Self::Connections,
+        Self::Requests,
     ];
 
     /// Its name in the metrics.
@@ -178,6 +182,7 @@ impl Limit {
             Self::BytesInFlight => "bytes_in_flight",
             Self::BodyTime => "body_time",
             Self::Connections => "connections",
+            Self::Requests => "requests",
         }
     }
 }
@@ -234,6 +239,9 @@ impl Failure {
             Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyTurns, "Too many running turns")
             }
+            Self::TooManyRequests { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyRequests, "Too many requests")
+            }
             Self::TooManyConnections => {
                 (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::TooManyConnections, "Too many connections")
             }
@@ -260,6 +268,7 @@ impl Failure {
             Self::Busy => Some(Limit::BytesInFlight),
             Self::TooSlow { .. } => Some(Limit::BodyTime),
             Self::TooManyConnections => Some(Limit::Connections),
+            Self::TooManyRequests { .. } => Some(Limit::Requests),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ mod budget;
 mod deadline;
 mod failure;
 mod parts;
+mod rate;
 mod trace;
 
 pub(crate) use body::{body, parse, read, value};
@@ -12,4 +13,5 @@ pub(crate) use budget::{Budget, Held};
 pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use failure::{Failure, Form, Limit, in_force, shape};
 pub(crate) use parts::{Parameters, PathId, Upgrade};
+pub(crate) use rate::Rate;
 pub(crate) use trace::traced;

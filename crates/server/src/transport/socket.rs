@@ -23,6 +23,8 @@ use crate::{
 const SILENCE: Duration = Duration::from_secs(30);
 /// How many bad frames in a row end a connection.
 const ABUSE: u32 = 20;
+/// How much is read at once.
+const READ_BUFFER: usize = 4096;
 
 /// The connection is over.
 pub(super) struct Over;
@@ -38,7 +40,8 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     let limits = server.inner.limits;
     let place = server.inner.place(subject, kind)?;
     // What is larger is not read: the client is told, and the connection closed (1009).
-    let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body);
+    // Its own buffer for reading would be 128 KiB for each socket, and most of them only wait.
+    let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER);
     let sockets = server.inner.sockets.clone();
     let bodies = server.inner.bodies.clone();
     Ok(upgrade.on_upgrade(move |socket| {

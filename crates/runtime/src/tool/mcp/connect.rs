@@ -19,6 +19,8 @@ use crate::tool::text::plain;
 
 /// A program may have to be fetched before it runs.
 const SHORTEST_WAIT: Duration = Duration::from_secs(30);
+/// How long the log of a program that did not start is read.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many pages of tools are read, and how many tools are taken.
 const PAGES: usize = 100;
 const TOOLS: usize = 1000;
@@ -31,7 +33,13 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
         let handler = Handler { shared: Arc::clone(shared) };
         let connected = match &shared.settings.transport {
             McpTransport::Command { command, env } => {
-                serve_client(handler, program::start(shared, command, env)?).await
+                let (program, log) = program::start(shared, command, env)?;
+                let connected = serve_client(handler, program).await;
+                if connected.is_err() {
+                    // What it said last says most about why.
+                    let _ = tokio::time::timeout(LAST_WORDS, log).await;
+                }
+                connected
             }
             McpTransport::Http { url, headers } => serve_client(handler, endpoint(url, headers)?).await,
         };

@@ -11,6 +11,7 @@ use rmcp::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     process::{ChildStdin, ChildStdout, Command},
+    task::JoinHandle,
 };
 
 use super::{McpProblem, Secret, lines::LastLines, screen::Screened, server::Shared};
@@ -33,8 +34,12 @@ pub(super) struct Program {
     transport: AsyncRwTransport<RoleClient, Screened<ChildStdout>, ChildStdin>,
 }
 
-/// Starts a program.
-pub(super) fn start(shared: &Shared, command: &[String], env: &[(String, Secret)]) -> Result<Program, McpProblem> {
+/// Starts a program. Its log is taken over until it ends.
+pub(super) fn start(
+    shared: &Shared,
+    command: &[String],
+    env: &[(String, Secret)],
+) -> Result<(Program, JoinHandle<()>), McpProblem> {
     let (program, args) = command.split_first().ok_or(McpProblem::NoCommand)?;
     let mut command = Command::new(program);
     command.args(args).env_clear().kill_on_drop(true);
@@ -46,8 +51,9 @@ pub(super) fn start(shared: &Shared, command: &[String], env: &[(String, Secret)
     #[cfg(not(unix))]
     let command = CommandWrap::from(command);
     let (program, log) = spawn(command).map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
-    tokio::spawn(take_over(log, shared.settings.name.clone(), shared.mask.clone(), shared.lines.clone()));
-    Ok(program)
+    let name = shared.settings.name.clone();
+    let log = tokio::spawn(take_over(log, name, shared.mask.clone(), shared.lines.clone()));
+    Ok((program, log))
 }
 
 fn spawn(mut command: CommandWrap) -> io::Result<(Program, impl AsyncRead + Unpin + use<>)> {
