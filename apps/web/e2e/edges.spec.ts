@@ -58,7 +58,7 @@ test.describe("while the model writes", () => {
 
 test.describe("a server with keys", () => {
   const hash = createHash("sha256").update("open-sesame").digest("hex");
-  const config = `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "alice"\nroles = ["user", "approver"]\n`;
+  const config = `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "alice"\n`;
   test.use({
     setup: {
       args: ["--config", scratchFile("keys.toml", config)],

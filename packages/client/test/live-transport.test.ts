@@ -247,7 +247,7 @@ describe("the connection", () => {
     const key = "a-key-for-tests";
     const hash = createHash("sha256").update(key).digest("hex");
     const locked = await startServer({
-      config: `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "alice"\nroles = ["user"]\n`,
+      config: `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "alice"\n`,
     });
     cleanups.push(locked.stop);
     const proxy = await startProxy(locked.url);

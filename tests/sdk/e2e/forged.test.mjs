@@ -162,7 +162,7 @@ const keys = { alice: randomUUID(), bob: randomUUID() };
 const config = Object.entries(keys)
   .map(([subject, key]) => {
     const hash = createHash("sha256").update(key).digest("hex");
-    return `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "${subject}"\nroles = ["user", "approver"]\n`;
+    return `[[auth.keys]]\nkey_sha256 = "${hash}"\nsubject = "${subject}"\n`;
   })
   .join("\n");
 const as = (who) => ({ authorization: `Bearer ${keys[who]}` });

@@ -25,15 +25,19 @@ const isAskedOnly = (client) => {
   assert.deepEqual(client.toolCalls, []);
 };
 
+/** A problem, with the words of the ack endpoint. */
+function isRefused({ status, body }, wanted, reason) {
+  assert.equal(status, wanted);
+  assert.deepEqual({ ok: body.ok, reason: body.reason, status: body.status }, { ok: false, reason, status: wanted });
+  assert.match(body.type, /^urn:holdpoint:problem:/);
+}
+
 async function byAck({ open, ack }) {
   const client = open({ wait: "stream" });
   await client.say("where");
   isAskedOnly(client);
   const asked = client.tool("get_location");
-  assert.deepEqual(await ack(asked.toolCallId, { output: HERE }), {
-    status: 409,
-    body: { ok: false, reason: "approval-required" },
-  });
+  isRefused(await ack(asked.toolCallId, { output: HERE }), 409, "approval-required");
   await client.decide(asked, true);
   assert.equal(await firstCall(client), asked.toolCallId);
   assert.deepEqual(summary(await client.hold(asked)), {
@@ -212,10 +216,7 @@ async function timeoutWhileOpen({ open, ack }) {
   await client.rests({ sends: 1 });
   assert.equal(client.tool("open-url").output.status, "timeout");
   assert.equal(client.text, "It took too long.");
-  assert.deepEqual(await ack(client.toolCalls[0], { output: {} }), {
-    status: 410,
-    body: { ok: false, reason: "expired" },
-  });
+  isRefused(await ack(client.toolCalls[0], { output: {} }), 410, "expired");
   await client.agrees();
   assert.equal((await client.hold(client.tool("open-url"))).outcome.cause, "expired");
 }
