@@ -41,6 +41,11 @@ const STAGES: &[Stage] = &[
         run: |root| npm(root, &[&["run", "e2e", "-w", "tests/sdk"]]),
     },
     Stage {
+        name: CRASH,
+        what: "the server killed under load, with a ledger of its own: the short form (`cargo xtask full crash`: 300 kills)",
+        run: |root| npm(root, &[&["run", "self-test", "-w", "tests/crash"], &["run", "crash", "-w", "tests/crash"]]),
+    },
+    Stage {
         name: CONSOLE,
         what: "the console: units, size, and the short form of its tests in Chromium (HOLDPOINT_E2E=full: the full one)",
         run: |root| {
@@ -70,10 +75,11 @@ const SETUP: &str = "setup";
 const TESTS: &str = "tests";
 const CLIENT: &str = "client";
 const SDK: &str = "sdk";
+const CRASH: &str = "crash";
 const CONSOLE: &str = "console";
 
 /// Stages that run what `setup` installs.
-const SET_UP: [&str; 5] = [TESTS, "typescript", CLIENT, SDK, CONSOLE];
+const SET_UP: [&str; 6] = [TESTS, "typescript", CLIENT, SDK, CRASH, CONSOLE];
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -111,7 +117,7 @@ fn typescript(root: &Path) -> Result {
 }
 
 /// Runs npm scripts one after the other, with the server that the Rust tests have built.
-fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
+pub(crate) fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
     cargo(root, &["build", "--package", "holdpoint-server"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");

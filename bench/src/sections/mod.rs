@@ -22,4 +22,5 @@ pub(crate) struct Section {
 pub(crate) const SECTIONS: &[Section] = &[
     Section { name: "protocol", what: "encoding, decoding, checking and reducing chunks", run: protocol::run },
     Section { name: "server", what: "a turn over HTTP, and what an open hold costs", run: server::run },
+    Section { name: "waiting", what: "what a connection that waits costs", run: server::waits },
 ];

@@ -97,6 +97,12 @@ pub(super) fn run(effort: &Effort) -> Report {
     let mut report = Report::default();
     stream(effort, &mut report);
     open_holds(effort, &mut report);
+    report
+}
+
+/// Connections that wait.
+pub(super) fn waits(effort: &Effort) -> Report {
+    let mut report = Report::default();
     waiting::run(effort.waiting, &mut report);
     report
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
+use crate::stages;
 
 /// One check: its name on the command line, what it does, and how.
 struct Check {
@@ -18,6 +19,11 @@ struct Check {
 
 const CHECKS: &[Check] = &[
     Check { name: "deny", what: "cargo deny check bans licenses sources", run: deny::run },
+    Check {
+        name: "crash",
+        what: "the server killed 300 times under load, with a ledger of its own",
+        run: |root| stages::npm(root, &[&["run", "crash", "-w", "tests/crash", "--", "--kills", "300"]]),
+    },
     Check {
         name: "schemathesis",
         what: "requests made from /openapi.json, against the real server: no 5xx, answers as declared",

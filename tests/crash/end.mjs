@@ -1,0 +1,76 @@
+// The last life: nobody kills it. Everything comes to rest, what still waits is answered, and all that the server knows is read.
+
+import { checkEnd, checkInbox, checkSoFar } from "./check.mjs";
+import { refusals } from "./histories.mjs";
+import { holdsOf, list, read, send } from "./http.mjs";
+import { settle } from "./load.mjs";
+import { scriptOf } from "./plan.mjs";
+import { until } from "./wait.mjs";
+
+/** How long cut-off turns may take to come to rest after the start. */
+const RESTS_WITHIN_MS = 30_000;
+const SETTLES_WITHIN_MS = 60_000;
+const ANSWERS_WITHIN_MS = 20_000;
+const AT_ONCE = 8;
+
+/** Gives the violations. */
+export async function finish({ server, ledger, journal, random, counts }) {
+  const open = [...journal.chats.values()].filter(({ isEnded }) => !isEnded);
+  await server.start(scriptOf(open.map(({ plan }) => plan)));
+  const ignore = () => {};
+  const context = {
+    url: server.url,
+    journal,
+    event: ignore,
+    forged: ignore,
+    /** A turn that was cut off is ended, or waits, although nobody opens its chat. */
+    isQuiet: async () => (await list(context, "/api/chats")).every(({ isRunning }) => !isRunning),
+    /** One for each request: thousands of them would pile up on a common one. */
+    get signal() {
+      return AbortSignal.timeout(ANSWERS_WITHIN_MS);
+    },
+  };
+
+  await until(context.isQuiet, { within: RESTS_WITHIN_MS });
+  const atRest = await stateOf(context);
+  counts.waiting = atRest.inbox.length;
+  const found = checkInbox(atRest);
+
+  const listInbox = () => list(context, "/api/approvals");
+  await settle(context, listInbox, random, { within: SETTLES_WITHIN_MS });
+
+  const end = { ...(await stateOf(context)), deaths: server.deaths };
+  const facts = { journal, deliveries: ledger.deliveries, end };
+  counts.interrupted = interrupted(end, ledger);
+  for (const text of server.faults) found.push({ rule: "the server failed", text });
+  found.push(...checkSoFar(facts), ...checkEnd(facts), ...checkInbox(end));
+  server.kill();
+  await server.gone();
+  return found;
+}
+
+/** What the server says of every chat that this side knows, and its inbox. */
+async function stateOf(context) {
+  const inbox = await list(context, "/api/approvals");
+  const listed = new Map((await list(context, "/api/chats")).map((chat) => [chat.id, chat]));
+  const known = [...context.journal.chats.values()];
+  const chats = new Map();
+  const reader = async () => {
+    for (let chat = known.pop(); chat; chat = known.pop()) {
+      const calls = await holdsOf(context, chat, { calls: "all" });
+      if (!calls) continue;
+      const messages = await read(await send(context, `/api/chat/${chat.plan.id}/messages`));
+      const { isRunning, holds } = listed.get(chat.plan.id) ?? { isRunning: "not listed", holds: 0 };
+      chats.set(chat.plan.id, { isRunning, holds, calls, messages, refused: await refusals(messages) });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, reader));
+  return { inbox, chats };
+}
+
+/** How many calls were cut off, and how many of them the ledger never saw. */
+function interrupted({ chats }, ledger) {
+  const calls = [...chats.values()].flatMap(({ calls }) => calls);
+  const cut = calls.filter(({ outcome }) => outcome?.cause === "interrupted");
+  return { all: cut.length, undelivered: cut.filter(({ input }) => ledger.of(input.ref).length === 0).length };
+}

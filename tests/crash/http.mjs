@@ -1,0 +1,81 @@
+// Requests to a server that may die at any moment. What came before it died counts.
+
+/** The server is not there any more. */
+export class Down extends Error {}
+
+/** A request; the response once its headers are there. */
+export async function send({ url, signal }, path, body) {
+  const options = body && {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  try {
+    return await fetch(`${url}${path}`, { ...options, signal });
+  } catch (error) {
+    throw new Down(`${path}: ${error.cause?.code ?? error.message}`);
+  }
+}
+
+/** The body of a response, as JSON. */
+export async function read(response) {
+  let text;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw new Down(error.message);
+  }
+  return JSON.parse(text);
+}
+
+/** A list, page by page where it has pages. */
+export async function list(context, path) {
+  const items = [];
+  for (let next = path; next; ) {
+    const response = await send(context, next);
+    if (response.status !== 200) throw new Error(`${next}: ${response.status}`);
+    items.push(...(await read(response)));
+    const following = response.headers.get("link")?.match(/<([^>]*)>; *rel="next"/)?.[1];
+    next = following && new URL(following, context.url).href.slice(context.url.length);
+  }
+  return items;
+}
+
+/** The holds of a chat; undefined where the server does not know it. */
+export async function holdsOf(context, chat, { calls } = {}) {
+  const askedAt = Date.now();
+  const path = `/api/chat/${chat.plan.id}/holds${calls ? `?calls=${calls}` : ""}`;
+  const response = await send(context, path);
+  if (response.status === 404) {
+    await response.body?.cancel().catch(() => {});
+    return undefined;
+  }
+  if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
+  const holds = await read(response);
+  context.journal.listed(chat, holds, askedAt);
+  return holds;
+}
+
+/** Reads chunks until the response ends or breaks off, and gives each to `take`. */
+export async function readChunks(response, take) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  // Where it breaks off, what came, came.
+  const next = () => reader.read().catch(() => ({ done: true }));
+  for (let { done, value } = await next(); !done; { done, value } = await next()) {
+    rest += decoder.decode(value, { stream: true });
+    const events = rest.split("\n\n");
+    rest = events.pop();
+    for (const event of events) record(event, take);
+  }
+}
+
+/** One server-sent event; gives whether it was the last. */
+export function record(event, take) {
+  const data = event.startsWith("data: ") ? event.slice("data: ".length).trimEnd() : undefined;
+  if (data === undefined) return false;
+  if (data === "[DONE]") return true;
+  take(JSON.parse(data));
+  return false;
+}

@@ -1,0 +1,145 @@
+// The real server as its own process, on one folder and one port, however often it is killed.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const STARTS_WITHIN_MS = 30_000;
+const ENDS_WITHIN_MS = 10_000;
+
+/** HOLDPOINT_BIN, or what cargo has built last into the usual places. */
+function binary() {
+  const named = process.env.HOLDPOINT_BIN;
+  const places = named
+    ? [named]
+    : ["debug", "release"].map((profile) =>
+        fileURLToPath(new URL(`../../target/${profile}/holdpoint`, import.meta.url)),
+      );
+  const found = places.find((place) => existsSync(place));
+  if (found) return found;
+  throw new Error(`no holdpoint binary: build it, or name one in HOLDPOINT_BIN. Looked at: ${places.join(", ")}`);
+}
+
+/** Without what the server would take for settings, HOLDPOINT_BIN among them. */
+const environment = () =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
+
+/** `isIdempotent` permits the server to repeat a call that was cut off: the suite has to notice that. */
+const settings = (ledgerUrl, isIdempotent) =>
+  ["always", "never"]
+    .map((approval) => {
+      const tool = approval === "always" ? "transfer" : "note";
+      return `[tools.${tool}]
+execution = "server"
+description = "An entry in the ledger"
+url = "${ledgerUrl}"
+allow_private = true
+approval = "${approval}"
+approval_timeout_sec = 0
+idempotent = ${isIdempotent}
+input_schema = { type = "object", properties = { ref = { type = "string" }, amount = { type = "number" } } }
+`;
+    })
+    .join("\n");
+
+export class Server {
+  url;
+  /** When each process was gone. */
+  deaths = [];
+  /** Processes that ended, or said that they panicked, without having been killed. */
+  faults = [];
+  #place;
+  #child;
+  #exited;
+  #isKilled = false;
+
+  /** Makes the folder; `start` starts the process. */
+  static async prepare(ledgerUrl, { isIdempotent = false } = {}) {
+    const server = new Server();
+    server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
+    await writeFile(server.#file("holdpoint.toml"), settings(ledgerUrl, isIdempotent));
+    return server;
+  }
+
+  get folder() {
+    return this.#place;
+  }
+
+  #file(name) {
+    return join(this.#place, name);
+  }
+
+  /** Starts the process with this script for the model: the first time on a free port, then on the same one. */
+  async start(script) {
+    await writeFile(this.#file("script.json"), JSON.stringify(script));
+    const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
+    const args = ["serve", "--listen", listen, "--data", this.#file("data"), "--config", this.#file("holdpoint.toml")];
+    args.push("--model", `script:${this.#file("script.json")}`);
+    this.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+    this.#isKilled = false;
+    this.url = await this.#ready(this.#child);
+  }
+
+  #ready(child) {
+    // Whatever becomes of the run, no server is left behind.
+    const kill = () => child.kill("SIGKILL");
+    process.once("exit", kill);
+    let [out, errors] = ["", ""];
+    return new Promise((resolve, reject) => {
+      const fail = (why) => reject(new Error(`the server did not start: ${why}\n${out}${errors}`));
+      const timer = setTimeout(() => {
+        fail("it took too long");
+        kill();
+      }, STARTS_WITHIN_MS);
+      this.#exited = new Promise((gone) => {
+        child.once("exit", (code, signal) => {
+          process.removeListener("exit", kill);
+          this.deaths.push(Date.now());
+          clearTimeout(timer);
+          fail(`it ended with ${code ?? signal}`);
+          if (!this.#isKilled) this.faults.push(`it ended by itself with ${code ?? signal}: ${errors.slice(-2000)}`);
+          if (errors.includes("panicked at")) this.faults.push(errors.slice(-2000));
+          gone();
+        });
+      });
+      child.once("error", (error) => fail(error.message));
+      child.stderr.setEncoding("utf8").on("data", (text) => {
+        errors += text;
+      });
+      child.stdout.setEncoding("utf8").on("data", (text) => {
+        out += text;
+        const url = out.match(/https?:\/\/\S+(?=\s)/)?.[0];
+        if (!url) return;
+        clearTimeout(timer);
+        resolve(url);
+      });
+    });
+  }
+
+  get isUp() {
+    return !this.#isKilled && this.#child?.exitCode === null && this.#child?.signalCode === null;
+  }
+
+  /** At once, from whatever is being done: nothing is awaited. */
+  kill() {
+    if (!this.isUp) return;
+    this.#isKilled = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  /** The process is gone, and its port is free. */
+  async gone() {
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error("the server did not end")), ENDS_WITHIN_MS);
+    });
+    await Promise.race([this.#exited, late]).finally(() => clearTimeout(timer));
+  }
+
+  remove() {
+    return rm(this.#place, { recursive: true, force: true });
+  }
+}
