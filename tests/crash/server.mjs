@@ -11,7 +11,7 @@ const STARTS_WITHIN_MS = 30_000;
 const ENDS_WITHIN_MS = 10_000;
 
 /** HOLDPOINT_BIN, or what cargo has built last into the usual places. */
-function binary() {
+export function binary() {
   const named = process.env.HOLDPOINT_BIN;
   const places = named
     ? [named]
@@ -24,11 +24,11 @@ function binary() {
 }
 
 /** Without what the server would take for settings, HOLDPOINT_BIN among them. */
-const environment = () =>
+export const environment = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
 
 /** `isIdempotent` permits the server to repeat a call that was cut off: the suite has to notice that. */
-const settings = (ledgerUrl, isIdempotent) =>
+export const settings = (ledgerUrl, isIdempotent) =>
   ["always", "never"]
     .map((approval) => {
       const tool = approval === "always" ? "transfer" : "note";

@@ -104,7 +104,8 @@ impl Server {
 
     /// A server with these keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let in_flight = || Budget::new(limits.bytes_in_flight);
+        let is_shared = !keys.is_open();
+        let in_flight = || Budget::new(limits.bytes_in_flight, is_shared);
         let inner = Inner {
             runtime,
             keys,

@@ -58,6 +58,10 @@ pub struct Keys {
 pub enum KeyError {
     #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
     Hash { subject: String },
+    #[error("a key has no subject: say whose it is")]
+    NoSubject,
+    #[error("{first:?} and {second:?} have the same key: give each their own")]
+    Shared { first: String, second: String },
     /// Somebody would rely on a right, or on the lack of one, that nothing enforces.
     #[error(
         "roles of {subject:?}: roles give no rights yet, so this key is refused. Remove `roles`: every key is a user's"
@@ -76,7 +80,16 @@ impl Keys {
             }
             Ok((hash, Subject::from(key.subject.as_str())))
         };
-        Ok(Self { keys: keys.iter().map(read).collect::<Result<_, _>>()?, tickets: Mutex::default() })
+        let keys: Vec<([u8; 32], Subject)> = keys.iter().map(read).collect::<Result<_, _>>()?;
+        for (at, (hash, subject)) in keys.iter().enumerate() {
+            if subject.as_str().is_empty() {
+                return Err(KeyError::NoSubject);
+            }
+            if let Some((_, first)) = keys[..at].iter().find(|(other, first)| other == hash && first != subject) {
+                return Err(KeyError::Shared { first: first.as_str().to_owned(), second: subject.as_str().to_owned() });
+            }
+        }
+        Ok(Self { keys, tickets: Mutex::default() })
     }
 
     /// Whether nobody has to show a key.

@@ -67,8 +67,8 @@ const ROUTES: &[Row] = &[
     row("GET /api/chat/{id}/stream", "", 204, 204),
     row(
         "POST /api/tools/ack",
-        r#"{"toolCallId":"CALL","status":"success","output":1,"requestedAt":"2025-02-01T12:34:56.789Z"}"#,
-        409,
+        r#"{"toolCallId":"BROWSER","status":"success","output":1,"requestedAt":"2025-02-01T12:34:56.789Z"}"#,
+        200,
         404,
     ),
     row("GET /api/approvals", "", 200, 200),
@@ -98,11 +98,12 @@ fn keys() -> Keys {
     Keys::new(&[key("key-of-ann", "ann"), key("key-of-bob", "bob")]).expect("good keys")
 }
 
-/// A server on which ann's chat waits for an approval.
+/// A server on which a chat of ann's waits for an approval, and another one for a browser.
 struct Scene {
     server: TestServer,
     call: String,
     approval: String,
+    browser: String,
 }
 
 const CHAT: &str = "the-chat";
@@ -117,7 +118,13 @@ impl Scene {
         assert_eq!(status, 200);
         let (_, inbox) = ask(&server, "GET /api/approvals", "", Who::Owner).await;
         let text = |field: &str| inbox[0][field].as_str().unwrap_or_else(|| panic!("{field}: {inbox}")).to_owned();
-        Self { call: text("toolCallId"), approval: text("approvalId"), server }
+        let (call, approval) = (text("toolCallId"), text("approvalId"));
+        let said = json!({"id": "another", "messages": [{"role": "user", "content": "open https://example.com"}]});
+        let (_, stream) = ask(&server, "POST /api/chat", &said.to_string(), Who::Owner).await;
+        let stream = stream.as_str().expect("a stream").to_owned();
+        let (_, after) = stream.split_once(r#""toolCallId":""#).unwrap_or_else(|| panic!("{stream}"));
+        let browser = after.split_once('"').expect("an id").0.to_owned();
+        Self { call, approval, browser, server }
     }
 
     fn filled(&self, text: &str) -> String {
@@ -125,6 +132,7 @@ impl Scene {
             .replace("{approvalId}", &self.approval)
             .replace("CHAT", CHAT)
             .replace("CALL", &self.call)
+            .replace("BROWSER", &self.browser)
     }
 
     /// Ann's chat as she sees it: nothing of it may change by what others do.
@@ -198,7 +206,8 @@ async fn what_is_somebody_elses_is_as_if_it_were_not_there() {
     let scene = Scene::set().await;
     for row in ROUTES.iter().filter(|row| !row.is_public) {
         let theirs = ask(&scene.server, &scene.filled(row.route), &scene.filled(row.body), Who::Other).await;
-        let nobodys = |text: &str| text.replace("{id}", "none").replace("{approvalId}", "none").replace("CALL", "none");
+        let nobodys =
+            |text: &str| text.replace("{id}", "none").replace("{approvalId}", "none").replace("BROWSER", "none");
         // A chat that nobody has can be begun; that is the one difference, and the next test's matter.
         if row.body.contains("CHAT") {
             continue;

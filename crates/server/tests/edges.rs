@@ -26,7 +26,7 @@ async fn a_body_that_cannot_be_used_says_why() {
     for (body, status, says) in [
         ("{".to_owned(), 400, "not valid JSON"),
         (String::new(), 400, "not valid JSON"),
-        ("[]".to_owned(), 422, "struct ChatRequest"),
+        ("[]".to_owned(), 422, "a JSON object is expected"),
         (json!({}).to_string(), 422, "messages"),
         (json!({"messages": 5}).to_string(), 422, "sequence"),
         (json!({"messages": []}).to_string(), 422, "nothing to do"),

@@ -308,3 +308,65 @@ async fn the_history_of_a_known_chat_is_skipped() {
     let (status, _) = server.get("/api/chat/unknown/messages").await;
     assert_eq!(status, 404);
 }
+
+/// A message that is not complete is in flight as a body is, and has the time of one.
+#[tokio::test]
+async fn unfinished_frames_are_in_flight_too() {
+    let mut setup = Setup::demo();
+    setup.limits.bytes_in_flight = 3 * 1024 * 1024;
+    setup.limits.body_time = Duration::from_secs(3);
+    let server = setup.start().await;
+    let handshake = "GET /live HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+                     sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+    let mut sockets = Vec::new();
+    for _ in 0..3 {
+        let mut socket = tokio::net::TcpStream::connect(server.address).await.expect("connects");
+        socket.write_all(handshake.as_bytes()).await.expect("can be sent");
+        let mut answer = [0; 1024];
+        let read = socket.read(&mut answer).await.expect("an answer");
+        assert!(answer[..read].starts_with(b"HTTP/1.1 101"));
+        // A masked text frame of 2 MB, without its last byte.
+        let mut frame = vec![0x81, 0xff, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0];
+        frame.resize(frame.len() + 2 * 1024 * 1024 - 1, b'x');
+        let sending = tokio::time::timeout(Duration::from_secs(1), socket.write_all(&frame)).await;
+        drop(sending);
+        sockets.push(socket);
+    }
+    let (bodies, _) = server.server.bytes_in_flight();
+    assert!(bodies > 1024 * 1024 && bodies <= 3 * 1024 * 1024, "{bodies}");
+    let begun = std::time::Instant::now();
+    while server.server.bytes_in_flight().0 > 0 {
+        assert!(begun.elapsed() < support::PATIENCE, "they are given up");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for mut socket in sockets {
+        let ended = tokio::time::timeout(support::PATIENCE, socket.read_to_end(&mut Vec::new())).await;
+        assert!(ended.is_ok(), "the connection is closed");
+    }
+}
+
+/// One of several subjects leaves room for the others.
+#[tokio::test]
+async fn one_subject_does_not_take_all_the_bytes_in_flight() {
+    let key = |key: &str, subject: &str| AuthKey {
+        key_sha256: Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect(),
+        subject: subject.to_owned(),
+        roles: Vec::new(),
+    };
+    let mut setup = Setup::demo();
+    setup.keys = Keys::new(&[key("ann", "ann"), key("bob", "bob")]).expect("good keys");
+    setup.limits.bytes_in_flight = 8 * 1024 * 1024;
+    let server = setup.start().await;
+    let mut unsent = Vec::new();
+    for _ in 0..8 {
+        let mut stream = tokio::net::TcpStream::connect(server.address).await.expect("connects");
+        let head =
+            "POST /stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ann\r\ncontent-length: 2000000\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.expect("can be sent");
+        let _ = tokio::time::timeout(Duration::from_millis(500), stream.write_all(&vec![b' '; 1_900_000])).await;
+        unsent.push(stream);
+    }
+    let large = " ".repeat(1_000_000) + "hello";
+    let post = http().post(server.url("/stream")).bearer_auth("bob").body(message("bobs", &large));
+    assert_eq!(post.send().await.expect("an answer").status().as_u16(), 200);
+}

@@ -11,13 +11,16 @@ pub fn is_private_key(key: &str) -> bool {
 /// Looks for object keys that `serde_json` does not take as data, in JSON text that comes in pieces. Libraries that read into a
 /// [`serde_json::Value`] must never see one: see [`super::parse`].
 ///
-/// It knows strings, escapes and colons, and nothing else of JSON: documents may follow each other, in lines or in server-sent events.
+/// It knows strings, escapes, colons and brackets, and nothing else of JSON: documents may follow each other, in lines or in server-sent events.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     place: Place,
     /// How much of [`PRIVATE`] the string has begun with, if that is all it has so far.
     matched: Option<usize>,
     is_found: bool,
+    /// Brackets that are open, and that ever were at a time.
+    levels: usize,
+    deepest: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,6 +44,20 @@ impl Screen {
         self.is_found
     }
 
+    /// How deep it was nested so far.
+    pub fn deepest(&self) -> usize {
+        self.deepest
+    }
+
+    fn bracket(&mut self, byte: u8) {
+        match byte {
+            b'{' | b'[' => self.levels += 1,
+            b'}' | b']' => self.levels = self.levels.saturating_sub(1),
+            _ => {}
+        }
+        self.deepest = self.deepest.max(self.levels);
+    }
+
     fn byte(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
             // No JSON string has a line end in it: a quote before this one was no JSON.
@@ -49,10 +66,14 @@ impl Screen {
                 self.matched = Some(0);
                 Place::String
             }
-            (Place::Outside, _) => Place::Outside,
+            (Place::Outside, byte) => {
+                self.bracket(byte);
+                Place::Outside
+            }
             (Place::After, b' ' | b'\t' | b'\r' | b'\n') => Place::After,
             (Place::After, byte) => {
                 self.is_found |= byte == b':';
+                self.bracket(byte);
                 Place::Outside
             }
             (Place::String, b'"') if self.matched == Some(PRIVATE.len()) => Place::After,
@@ -103,6 +124,24 @@ mod tests {
             ": a comment with one quote \"\ndata: {\"$serde_json::private::RawValue\":\"1\"}\n\n",
         ] {
             assert!(is_found(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn brackets_outside_strings_are_levels() {
+        for (text, levels) in [
+            ("", 0),
+            (r#"{"a":[[1],{"b":"[[[[\"{{"}]}"#, 3),
+            ("[[[[", 4),
+            ("]]]][[", 2),
+            ("{\"$serde_json::private::x\"}[[", 2),
+            ("[1][2][3]", 1),
+        ] {
+            let mut screen = Screen::default();
+            for piece in text.as_bytes().chunks(1) {
+                screen.feed(piece);
+            }
+            assert_eq!(screen.deepest(), levels, "{text}");
         }
     }
 

@@ -55,6 +55,7 @@ pub struct ClientMessage {
 impl<'de> Deserialize<'de> for ClientMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
+        #[serde(expecting = "a message, which is an object")]
         struct Wire {
             id: Option<MessageId>,
             role: Role,

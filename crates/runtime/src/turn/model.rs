@@ -11,7 +11,7 @@ use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
     model::ModelEvent,
     tool::{ToolSpec, Wait},
-    value::{admit_input, admit_integers, excerpt, excerpt_text},
+    value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
 };
 
 /// One event of the model's stream.
@@ -104,7 +104,13 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
     let input = match input {
         Ok(input) => input,
         Err(text) => {
-            let (input, error) = (excerpt_text(&text), "the input is not valid JSON".to_owned());
+            let read = json::parse_within(text.as_bytes(), json::Limits { levels: MAX_LEVELS, nodes: MAX_NODES });
+            let error = match read {
+                Ok(_) => "the input is not a JSON object".to_owned(),
+                Err(json::ReadError::Syntax(_)) => "the input is not valid JSON".to_owned(),
+                Err(over) => format!("the input can't be used: {over}"),
+            };
+            let input = excerpt_text(&text);
             return draft.push(Fact::Invalid { call, name, input, error });
         }
     };

@@ -142,7 +142,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let limits = Limits {
         body: config.limits.body_bytes.unwrap_or(default.body),
         body_time: config.limits.body_time().unwrap_or(default.body_time),
-        depth: config.limits.json_depth.unwrap_or(default.depth).min(100),
+        depth: config.limits.json_depth.unwrap_or(default.depth),
         nodes: config.limits.json_nodes.unwrap_or(default.nodes),
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
         requests_per_subject: config.limits.requests_per_subject.unwrap_or(default.requests_per_subject),

@@ -1,5 +1,6 @@
 //! Settings: a TOML file, and the environment over it.
 
+mod check;
 mod environment;
 mod mcp;
 mod secret;
@@ -191,6 +192,8 @@ pub enum ConfigError {
     Environment { name: String, error: String },
     #[error("{origin}: {error}")]
     Setting { origin: String, error: Box<toml::de::Error> },
+    #[error("{key}: {problem}")]
+    Value { key: String, problem: String },
 }
 
 impl Config {
@@ -223,7 +226,7 @@ impl Config {
             names.extend(tools.keys().cloned());
         }
         environment::overlay(&mut table, environment, &names)?;
-        Self::deserialize_table(table).map_err(|error| ConfigError::Setting { origin, error: Box::new(error) })
+        Self::deserialize_table(table).map_err(|error| ConfigError::Setting { origin, error: Box::new(error) })?.check()
     }
 
     fn deserialize_table(table: toml::Table) -> Result<Self, toml::de::Error> {

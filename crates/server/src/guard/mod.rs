@@ -47,7 +47,8 @@ impl Guard {
     fn refusal(&self, request: &Request, is_open: bool) -> Option<Failure> {
         let headers = request.headers();
         // A key is no cookie: a page that does not have it can do nothing, under whatever name it reaches us.
-        if is_open && texts(headers, header::HOST).any(|host| !self.is_our_host(host)) {
+        let named = request.uri().authority().map(|authority| authority.as_str());
+        if is_open && texts(headers, header::HOST).chain(named).any(|host| !self.is_our_host(host)) {
             return Some(Failure::ForeignHost);
         }
         let is_change = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);

@@ -1,6 +1,7 @@
 //! Serving connections: up to a limit, with a time for everything that a peer may keep us waiting for, and an end in order.
 
 mod descriptors;
+mod inflow;
 mod peer;
 mod service;
 mod slots;
@@ -16,6 +17,7 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::inflow::Inflow;
 use self::{peer::Peer, service::Service, slots::Slots};
 use crate::app::Server;
 
@@ -131,9 +133,15 @@ impl Accepting {
             return service::refuse(stream);
         };
         let _ = stream.set_nodelay(true);
-        let handle = slot.handle();
-        let service = Service { app: self.app.clone(), server: self.server.clone(), slot: handle.clone(), address };
-        let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, slot));
+        let (handle, inflow) = (slot.handle(), Arc::<Inflow>::default());
+        let service = Service {
+            app: self.app.clone(),
+            server: self.server.clone(),
+            slot: handle.clone(),
+            address,
+            inflow: Arc::clone(&inflow),
+        };
+        let peer = TokioIo::new(Peer::new(stream, self.limits.write_time, inflow, slot));
         let connection = self.http.serve_connection(peer, service).with_upgrades();
         let (draining, closing) = (self.server.inner.draining.clone(), self.closing.clone());
         let own = handle.clone();

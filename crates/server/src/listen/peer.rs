@@ -4,7 +4,8 @@ use std::{
     io::{self, IoSlice},
     os::fd::AsFd,
     pin::Pin,
-    task::{Context, Poll},
+    sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -14,7 +15,10 @@ use tokio::{
     time::Sleep,
 };
 
-use super::slots::Slot;
+use super::{
+    inflow::{Inflow, Timers},
+    slots::Slot,
+};
 
 /// A connection's peer, for all that is spoken on it: answers, streams, WebSockets.
 pub(super) struct Peer {
@@ -22,16 +26,18 @@ pub(super) struct Peer {
     write_time: Duration,
     /// Runs while the peer takes nothing; only then, since most connections only wait.
     stalled: Option<Pin<Box<Sleep>>>,
+    inflow: Arc<Inflow>,
+    timers: Timers,
     /// Given back when the connection is closed.
     slot: Option<Slot>,
 }
 
 impl Peer {
-    pub(super) fn new(stream: TcpStream, write_time: Duration, slot: Slot) -> Self {
+    pub(super) fn new(stream: TcpStream, write_time: Duration, inflow: Arc<Inflow>, slot: Slot) -> Self {
         // A peer that vanished takes what is written into the system's buffer for a quarter of an hour: what is not acknowledged counts too.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(write_time));
-        Self { stream, write_time, stalled: None, slot: Some(slot) }
+        Self { stream, write_time, stalled: None, inflow, timers: Timers::default(), slot: Some(slot) }
     }
 
     fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -78,7 +84,12 @@ async fn linger(stream: std::net::TcpStream) -> io::Result<()> {
 
 impl AsyncRead for Peer {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let peer = &mut *self;
+        ready!(peer.timers.poll(&peer.inflow, cx))?;
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut peer.stream).poll_read(cx, buf))?;
+        peer.inflow.came(buf.filled().len() - before);
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     io::Write,
     net::IpAddr,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -19,7 +20,10 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 
-use super::slots::{Handle, Request};
+use super::{
+    inflow::Inflow,
+    slots::{Handle, Request},
+};
 use crate::{app::Server, request::Failure};
 
 pub(super) struct Service {
@@ -27,6 +31,7 @@ pub(super) struct Service {
     pub(super) server: Server,
     pub(super) slot: Handle,
     pub(super) address: IpAddr,
+    pub(super) inflow: Arc<Inflow>,
 }
 
 impl hyper::service::Service<HttpRequest<Incoming>> for Service {
@@ -34,13 +39,16 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
-    fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
+    fn call(&self, mut request: HttpRequest<Incoming>) -> Self::Future {
         let is_reserved = is_reserved(request.uri().path());
         if !is_reserved && !self.server.inner.addresses.admits(&self.address) {
             let limit = self.server.inner.limits.requests_per_address;
             return self.refuse(Failure::TooManyRequests { limit });
         }
         let Some(counted) = self.slot.begin(is_reserved) else { return self.refuse(Failure::TooManyConnections) };
+        if request.headers().contains_key(header::UPGRADE) {
+            request.extensions_mut().insert(Arc::clone(&self.inflow));
+        }
         let (answered, draining) = (self.app.call(request), self.server.inner.draining.clone());
         Box::pin(async move {
             let mut response = answered.await?;

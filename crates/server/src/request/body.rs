@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::{BodyTimedOut, Budget, Failure, Held};
+use super::{BodyTimedOut, Failure, Held, Share};
 
 /// A body, and the bytes in flight that it takes until the request is done.
 pub(crate) struct Received {
@@ -26,7 +26,11 @@ impl Received {
 const STEP: usize = 256 * 1024;
 
 /// The whole body, if it is not too large. It takes bytes in flight as it comes: who sends nothing takes none.
-pub(crate) async fn body(body: Body, limit: usize, in_flight: &Budget) -> Result<Received, Failure> {
+pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<Received, Failure> {
+    // What says that it is too large need not be sent.
+    if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
+        return Err(Failure::TooLarge { limit });
+    }
     let mut received = Received { bytes: Vec::new(), held: Held::default() };
     let mut body = Limited::new(body, limit);
     while let Some(frame) = body.frame().await {
@@ -71,6 +75,11 @@ pub(crate) fn value(bytes: &[u8], limits: json::Limits) -> Result<Value, Failure
 
 /// Reads what the JSON says, naming the field that is wrong.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    // Derived types take the values of an array for their fields, in order: nobody means that.
+    if !value.is_object() {
+        let (detail, pointer) = ("a JSON object is expected".to_owned(), Some(String::new()));
+        return Err(Failure::Invalid { detail, pointer });
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, text) = (error.path().to_string(), error.inner().to_string());
         let detail = if path == "." { text } else { format!("{path}: {text}") };

@@ -1,5 +1,7 @@
 //! The parts of a request besides its body. What is wrong with one is a [`Failure`], as everywhere.
 
+use std::sync::Arc;
+
 use axum::{
     extract::{FromRequestParts, Path, Query, WebSocketUpgrade},
     http::request::Parts,
@@ -7,6 +9,7 @@ use axum::{
 use serde::de::DeserializeOwned;
 
 use super::Failure;
+use crate::listen::Inflow;
 
 /// The query.
 pub(crate) struct Parameters<T>(pub(crate) T);
@@ -34,13 +37,15 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
     }
 }
 
-/// A WebSocket handshake.
-pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
+/// A WebSocket handshake, and what counts the bytes that come in, where our own listener took the connection.
+pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade, pub(crate) Option<Arc<Inflow>>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        WebSocketUpgrade::from_request_parts(parts, state).await.map(Self).map_err(|_| Failure::UpgradeNeeded)
+        let inflow = parts.extensions.get::<Arc<Inflow>>().cloned();
+        let upgrade = WebSocketUpgrade::from_request_parts(parts, state).await;
+        upgrade.map(|upgrade| Self(upgrade, inflow)).map_err(|_| Failure::UpgradeNeeded)
     }
 }

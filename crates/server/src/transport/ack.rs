@@ -27,7 +27,7 @@ pub(crate) async fn post(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
     let raw = value(&received.bytes, limits.json())?;
     let _held = received.into_held();
     let ack: AckRequest = read(raw.clone())?;

@@ -24,7 +24,7 @@ use crate::{
 )]
 pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
     let runtime = &server.inner.runtime;
-    let held = server.inner.responses.hold(runtime.approvals_bytes(&subject)).await?;
+    let held = server.inner.responses.of(&subject).hold(runtime.approvals_bytes(&subject)).await?;
     Ok(list::array(runtime.approvals(&subject), held))
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn decide(
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies).await?;
+    let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
     let decision: DecisionRequest = parse(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
     let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;

@@ -57,7 +57,7 @@ pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
     Parameters(parameters): Parameters<SocketQuery>,
-    Upgrade(upgrade): Upgrade,
+    upgrade: Upgrade,
 ) -> Result<Response, Failure> {
     socket::accept(server, &subject.clone(), StreamKind::Ws, upgrade, move |server, socket, frames| {
         let (answers, active) = (FuturesUnordered::new(), Vec::new());

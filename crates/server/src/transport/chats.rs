@@ -63,7 +63,7 @@ pub(crate) async fn messages(
     PathId(chat): PathId,
 ) -> Result<Response, Failure> {
     let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
-    let held = server.inner.responses.hold(chat.bytes()).await?;
+    let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
     Ok(list::array(chat.messages(), held))
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn holds(
         Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
     let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
-    let held = server.inner.responses.hold(chat.bytes()).await?;
+    let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
     Ok(list::array(chat.holds(listed), held))
 }
 

@@ -48,11 +48,11 @@ pub(crate) enum ProfileName {
 )]
 pub(crate) async fn post(
     State(server): State<Server>,
-    Caller(_): Caller,
+    Caller(subject): Caller,
     Parameters(parameters): Parameters<CheckQuery>,
     capture: Body,
 ) -> Result<Json<Vec<Violation>>, Failure> {
-    let capture = body(capture, server.inner.limits.body, &server.inner.bodies).await?;
+    let capture = body(capture, server.inner.limits.body, &server.inner.bodies.of(&subject)).await?;
     let profile = match parameters.profile {
         ProfileName::AiSdk => Profile::AiSdk,
         ProfileName::AdkSse => Profile::AdkSse,

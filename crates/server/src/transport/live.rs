@@ -57,7 +57,7 @@ pub(crate) async fn get(
     State(server): State<Server>,
     Caller(subject): Caller,
     Parameters(parameters): Parameters<LiveQuery>,
-    Upgrade(upgrade): Upgrade,
+    upgrade: Upgrade,
 ) -> Result<Response, Failure> {
     let is_progressive = parameters.text.as_deref() == Some("progressive");
     let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false, channel: Channel::Live };

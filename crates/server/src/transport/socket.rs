@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade},
+    extract::ws::{CloseFrame, Message, WebSocket},
     response::Response,
 };
 use futures::{
@@ -15,8 +15,9 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     app::{Limits, Server},
+    listen::Inflow,
     metrics::{StreamKind, Transport},
-    request::{Budget, Failure, Held, parse},
+    request::{Failure, Held, Share, Upgrade, parse},
 };
 
 /// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
@@ -34,7 +35,7 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     server: Server,
     subject: &Subject,
     kind: StreamKind,
-    upgrade: WebSocketUpgrade,
+    Upgrade(upgrade, inflow): Upgrade,
     run: impl FnOnce(Server, Socket, Frames) -> R + Send + 'static,
 ) -> Result<Response, Failure> {
     let limits = server.inner.limits;
@@ -43,11 +44,14 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     // Its own buffer for reading would be 128 KiB for each socket, and most of them only wait.
     let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER);
     let sockets = server.inner.sockets.clone();
-    let bodies = server.inner.bodies.clone();
+    let bodies = server.inner.bodies.of(subject);
+    if let Some(inflow) = &inflow {
+        inflow.begin(bodies.clone(), limits.body_time);
+    }
     Ok(upgrade.on_upgrade(move |socket| {
         sockets.track_future(async move {
             let (out, frames) = socket.split();
-            let frames = Frames::new(frames, server.inner.runtime.clock().clone());
+            let frames = Frames::new(frames, server.inner.runtime.clock().clone(), inflow);
             let socket = Socket { out, server: server.clone(), limits, bodies, bad_frames: 0 };
             run(server, socket, frames).await;
             drop(place);
@@ -61,6 +65,8 @@ pub(super) struct Frames {
     clock: Arc<dyn Clock>,
     silence: futures::future::BoxFuture<'static, ()>,
     is_silent: bool,
+    /// What came of a message that is not complete.
+    inflow: Option<Arc<Inflow>>,
 }
 
 /// What came in, or did not.
@@ -74,9 +80,17 @@ pub(super) enum Came {
 }
 
 impl Frames {
-    fn new(frames: SplitStream<WebSocket>, clock: Arc<dyn Clock>) -> Self {
+    fn new(frames: SplitStream<WebSocket>, clock: Arc<dyn Clock>, inflow: Option<Arc<Inflow>>) -> Self {
         let silence = clock.sleep_until(clock.now().after(SILENCE));
-        Self { frames, clock, silence, is_silent: false }
+        Self { frames, clock, silence, is_silent: false, inflow }
+    }
+
+    fn count(&self, frame: &Message) {
+        let Some(inflow) = &self.inflow else { return };
+        match frame {
+            Message::Ping(content) | Message::Pong(content) => inflow.control(content.len()),
+            Message::Text(_) | Message::Binary(_) | Message::Close(_) => inflow.message(),
+        }
     }
 
     /// Waits for the next. Cancel-safe.
@@ -85,6 +99,7 @@ impl Frames {
             frame = self.frames.next() => match frame {
                 Some(Ok(frame)) => {
                     self.is_silent = false;
+                    self.count(&frame);
                     Came::Frame(frame)
                 }
                 Some(Err(error)) => Came::Broken(error),
@@ -115,7 +130,7 @@ pub(super) struct Socket {
     out: SplitSink<WebSocket, Message>,
     server: Server,
     limits: Limits,
-    bodies: Budget,
+    bodies: Share,
     bad_frames: u32,
 }
 

@@ -82,6 +82,12 @@ pub enum SqliteError {
         /// Which.
         file: PathBuf,
     },
+    /// It is somebody else's database.
+    #[error("{} is a database, and not one of ours; choose another data folder", file.display())]
+    Foreign {
+        /// Which.
+        file: PathBuf,
+    },
     /// SQLite can't open the file.
     #[error("{} can't be opened: {source}", file.display())]
     File {

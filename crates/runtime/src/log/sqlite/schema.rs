@@ -85,6 +85,11 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &P
     if missing.is_empty() {
         return Ok(());
     }
+    // A file of ours has a version from its first transaction on.
+    let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
+    if found == 0 && tables.map_err(failed(found))? > 0 {
+        return Err(SqliteError::Foreign { file: file.to_owned() });
+    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed(found))?;
     for migration in missing {
         transaction.execute_batch(migration).map_err(failed(found))?;

@@ -46,6 +46,9 @@ impl Model for DemoModel {
     }
 }
 
+/// How much of a message it looks at, in bytes.
+const LOOKED_AT: usize = 4096;
+
 /// What one step consists of.
 #[derive(Debug, Default)]
 struct Step {
@@ -63,7 +66,9 @@ struct Call {
 
 /// Decides a step.
 fn decide(request: &ModelRequest) -> Step {
-    let text = last_user_text(&request.messages);
+    // It looks for words: nobody tries it with more than this.
+    let mut text = last_user_text(&request.messages);
+    text.truncate(text.floor_char_boundary(LOOKED_AT));
     let language = Language::of(&text);
     let is_tool = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     let plan = Plan::of(&text, is_tool);

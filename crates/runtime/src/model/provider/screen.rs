@@ -16,6 +16,11 @@ const LINE: usize = 16 * 1024 * 1024;
 /// Where providers put the pieces of a call's arguments, which are JSON once more.
 const ARGUMENTS: [&str; 2] = ["arguments", "partial_json"];
 
+/// How deep the arguments of a call may be nested, and how large they may be. What is over the limits of a call's input, and within these,
+/// is an error that the model is told of.
+const DEEPEST: usize = 128;
+const LARGEST: usize = 4 * 1024 * 1024;
+
 /// The answer can't be given to `rig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
@@ -23,6 +28,11 @@ pub(super) enum Unfit {
     Key,
     #[error("the answer has a line of more than {LINE} bytes")]
     Line,
+    /// `rig` repairs arguments that it can't parse, at a cost that grows with the square of their depth.
+    #[error("the arguments of a call are nested deeper than {DEEPEST} levels")]
+    Depth,
+    #[error("the arguments of a call are larger than {LARGEST} bytes")]
+    Size,
 }
 
 /// A client whose answers are looked at.
@@ -103,7 +113,7 @@ struct Answer {
     screen: Screen,
     line: Vec<u8>,
     /// The arguments of calls so far, by the numbers that stand on the way to their pieces.
-    arguments: HashMap<Vec<u64>, Screen>,
+    arguments: HashMap<Vec<u64>, (Screen, usize)>,
 }
 
 impl Answer {
@@ -147,9 +157,13 @@ impl Answer {
                 for (key, field) in fields {
                     match field {
                         Value::String(piece) if ARGUMENTS.contains(&key.as_str()) => {
-                            let screen = self.arguments.entry(path.clone()).or_default();
-                            if screen.feed(piece.as_bytes()) {
-                                return Err(Unfit::Key);
+                            let (screen, size) = self.arguments.entry(path.clone()).or_default();
+                            *size += piece.len();
+                            match (screen.feed(piece.as_bytes()), screen.deepest(), *size) {
+                                (true, ..) => return Err(Unfit::Key),
+                                (_, levels, _) if levels > DEEPEST => return Err(Unfit::Depth),
+                                (.., size) if size > LARGEST => return Err(Unfit::Size),
+                                _ => {}
                             }
                         }
                         other => self.event(other, path)?,
@@ -183,6 +197,18 @@ mod tests {
     fn openai(index: u64, arguments: &str) -> Value {
         let call = json!({"index": index, "function": {"arguments": arguments}});
         json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+    }
+
+    #[test]
+    fn arguments_are_neither_deep_nor_huge() {
+        let deep = |levels: usize| openai(0, &"[".repeat(levels));
+        assert_eq!(takes(&[deep(DEEPEST)]), Ok(()));
+        assert_eq!(takes(&[deep(DEEPEST + 1)]), Err(Unfit::Depth));
+        assert_eq!(takes(&[deep(DEEPEST), deep(1)]), Err(Unfit::Depth), "in pieces");
+        assert_eq!(takes(&[openai(0, &"[]".repeat(1000)), openai(1, "[")]), Ok(()), "calls have their own");
+        let large = || openai(0, &"x".repeat(LARGEST / 2));
+        assert_eq!(takes(&[large(), large()]), Ok(()));
+        assert_eq!(takes(&[large(), large(), openai(0, "x")]), Err(Unfit::Size));
     }
 
     #[test]

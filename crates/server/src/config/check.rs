@@ -1,0 +1,81 @@
+//! What the types of the settings can't say: values that would be taken and do nothing, or something else than was meant.
+
+use super::{Config, ConfigError};
+
+/// The longest time that can be set: ten years.
+const LONGEST_SEC: u64 = 10 * 365 * 24 * 3600;
+/// Deeper JSON can't be read.
+const DEEPEST: usize = 100;
+
+impl Config {
+    pub(super) fn check(self) -> Result<Self, ConfigError> {
+        for (at, origin) in self.origins.iter().enumerate() {
+            if let Some(problem) = origin_problem(origin) {
+                return Err(ConfigError::Value { key: format!("origins[{at}]"), problem });
+            }
+        }
+        if self.limits.json_depth.is_some_and(|depth| depth > DEEPEST) {
+            return Err(wrong("limits.json_depth", format!("it can be {DEEPEST} at the most")));
+        }
+        let times = self.tools.iter().map(|(name, tool)| (format!("tools.{name}"), tool.approval_timeout_sec));
+        let times = times.chain(self.mcp.iter().map(|mcp| (format!("mcp {}", mcp.name), mcp.approval_timeout_sec)));
+        for (key, seconds) in times {
+            if seconds.is_some_and(|seconds| seconds > LONGEST_SEC) {
+                let problem = format!("it can be {LONGEST_SEC} (ten years) at the most; 0 is no limit");
+                return Err(wrong(&format!("{key}.approval_timeout_sec"), problem));
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn wrong(key: &str, problem: String) -> ConfigError {
+    ConfigError::Value { key: key.to_owned(), problem }
+}
+
+/// Browsers send `scheme://host[:port]`, in lower case and without the scheme's own port: nothing else would ever be equal to it.
+fn origin_problem(origin: &str) -> Option<String> {
+    let example = "write it as a browser sends it, such as https://app.example or http://localhost:5173";
+    if origin.contains('*') {
+        return Some(format!("{origin:?}: there are no wildcards; list every origin. {example}"));
+    }
+    let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let Some(authority) = authority else { return Some(format!("{origin:?} has no http:// or https://; {example}")) };
+    let port = match origin.starts_with("https") {
+        true => ":443",
+        false => ":80",
+    };
+    let is_sent = !authority.is_empty()
+        && !authority.contains(['/', '?', '#', '@', ' '])
+        && !authority.ends_with(port)
+        && authority.bytes().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase());
+    (!is_sent).then(|| format!("{origin:?} is never sent by a browser; {example}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_what_browsers_send() {
+        for good in ["https://app.example", "http://localhost:5173", "http://[::1]:8080", "https://app.example:8443"] {
+            assert_eq!(origin_problem(good), None, "{good}");
+        }
+        for bad in [
+            "*",
+            "https://*.example",
+            "app.example",
+            "https://app.example/",
+            "https://APP.example",
+            "https://app.example:443",
+            "http://app.example:80",
+            "https://",
+            "https://user@app.example",
+            "https://bücher.example",
+            "",
+            "null",
+        ] {
+            assert!(origin_problem(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the peer of a WebSocket has sent of a message that is not complete. The library keeps it, and says nothing of it before the end:
+//! here it is counted among the bytes in flight, and has a time.
+
+use std::{
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep};
+
+use crate::request::{FREE, Held, PATIENCE, Share};
+
+/// How much room is taken at a time.
+const STEP: usize = 256 * 1024;
+/// How often a connection that has to wait looks for room.
+const LOOK: Duration = Duration::from_millis(50);
+/// What a control frame has around its content.
+const FRAME: usize = 6;
+
+/// The side of a connection that is read, once it is a WebSocket.
+#[derive(Debug, Default)]
+pub(crate) struct Inflow {
+    socket: Mutex<Option<Pending>>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    share: Share,
+    /// How long a message may take.
+    time: Duration,
+    bytes: usize,
+    held: Held,
+    /// Since when a message that counts is being read.
+    since: Option<Instant>,
+}
+
+impl Inflow {
+    fn lock(&self) -> MutexGuard<'_, Option<Pending>> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on the connection is a WebSocket.
+    pub(crate) fn begin(&self, share: Share, time: Duration) {
+        *self.lock() = Some(Pending { share, time, bytes: 0, held: Held::default(), since: None });
+    }
+
+    /// A message is complete.
+    pub(crate) fn message(&self) {
+        if let Some(pending) = &mut *self.lock() {
+            (pending.bytes, pending.held, pending.since) = (0, Held::default(), None);
+        }
+    }
+
+    /// A control frame came, which may stand between the pieces of a message.
+    pub(crate) fn control(&self, content: usize) {
+        if let Some(pending) = &mut *self.lock() {
+            pending.bytes = pending.bytes.saturating_sub(content + FRAME);
+        }
+    }
+
+    /// So many bytes were read.
+    pub(super) fn came(&self, bytes: usize) {
+        if let Some(pending) = &mut *self.lock() {
+            pending.bytes += bytes;
+            if pending.bytes > FREE {
+                pending.since.get_or_insert_with(Instant::now);
+            }
+        }
+    }
+
+    /// When the message that is being read has to be complete, if there is one that counts.
+    fn deadline(&self) -> Option<Instant> {
+        self.lock().as_ref().and_then(|pending| Some(pending.since? + pending.time))
+    }
+
+    /// Takes room for the next bytes.
+    fn has_room(&self) -> bool {
+        match &mut *self.lock() {
+            Some(pending) if pending.bytes > FREE => {
+                let wanted = (pending.bytes + FREE).next_multiple_of(STEP);
+                let Pending { share, held, .. } = pending;
+                share.try_grow(held, wanted)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The timers of a connection that is read.
+#[derive(Default)]
+pub(super) struct Timers {
+    deadline: Option<std::pin::Pin<Box<Sleep>>>,
+    look: Option<std::pin::Pin<Box<Sleep>>>,
+    waiting_since: Option<Instant>,
+}
+
+impl Timers {
+    /// Ready when more may be read; an error when the message has taken too long, or found no room.
+    pub(super) fn poll(&mut self, inflow: &Inflow, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(deadline) = inflow.deadline() else {
+            *self = Self::default();
+            return Poll::Ready(Ok(()));
+        };
+        let sleep = self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        if sleep.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        loop {
+            if inflow.has_room() {
+                (self.look, self.waiting_since) = (None, None);
+                return Poll::Ready(Ok(()));
+            }
+            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Poll::Ready(Err(io::Error::other("too many bytes are in flight")));
+            }
+            ready!(self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep(LOOK))).as_mut().poll(cx));
+            self.look = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdpoint_runtime::subject::Subject;
+
+    use super::*;
+    use crate::request::Budget;
+
+    async fn poll(timers: &mut Timers, inflow: &Inflow) -> io::Result<()> {
+        std::future::poll_fn(|cx| timers.poll(inflow, cx)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_takes_room_and_time() {
+        let budget = Budget::new(STEP, false);
+        let time = Duration::from_secs(10);
+        let begun = || {
+            let inflow = Inflow::default();
+            inflow.begin(budget.of(&Subject::local()), time);
+            (inflow, Timers::default())
+        };
+        let (one, mut timers) = begun();
+        one.came(FREE);
+        assert!(poll(&mut timers, &one).await.is_ok() && budget.taken() == 0, "a small one is free");
+        one.came(1);
+        assert!(poll(&mut timers, &one).await.is_ok());
+        assert_eq!(budget.taken(), STEP);
+        let (other, mut others) = begun();
+        other.came(FREE + 1);
+        assert!(poll(&mut others, &other).await.is_err(), "there is no room, however long it waits");
+        one.message();
+        assert!(budget.taken() == 0 && poll(&mut timers, &one).await.is_ok(), "a complete one gives it back");
+
+        let (slow, mut timers) = begun();
+        slow.came(FREE + 1);
+        assert!(poll(&mut timers, &slow).await.is_ok());
+        tokio::time::advance(time).await;
+        assert_eq!(poll(&mut timers, &slow).await.expect_err("late").kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn control_frames_are_no_message() {
+        let (inflow, mut timers) = (Inflow::default(), Timers::default());
+        inflow.begin(Budget::new(0, false).of(&Subject::local()), Duration::from_secs(1));
+        for _ in 0..10_000 {
+            inflow.came(125 + FRAME);
+            inflow.control(125);
+        }
+        assert!(poll(&mut timers, &inflow).await.is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+// What the fault tests have in common: a server with the ledger behind its tool, and the questions that are asked of it.
+
+import assert from "node:assert/strict";
+import { refusals } from "../histories.mjs";
+import { list, read, readChunks, send } from "../http.mjs";
+import { Ledger } from "../ledger.mjs";
+import { settings as ledgerSettings } from "../server.mjs";
+import { until } from "../wait.mjs";
+import { Process } from "./process.mjs";
+
+export const IS_FULL = process.env.FAULTS === "full";
+
+/** Printed, so that a failure can be repeated: `SEED=n npm run faults`. */
+export const SEED = process.env.SEED ?? "1";
+
+const ANSWERS_WITHIN_MS = 8000;
+
+/** A server that is ready, its ledger, and a context for requests. Everything is gone when the test is over. */
+export async function world(t, { settings = "", script, delayOf, data } = {}) {
+  const ledger = new Ledger(delayOf);
+  const url = await ledger.open();
+  const server = await Process.prepare(`${settings}\n${ledgerSettings(url, false)}`, { data });
+  t.after(async () => {
+    await server.remove();
+    await ledger.close();
+    assert.deepEqual(server.faults, []);
+  });
+  if (script) await server.start(script);
+  return { server, ledger, context: contextOf(server) };
+}
+
+/** Requests to a server, each with an end. */
+export const contextOf = (server) => ({
+  get url() {
+    return server.url;
+  },
+  get signal() {
+    return AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  },
+});
+
+/** A turn that calls `transfer` and then says so. */
+export const transferTurn = (ref, tool = "transfer") => ({
+  when: `^${ref}: `,
+  steps: [[{ toolCall: { name: tool, input: { ref, amount: 7 } } }], [{ text: [`${ref} is settled.`] }]],
+});
+
+export const said = (ref, text = `${ref}: go`) => ({
+  id: ref,
+  messages: [{ id: `user-${ref}-${text.length}`, role: "user", parts: [{ type: "text", text }] }],
+});
+
+/** Says something over `/stream`; gives the chunks of the response. */
+export async function say(context, ref, text) {
+  const response = await send(context, "/stream", said(ref, text));
+  assert.equal(response.status, 200, `${ref}: ${response.status}`);
+  const chunks = [];
+  await readChunks(response, (chunk) => chunks.push(chunk));
+  return chunks;
+}
+
+/** Says something that ends in a question; gives the approval's id. */
+export async function question(context, ref) {
+  const chunks = await say(context, ref);
+  const request = chunks.find(({ type }) => type === "tool-approval-request");
+  assert.ok(request, `${ref} asks nothing: ${JSON.stringify(chunks)}`);
+  return request.approvalId;
+}
+
+/** Decides; gives the status, the body and how long it took. */
+export async function decide(context, approvalId, approved = true) {
+  const begun = Date.now();
+  const response = await send(context, `/api/approvals/${approvalId}`, { approved });
+  return { status: response.status, body: await read(response), tookMs: Date.now() - begun };
+}
+
+export async function get(context, path) {
+  const response = await send(context, path);
+  const text = await response.text();
+  return { status: response.status, text, json: () => JSON.parse(text) };
+}
+
+export const inbox = (context) => list(context, "/api/approvals");
+
+export const holdsIn = async (context, chat) => (await get(context, `/api/chat/${chat}/holds?calls=all`)).json();
+
+export const messagesIn = async (context, chat) => (await get(context, `/api/chat/${chat}/messages`)).json();
+
+/** The one call of a chat, once it has its outcome. */
+export async function settled(context, chat, { within = 8000 } = {}) {
+  const found = await until(
+    async () => {
+      const [hold] = await holdsIn(context, chat);
+      return hold?.state === "settled" && hold;
+    },
+    { within },
+  );
+  assert.ok(found, `${chat} has no outcome: ${JSON.stringify(await holdsIn(context, chat))}`);
+  return found;
+}
+
+/** Nothing runs any more. */
+export async function quiet(context, { within = 15_000 } = {}) {
+  const isQuiet = async () => (await list(context, "/api/chats")).every(({ isRunning }) => !isRunning);
+  assert.ok(await until(isQuiet, { within }), "a turn still runs");
+}
+
+/** Both versions of the SDK take the histories of these chats. */
+export async function assertValid(context, chats) {
+  for (const chat of chats) assert.deepEqual(await refusals(await messagesIn(context, chat)), [], `${chat} is invalid`);
+}
+
+/** A value of `/metrics`, added up over its labels. */
+export async function metric(context, name) {
+  const { text } = await get(context, "/metrics");
+  const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** Nothing was delivered twice; gives the refs that were delivered. */
+export function deliveredOnce(deliveries) {
+  const refs = deliveries.map(({ ref }) => ref);
+  assert.equal(new Set(refs).size, refs.length, `delivered twice: ${refs.toSorted()}`);
+  return refs.toSorted();
+}
