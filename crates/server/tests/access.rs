@@ -17,7 +17,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest},
 };
 
-const PAY: &str = "Send 50 dollars to Hanako";
+const PAY: &str = "Send 50 dollars to Wilhelmina";
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,7 @@ async fn every_route_serves_whom_it_should() {
             let (status, body) = ask(&scene.server, &scene.filled(row.route), &scene.filled(row.body), who).await;
             assert_eq!(status, wanted, "{} as {who:?}: {body}", row.route);
             if who != Who::Owner {
-                assert!(!body.to_string().contains("Hanako"), "{} shows {who:?} what is ann's: {body}", row.route);
+                assert!(!body.to_string().contains("Wilhelmina"), "{} shows {who:?} what is ann's: {body}", row.route);
                 assert_eq!(scene.state().await, before, "{} as {who:?} changed what is ann's", row.route);
             }
         }
@@ -291,7 +291,7 @@ async fn frames_about_somebody_elses_chat_change_and_show_nothing() {
         let filled = |text: &str| scene.filled(text).replace("APPROVAL", &scene.approval);
         let Ok(mut socket) = connect(&scene.server, &filled(path), Who::Other).await else { continue };
         let said = say(&mut socket, &filled(frame)).await;
-        assert!(!said.contains("Hanako"), "{path} {kind}: {said}");
+        assert!(!said.contains("Wilhelmina"), "{path} {kind}: {said}");
         assert_eq!(scene.state().await, before, "{path} {kind} changed what is ann's: {said}");
     }
     // The same answer as the owner's counts: the frame is not refused for its shape.

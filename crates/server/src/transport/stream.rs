@@ -57,7 +57,7 @@ pub(super) async fn turn(
 ) -> Result<Response, Failure> {
     let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
+    let received = body(request, limits.body, &server.inner.bodies.of(subject)).await?;
     let request = match skimmed(server, subject, &received.bytes).await {
         Some(request) => request,
         None => parse(&received.bytes, limits.json())?,
