@@ -157,6 +157,7 @@ async fn the_input_goes_out_as_json() {
     assert!(head.starts_with("POST /users/a%2Fb/notes?lang=en HTTP/1.1"), "{head}");
     assert!(head.contains(&format!("authorization: Bearer {KEY}")), "the secret is sent: {head}");
     assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(head.contains("idempotency-key: call\r\n"), "the endpoint can tell which call it is: {head}");
     let body: Value = serde_json::from_str(output["body"].as_str().expect("a body")).expect("JSON");
     assert_eq!(body, json!({"text": "こんにちは", "n": [1, 2]}), "what is in the URL is not sent twice");
 }

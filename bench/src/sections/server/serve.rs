@@ -48,7 +48,12 @@ pub(super) async fn run(what: &str, folder: &Path) {
 async fn wait() {
     let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
     let runtime = Runtime::builder().model(Arc::new(Opens)).limits(limits).start().await.expect("an empty log");
-    let limits = Limits { streams_per_subject: usize::MAX, ..Limits::default() };
+    let limits = Limits {
+        streams_per_subject: usize::MAX,
+        requests_per_subject: usize::MAX,
+        requests_per_address: usize::MAX,
+        ..Limits::default()
+    };
     let server = Server::with(runtime, Keys::default(), limits);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     println!("{}", listener.local_addr().expect("an address").port());
@@ -58,5 +63,6 @@ async fn wait() {
 
 async fn ours(log: Arc<dyn Log>) -> Router {
     let runtime = Runtime::builder().model(Arc::new(Talks(DELTAS))).log(log).start().await.expect("an empty log");
-    Server::with(runtime, Keys::default(), Limits::default()).router()
+    let limits = Limits { requests_per_subject: usize::MAX, ..Limits::default() };
+    Server::with(runtime, Keys::default(), limits).router()
 }

@@ -2,10 +2,13 @@
 
 use std::{error::Error as _, time::Duration};
 
-use holdpoint_protocol::json::{self, Limits, ReadError};
+use holdpoint_protocol::{
+    ids::ToolCallId,
+    json::{self, Limits, ReadError},
+};
 use reqwest::{
     Client, Method, Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap},
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +23,8 @@ use crate::{
     value::{MAX_LEVELS, MAX_NODES},
 };
 
+/// Names the call to the endpoint. What the settings say goes before it.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How much of an error's body is told.
 const ERROR_TEXT: usize = 300;
 /// How much of it is read.
@@ -79,11 +84,16 @@ impl CallError {
 }
 
 impl Call {
-    pub(super) async fn run(&self, input: Value, cancellation: &CancellationToken) -> Result<Value, ToolError> {
+    pub(super) async fn run(
+        &self,
+        call: &ToolCallId,
+        input: Value,
+        cancellation: &CancellationToken,
+    ) -> Result<Value, ToolError> {
         let answered = tokio::select! {
             biased;
             () = cancellation.cancelled() => Err(CallError::Stopped),
-            answered = tokio::time::timeout(self.timeout, self.answer(input)) => {
+            answered = tokio::time::timeout(self.timeout, self.answer(call, input)) => {
                 answered.unwrap_or(Err(CallError::Timeout(self.timeout)))
             }
         };
@@ -96,7 +106,7 @@ impl Call {
         })
     }
 
-    async fn answer(&self, input: Value) -> Result<Value, CallError> {
+    async fn answer(&self, call: &ToolCallId, input: Value) -> Result<Value, CallError> {
         let Value::Object(mut input) = input else {
             return Err(CallError::Input("the input is no object".to_owned()));
         };
@@ -109,6 +119,10 @@ impl Call {
             SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
         };
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
+        // The same for every delivery of a call: the endpoint can tell a repeated one, and find one whose outcome is not known here.
+        if let Ok(key) = HeaderValue::from_str(call.as_str()) {
+            request = request.header(IDEMPOTENCY_KEY, key);
+        }
         let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
         let status = response.status();
         if !status.is_success() {
@@ -240,10 +254,10 @@ mod tests {
         let prepare = |allow_private| {
             HttpEndpoint { allow_private, ..HttpEndpoint::new(&url) }.prepare(&schema, lookup(&asked)).expect("good")
         };
-        let refused = prepare(false).run(json!({}), &CancellationToken::new()).await.unwrap_err();
+        let refused = prepare(false).run(&"c".into(), json!({}), &CancellationToken::new()).await.unwrap_err();
         assert!(refused.0.contains("private address"), "{refused}");
         // The name means nothing to the system: that the call arrives shows whose answer was used, and that it was asked for once.
-        assert_eq!(prepare(true).run(json!({}), &CancellationToken::new()).await, Ok(json!("ok")));
+        assert_eq!(prepare(true).run(&"c".into(), json!({}), &CancellationToken::new()).await, Ok(json!("ok")));
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         assert!(answering.await.unwrap() > 0);
     }

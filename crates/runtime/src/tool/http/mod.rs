@@ -94,7 +94,7 @@ impl HttpEndpoint {
         let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema);
         Ok(builder.handler(move |input: Value, context: ToolContext| {
             let call = Arc::clone(&call);
-            async move { call.run(input, &context.cancellation).await }
+            async move { call.run(&context.call, input, &context.cancellation).await }
         }))
     }
 

@@ -1,0 +1,140 @@
+// Flipped bytes in the database. The server refuses the file by its name, or every chat is as it was or says that it is unreadable. No hold is
+// lost without a trace, and nothing is delivered.
+
+import assert from "node:assert/strict";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Random } from "../random.mjs";
+import { NotStarted } from "./process.mjs";
+import { decide, get, IS_FULL, inbox, metric, question, quiet, SEED, settled, transferTurn, world } from "./world.mjs";
+
+const FLIPS = IS_FULL ? 200 : 24;
+const WAITING = ["wait-1", "wait-2", "wait-3", "wait-4"];
+const SETTLED = ["done-1", "done-2", "done-3", "denied-1"];
+const CHATS = [...WAITING, ...SETTLED];
+
+/** What must not be, and why some of it still is. */
+const RULES = {
+  "the server hangs, panics, delivers or refuses without naming the file": undefined,
+  "a hold is lost without a trace": undefined,
+  "an unreadable chat says nothing helpful, is not counted or can't be deleted": undefined,
+  "a chat that can't be read is something else than 500":
+    "a broken page of the database is 503 (the log can't be written, try again) and is not counted as unreadable",
+  "a chat was changed without a word":
+    "batches have no checksum yet, so that a flip inside a text, a number or an id is not noticed",
+};
+const [FAILS, LOST, UNHELPFUL, NOT_500, CHANGED] = Object.keys(RULES);
+
+const script = { turns: CHATS.map((ref) => transferTurn(ref)) };
+
+/** What the server says of a chat: everything that a person or a client sees. */
+async function account(context, chat) {
+  const [holds, messages] = await Promise.all([
+    get(context, `/api/chat/${chat}/holds?calls=all`),
+    get(context, `/api/chat/${chat}/messages`),
+  ]);
+  return { status: [holds.status, messages.status], holds: holds.text, messages: messages.text };
+}
+
+const accounts = async (context) => new Map(await Promise.all(CHATS.map(async (id) => [id, await account(context, id)])));
+
+const waitingIds = async (context) => (await inbox(context)).map(({ approvalId, chatId }) => `${chatId} ${approvalId}`);
+
+/** A stopped server with a few chats, all of them in the one file; and what it said of them. */
+async function prepare(t) {
+  const made = await world(t, { script });
+  const { server, context, ledger } = made;
+  for (const ref of WAITING) await question(context, ref);
+  for (const ref of SETTLED) {
+    const { status } = await decide(context, await question(context, ref), !ref.startsWith("denied"));
+    assert.equal(status, 200);
+    await settled(context, ref);
+  }
+  await quiet(context);
+  const before = { chats: await accounts(context), inbox: await waitingIds(context) };
+  assert.equal(await server.stop(), 0);
+  const file = await readFile(join(server.data, "holdpoint.db"));
+  assert.ok(file.length > 8192, "the write-ahead log was taken over into the file");
+  return { ...made, before, file, delivered: ledger.deliveries.length };
+}
+
+/** One flip: gives `{kind, found}`, what it came to and what is wrong about that. */
+async function flip({ server, context, ledger, before, file, delivered }, { offset, mask }) {
+  const damaged = Buffer.from(file);
+  damaged[offset] ^= mask;
+  await rm(server.data, { recursive: true, force: true });
+  await mkdir(server.data, { mode: 0o700 });
+  await writeFile(join(server.data, "holdpoint.db"), damaged);
+  try {
+    await server.start(script);
+  } catch (error) {
+    if (!(error instanceof NotStarted)) throw error;
+    server.faults = server.faults.filter((text) => !text.startsWith("it ended by itself"));
+    const isNamed = error.said.includes("holdpoint.db") && error.code === 2;
+    return { kind: "refused", found: isNamed ? [] : [[FAILS, `${error.code}: ${error.said}`]] };
+  }
+  const found = [];
+  const after = await accounts(context);
+  const listed = await waitingIds(context).catch((error) => {
+    found.push([LOST, `the inbox: ${error.message}`]);
+    return before.inbox;
+  });
+  const unreadable = [];
+  for (const [id, now] of after) {
+    if (now.status.includes(500)) unreadable.push(id);
+    else if (now.status.some((status) => status !== 200)) found.push([NOT_500, `${id}: ${JSON.stringify(now)}`]);
+    else if (now.holds !== before.chats.get(id).holds || now.messages !== before.chats.get(id).messages) {
+      found.push([CHANGED, `${id}: ${difference(before.chats.get(id), now)}`]);
+    }
+  }
+  for (const entry of before.inbox) {
+    // What is said of the chat is a trace. Where an id was changed, its entry is there under the new one.
+    const chat = entry.split(" ")[0];
+    const isTold = after.get(chat).status.some((status) => status !== 200);
+    const isListed = listed.some((other) => other.startsWith(`${chat} `));
+    if (!isListed && !isTold) found.push([LOST, `${entry} is not in the inbox any more`]);
+  }
+  for (const id of unreadable) found.push(...(await unreadableChat(context, id, after.get(id))));
+  if (ledger.deliveries.length > delivered) found.push([FAILS, "something was delivered"]);
+  if ((await server.stop()) !== 0) found.push([FAILS, `it ended with ${server.code}`]);
+  return { kind: unreadable.length > 0 ? "unreadable" : "intact", found };
+}
+
+/** A chat that cannot be read says what to do, is counted, and can be deleted. */
+async function unreadableChat(context, id, { holds, messages }) {
+  const found = [];
+  if (!/delete it|restore/.test(holds + messages)) found.push([UNHELPFUL, `${id} does not say what to do: ${holds} ${messages}`]);
+  const counts = ["holdpoint_unreadable_chats_total", "holdpoint_unreadable_heads_total"];
+  const [chats, heads] = await Promise.all(counts.map((name) => metric(context, name)));
+  if (chats + heads === 0) found.push([UNHELPFUL, `${id} is not counted`]);
+  const deleted = await fetch(`${context.url}/api/chat/${id}`, { method: "DELETE", signal: context.signal });
+  if (deleted.status !== 204) found.push([UNHELPFUL, `${id} cannot be deleted: ${deleted.status} ${await deleted.text()}`]);
+  return found;
+}
+
+/** The first place where two accounts differ, with its surroundings. */
+function difference(before, now) {
+  const [a, b] = [before, now].map(({ holds, messages }) => `${holds} ${messages}`);
+  const at = [...a].findIndex((char, index) => char !== b[index]);
+  return `${a.slice(Math.max(0, at - 40), at + 40)} | ${b.slice(Math.max(0, at - 40), at + 40)}`;
+}
+
+test(`${FLIPS} flipped bytes anywhere in the file`, async (t) => {
+  const random = new Random(SEED, "flips");
+  const prepared = await prepare(t);
+  const counts = {};
+  const found = [];
+  for (let number = 0; number < FLIPS; number += 1) {
+    const place = { offset: random.between(0, prepared.file.length - 1), mask: random.between(1, 255) };
+    const result = await flip(prepared, place).catch((error) => ({ kind: "failed", found: [[FAILS, error.stack]] }));
+    counts[result.kind] = (counts[result.kind] ?? 0) + 1;
+    for (const [rule, text] of result.found) found.push({ rule, text: `byte ${place.offset} ^ ${place.mask}: ${text}` });
+    if (prepared.server.isUp) await prepared.server.stop();
+  }
+  t.diagnostic(`seed ${SEED}: ${JSON.stringify(counts)}`);
+  for (const [rule, todo] of Object.entries(RULES)) {
+    const own = found.filter((one) => one.rule === rule).map(({ text }) => text);
+    await t.test(`never: ${rule}`, { todo }, () => assert.deepEqual(own, []));
+  }
+});
