@@ -10,6 +10,7 @@ use holdpoint_protocol::{
 use super::{AiSdk, Out, Profile, Projection, View, chunks};
 use crate::{
     fact::{Fact, Outcome},
+    model::Usage,
     turn::{ChatState, Earlier, Follow, FollowTurn},
 };
 
@@ -256,7 +257,7 @@ pub fn earlier(earlier: &Earlier, follow: &Follow, profile: Profile, model: &str
     if profile == Profile::AiSdk {
         chunks.extend([StartStep {}.into(), FinishStep {}.into()]);
     }
-    chunks.push(chunks::Meter::new(model).finish(FinishReason::Stop));
+    chunks.push(chunks::finish(FinishReason::Stop, Usage::default(), model));
     chunks.into_iter().map(Chunks::One).collect()
 }
 
