@@ -328,3 +328,6 @@ impl Past {
         self.decided.contains(call)
     }
 }
+
+#[cfg(test)]
+mod tests;
