@@ -68,7 +68,6 @@ impl SqliteLog {
     /// Opens the log for reading alone, also while a server writes to it. Nothing is made where it is missing, and appends fail.
     pub fn open_read_only(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Folder::look(dir)?;
-        folder.check()?;
         let readers = Readers::start(&folder)?;
         let (wakeups, commits) = (broadcast::Sender::new(1), Arc::default());
         let (health, last_commit) = (watch::channel(Health::Failing).1, LastCommit::default());
