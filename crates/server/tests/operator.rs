@@ -196,6 +196,13 @@ fn the_doctor_says_what_is_wrong() {
     assert!(code == Some(2) && all.as_array().map(Vec::len) == Some(1), "{all:#}");
     assert!(finding(&all, "settings")["text"].as_str().is_some_and(|text| text.contains("lisen")), "{all:#}");
 
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    std::fs::write(empty.join("holdpoint.db"), "").expect("written");
+    let (code, all) = findings(folder.path(), &["--data", "empty"]);
+    let data = finding(&all, "data");
+    assert!(code == Some(1) && data["text"].as_str().is_some_and(|text| text.contains("0 bytes")), "{data}");
+
     std::fs::write(
         folder.path().join("bad.toml"),
         "listen = \"127.0.0.1:0\"\n[[mcp]]\nname = \"broken\"\n\

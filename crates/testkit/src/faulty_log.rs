@@ -220,7 +220,7 @@ impl Log for FaultyLog {
 
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         match self.is_full() {
-            true => Box::pin(async { Err(LogError("the disk is full".to_owned())) }),
+            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
             false => self.inner.forget(chat),
         }
     }
@@ -233,7 +233,7 @@ impl Log for FaultyLog {
 async fn suffer(fault: Option<ReadFault>) -> Result<(), LogError> {
     match fault {
         None | Some(ReadFault::Pass) => Ok(()),
-        Some(ReadFault::Error(text)) => Err(LogError(text)),
+        Some(ReadFault::Error(text)) => Err(LogError::Failed(text)),
         Some(ReadFault::Hold(gate)) => {
             gate.pass().await;
             Ok(())
@@ -307,9 +307,9 @@ mod tests {
         log.on_read(ReadFault::Error("no disk".into())).on_read(ReadFault::Pass);
         log.on_heads(ReadFault::Error("no list".into()));
         let chat = ChatId::from("chat");
-        assert_eq!(log.read(&chat, 0, 1).await, Err(LogError("no disk".into())));
+        assert_eq!(log.read(&chat, 0, 1).await, Err(LogError::Failed("no disk".into())));
         assert_eq!(log.read(&chat, 0, 1).await, Ok(vec![]));
-        assert_eq!(log.heads(HeadQuery::default(), 1).await, Err(LogError("no list".into())));
+        assert_eq!(log.heads(HeadQuery::default(), 1).await, Err(LogError::Failed("no list".into())));
         assert_eq!(log.left(), 0);
     }
 }

@@ -37,7 +37,8 @@ async function account(context, chat) {
   return { status: [holds.status, messages.status], holds: holds.text, messages: messages.text };
 }
 
-const accounts = async (context) => new Map(await Promise.all(CHATS.map(async (id) => [id, await account(context, id)])));
+const accounts = async (context) =>
+  new Map(await Promise.all(CHATS.map(async (id) => [id, await account(context, id)])));
 
 const waitingIds = async (context) => (await inbox(context)).map(({ approvalId, chatId }) => `${chatId} ${approvalId}`);
 
@@ -104,12 +105,14 @@ async function flip({ server, context, ledger, before, file, delivered }, { offs
 /** A chat that cannot be read says what to do, is counted, and can be deleted. */
 async function unreadableChat(context, id, { holds, messages }) {
   const found = [];
-  if (!/delete it|restore/.test(holds + messages)) found.push([UNHELPFUL, `${id} does not say what to do: ${holds} ${messages}`]);
+  if (!/delete it|restore/.test(holds + messages))
+    found.push([UNHELPFUL, `${id} does not say what to do: ${holds} ${messages}`]);
   const counts = ["holdpoint_unreadable_chats_total", "holdpoint_unreadable_heads_total"];
   const [chats, heads] = await Promise.all(counts.map((name) => metric(context, name)));
   if (chats + heads === 0) found.push([UNHELPFUL, `${id} is not counted`]);
   const deleted = await fetch(`${context.url}/api/chat/${id}`, { method: "DELETE", signal: context.signal });
-  if (deleted.status !== 204) found.push([UNHELPFUL, `${id} cannot be deleted: ${deleted.status} ${await deleted.text()}`]);
+  if (deleted.status !== 204)
+    found.push([UNHELPFUL, `${id} cannot be deleted: ${deleted.status} ${await deleted.text()}`]);
   return found;
 }
 
@@ -129,7 +132,8 @@ test(`${FLIPS} flipped bytes anywhere in the file`, async (t) => {
     const place = { offset: random.between(0, prepared.file.length - 1), mask: random.between(1, 255) };
     const result = await flip(prepared, place).catch((error) => ({ kind: "failed", found: [[FAILS, error.stack]] }));
     counts[result.kind] = (counts[result.kind] ?? 0) + 1;
-    for (const [rule, text] of result.found) found.push({ rule, text: `byte ${place.offset} ^ ${place.mask}: ${text}` });
+    for (const [rule, text] of result.found)
+      found.push({ rule, text: `byte ${place.offset} ^ ${place.mask}: ${text}` });
     if (prepared.server.isUp) await prepared.server.stop();
   }
   t.diagnostic(`seed ${SEED}: ${JSON.stringify(counts)}`);

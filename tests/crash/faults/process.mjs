@@ -59,7 +59,7 @@ export class Process {
   }
 
   /** Starts it with this script for the model: the first time on a free port, then on the same one. */
-  async start(script) {
+  async start(script, { within = STARTS_WITHIN_MS } = {}) {
     const file = (name) => join(this.folder, name);
     await writeFile(file("script.json"), JSON.stringify(script));
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
@@ -71,11 +71,11 @@ export class Process {
     this.#isEnding = false;
     this.code = undefined;
     this.said = "";
-    this.url = await this.#ready(this.#child);
+    this.url = await this.#ready(this.#child, within);
     return this;
   }
 
-  #ready(child) {
+  #ready(child, within) {
     const kill = () => child.kill("SIGKILL");
     process.once("exit", kill);
     let out = "";
@@ -87,7 +87,7 @@ export class Process {
         this.#isEnding = true;
         kill();
         reject(new NotStarted("none: it took too long", out + this.said));
-      }, STARTS_WITHIN_MS);
+      }, within);
       // Not "exit": what it said last is still to come then.
       this.#exited = new Promise((gone) => {
         child.once("close", (code, signal) => {

@@ -102,7 +102,7 @@ async function becomesReadOnly(t, { server, ledger, context, files, release }) {
   }
   // What was there before can be read.
   assert.equal((await messagesIn(context, "fourth")).length, 2);
-  await pause(1000);
+  await pause(300);
   assert.deepEqual(ledger.deliveries, [], "nothing runs before its decision is on the disk");
 
   assert.ok(await release());

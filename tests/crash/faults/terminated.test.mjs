@@ -77,5 +77,8 @@ test("terminated under load", async (t) => {
   await server.start(load.script(turns));
   assert.deepEqual(await load.judge(server, ledger), []);
   assert.equal(load.counts.interrupted.all, 0, "what ran was let finish");
-  await assertValid(context, turns.map((_, number) => `slow-${number}`));
+  await assertValid(
+    context,
+    turns.map((_, number) => `slow-${number}`),
+  );
 });

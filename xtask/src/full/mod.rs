@@ -25,6 +25,11 @@ const CHECKS: &[Check] = &[
         run: |root| stages::npm(root, &[&["run", "crash", "-w", "tests/crash", "--", "--kills", "300"]]),
     },
     Check {
+        name: "faults",
+        what: "broken disks and files, signals, readers that do not read, hostile endpoints and MCP servers",
+        run: |root| stages::npm(root, &[&["run", "faults", "-w", "tests/crash"]]),
+    },
+    Check {
         name: "schemathesis",
         what: "requests made from /openapi.json, against the real server: no 5xx, answers as declared",
         run: schemathesis::run,

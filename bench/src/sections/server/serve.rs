@@ -24,7 +24,7 @@ use super::{
 /// back unless the client says otherwise.
 pub(super) async fn run(what: &str, folder: &Path) {
     if what == "waiting" {
-        return wait().await;
+        return wait(folder).await;
     }
     let router = match what {
         "memory" => ours(Arc::new(MemoryLog::default())).await,
@@ -45,9 +45,11 @@ pub(super) async fn run(what: &str, folder: &Path) {
 }
 
 /// Ours as the binary serves it, with room for many connections that wait.
-async fn wait() {
+async fn wait(folder: &Path) {
     let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
-    let runtime = Runtime::builder().model(Arc::new(Opens)).limits(limits).start().await.expect("an empty log");
+    let log = Arc::new(SqliteLog::open(folder).expect("a folder of its own"));
+    let builder = Runtime::builder().model(Arc::new(Opens)).limits(limits).log(log);
+    let runtime = builder.start().await.expect("an empty log");
     let limits = Limits {
         streams_per_subject: usize::MAX,
         requests_per_subject: usize::MAX,

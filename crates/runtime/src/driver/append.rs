@@ -41,7 +41,9 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
         if *health.borrow() == Health::Writable {
             tries += 1;
             if tries == TRIES {
-                return Err(ChatError::Log(LogError("this append can't be written, while others can".to_owned())));
+                return Err(ChatError::Log(LogError::Failed(
+                    "this append can't be written, while others can".to_owned(),
+                )));
             }
         }
         tokio::select! {

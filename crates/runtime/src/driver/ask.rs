@@ -18,16 +18,13 @@ use super::{
     counters::count,
     runtime::Inner,
 };
-use crate::log::{Health, LogError};
+use crate::log::Health;
 
 /// How many commands may wait for a chat.
 const MAILBOX: usize = 64;
 /// How long a request waits for a log that can't be written. Whoever asks is told after 5 seconds at the most.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// How often a request that waits for longer looks whether it is the log that it waits for.
-/// Why a request is not answered. What it asked for may already be on its way to the disk.
-const UNCONFIRMED: &str = "it can't be written at the moment, so this is not confirmed. It may still take effect: look again, and repeat the \
-                           same request, before you ask for something else";
 const LOOK: Duration = Duration::from_millis(250);
 /// Pauses before a chat is asked again.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -91,7 +88,7 @@ impl Inner {
                 answer = asked => answer,
                 () = self.out_of_patience(until) => {
                     count(&self.counters.unanswered);
-                    return Err(RuntimeError::Log(LogError(UNCONFIRMED.to_owned())));
+                    return Err(RuntimeError::Unconfirmed);
                 }
             };
             return match answer {

@@ -69,7 +69,13 @@ impl Drop for Memory {
 pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
     let mut loaded = Loaded { facts: Vec::new(), memory: Memory::new(inner) };
     loop {
-        let batches = inner.log.read(id, loaded.facts.len() as u64, PAGE).await.map_err(LoadError::Log)?;
+        let batches = inner.log.read(id, loaded.facts.len() as u64, PAGE).await.map_err(|error| match error {
+            LogError::Damaged(text) => {
+                count(&inner.counters.unreadable_chats);
+                LoadError::Unreadable(text)
+            }
+            failed => LoadError::Log(failed),
+        })?;
         if batches.is_empty() {
             return Ok(loaded);
         }

@@ -123,7 +123,7 @@ impl ChatTask {
         let Some(subject) = self.state.subject.clone() else { return Ok(()) };
         let Ok(count) = u32::try_from(batch.len()) else { return Err(ChatError::Lost) };
         let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
-        let payload = serde_json::to_vec(&encoded).map_err(|error| LogError(error.to_string()))?;
+        let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
         let head = HeadData::of(&self.state, &self.title);
         let append = Append {
             chat: self.id.clone(),

@@ -58,6 +58,11 @@ pub enum RuntimeError {
     /// The server is going down.
     #[error("the server is shutting down: try again in a moment")]
     ShuttingDown,
+    /// The log could not be written in time, and what was asked for may be on its way to it.
+    #[error(
+        "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
+    )]
+    Unconfirmed,
     /// The log failed.
     #[error("the server can't write to its log right now: try again in a moment")]
     Log(LogError),

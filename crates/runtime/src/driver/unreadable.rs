@@ -73,7 +73,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
     };
     let settled =
         Fact::Settled { call: call.clone(), outcome: Outcome::Error(text.to_owned()), cause: Cause::Expired, at: now };
-    let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError(error.to_string()))?;
+    let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError::Failed(error.to_string()))?;
     let append = Append {
         chat: id.clone(),
         expected: len,

@@ -110,10 +110,16 @@ pub enum Health {
     Failing,
 }
 
-/// The engine failed. What was being done may or may not have been done.
+/// The engine failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the log: {0}")]
-pub struct LogError(pub String);
+pub enum LogError {
+    /// What was being done may or may not have been done. It may succeed the next time.
+    #[error("the log: {0}")]
+    Failed(String),
+    /// What is stored can't be read, now or later.
+    #[error("the log is damaged: {0}")]
+    Damaged(String),
+}
 
 /// A log engine.
 pub trait Log: Send + Sync + fmt::Debug + 'static {

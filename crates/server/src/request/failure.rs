@@ -15,6 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::RuntimeError,
+    log::LogError,
     turn::{Answered, Refusal, Rejection},
 };
 
@@ -358,7 +359,10 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
-            RuntimeError::ShuttingDown | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
+            RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(RuntimeError::Unreadable.to_string()),
+            RuntimeError::ShuttingDown | RuntimeError::Unconfirmed | RuntimeError::Log(_) => {
+                Failure::Unavailable(error.to_string())
+            }
         }
     }
 }

@@ -73,8 +73,8 @@ pub async fn a_tail_survives_lost_wakeups_and_failed_reads(log: Shared) {
 
     deaf.on_read(ReadFault::Error("no disk".into())).on_read(ReadFault::Error("still none".into()));
     must(&*log, append("chat", 11, 1)).await;
-    assert_eq!(next(&mut polling).await, Err(LogError("no disk".into())));
-    assert_eq!(next(&mut polling).await, Err(LogError("still none".into())));
+    assert_eq!(next(&mut polling).await, Err(LogError::Failed("no disk".into())));
+    assert_eq!(next(&mut polling).await, Err(LogError::Failed("still none".into())));
     assert_eq!(first(&mut polling).await, 11);
 
     // What is committed while a read is under way is not lost between the read and the next wakeup.

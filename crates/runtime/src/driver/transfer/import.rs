@@ -156,7 +156,7 @@ impl<'a> Importer<'a> {
         let results = self.log.append_many(appends.collect()).await;
         match results.iter().all(|result| matches!(result, Appended::Committed { .. })) {
             true => Ok(Imported::Written { chat, length: state.len }),
-            false => Err(LogError(format!("chat {chat} could not be written")).into()),
+            false => Err(LogError::Failed(format!("chat {chat} could not be written")).into()),
         }
     }
 

@@ -35,7 +35,7 @@ pub enum SqliteError {
     },
     /// The file was written by an older version, and this is not the one to change it.
     #[error(
-        "{} is of an older format ({found}, this holdpoint knows {known}), or is empty; start the server once, which brings it up to date",
+        "{} is of an older format ({found}, this holdpoint knows {known}); start the server once, which brings it up to date",
         file.display()
     )]
     Older {

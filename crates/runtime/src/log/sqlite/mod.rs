@@ -68,7 +68,6 @@ impl SqliteLog {
     /// Opens the log for reading alone, also while a server writes to it. Nothing is made where it is missing, and appends fail.
     pub fn open_read_only(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Folder::look(dir)?;
-        folder.check()?;
         let readers = Readers::start(&folder)?;
         let (wakeups, commits) = (broadcast::Sender::new(1), Arc::default());
         let (health, last_commit) = (watch::channel(Health::Failing).1, LastCommit::default());
@@ -143,7 +142,7 @@ impl Log for SqliteLog {
         let wanted = chat.clone();
         Box::pin(async move {
             let read = self.readers.run(move |connection| reader::batches(connection, &wanted, after, limit)).await;
-            read.map_err(|error| LogError(format!("could not read chat {chat} in {}: {error}", self.folder)))
+            read.map_err(|error| error.doing(format_args!("could not read chat {chat} in {}", self.folder)))
         })
     }
 
@@ -168,7 +167,7 @@ impl Log for SqliteLog {
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
         Box::pin(async move {
             let read = self.readers.run(move |connection| reader::heads(connection, &query, limit)).await;
-            read.map_err(|error| LogError(format!("could not list the chats in {}: {error}", self.folder)))
+            read.map_err(|error| error.doing(format_args!("could not list the chats in {}", self.folder)))
         })
     }
 
@@ -176,16 +175,16 @@ impl Log for SqliteLog {
         let wanted = chat.clone();
         Box::pin(async move {
             let read = self.readers.run(move |connection| reader::head(connection, &wanted)).await;
-            read.map_err(|error| LogError(format!("could not read chat {chat} in {}: {error}", self.folder)))
+            read.map_err(|error| error.doing(format_args!("could not read chat {chat} in {}", self.folder)))
         })
     }
 
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         Box::pin(async move {
             let forgotten = self.ask(|answer| Request::forget(chat.clone(), answer)).await;
-            forgotten
-                .unwrap_or_else(|| Err("its writer has stopped".into()))
-                .map_err(|error: String| LogError(format!("could not forget chat {chat} in {}: {error}", self.folder)))
+            forgotten.unwrap_or_else(|| Err("its writer has stopped".into())).map_err(|error: String| {
+                LogError::Failed(format!("could not forget chat {chat} in {}: {error}", self.folder))
+            })
         })
     }
 
@@ -193,7 +192,7 @@ impl Log for SqliteLog {
         let (whose, wanted) = (subject.clone(), key.to_owned());
         Box::pin(async move {
             let read = self.readers.run(move |connection| reader::find(connection, &whose, &wanted)).await;
-            read.map_err(|error| LogError(format!("could not find {key} in {}: {error}", self.folder)))
+            read.map_err(|error| error.doing(format_args!("could not find {key} in {}", self.folder)))
         })
     }
 }

@@ -55,6 +55,7 @@ impl Folder {
     /// Looks into a folder without taking it. What is in it must be of the newest format.
     pub(super) fn look(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Self { dir: dir.to_owned(), patience: PATIENCE, _lock: None };
+        folder.check()?;
         schema::check(&folder.reader()?, schema::MIGRATIONS, &folder.file())?;
         Ok(folder)
     }

@@ -104,6 +104,8 @@ pub(super) fn check(connection: &Connection, migrations: &[&str], file: &Path) -
     let found =
         version(connection).map_err(|error| SqliteError::File { file: file.to_owned(), source: error.into() })?;
     match found.cmp(&known) {
+        // A file of ours has a version from its first transaction on.
+        _ if found == 0 => Err(SqliteError::Foreign { file: file.to_owned() }),
         std::cmp::Ordering::Equal => Ok(()),
         std::cmp::Ordering::Greater => Err(SqliteError::Newer { file: file.to_owned(), found, known }),
         std::cmp::Ordering::Less => Err(SqliteError::Older { file: file.to_owned(), found, known }),

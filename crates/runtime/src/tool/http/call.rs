@@ -64,13 +64,13 @@ enum CallError {
     Lost(#[source] reqwest::Error),
     #[error("The endpoint's answer broke off, so {OUTCOME_UNKNOWN}")]
     Broken(#[source] reqwest::Error),
-    #[error("The endpoint's answer is larger than {0} bytes")]
+    #[error("The endpoint's answer is larger than {0} bytes and was not read, so {OUTCOME_UNKNOWN}")]
     TooLarge(usize),
     #[error("The endpoint answered {status}{text}")]
     Status { status: reqwest::StatusCode, text: String },
-    #[error("The endpoint said that it answers in JSON, and did not")]
+    #[error("The endpoint said that it answers in JSON, and did not, so {OUTCOME_UNKNOWN}")]
     NotJson,
-    #[error("The endpoint's answer can't be used: {0}")]
+    #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
     Unfit(ReadError),
 }
 

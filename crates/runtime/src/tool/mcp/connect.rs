@@ -95,8 +95,22 @@ fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpCli
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
+        // Without the name of the library's type; the last cause says most.
+        ClientInitializeError::TransportError { error, .. } => short(shared, &chain(&*error.error)),
         other => short(shared, &other.to_string()),
     }
+}
+
+/// An error and its causes, each once.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |error| error.source()) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn short(shared: &Shared, text: &str) -> String {

@@ -1,0 +1,116 @@
+// A hostile MCP server. The server stays up, takes no more memory for it, and says what became of the call or why there are no tools.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { pause, until } from "../wait.mjs";
+import { growth } from "./process.mjs";
+import { assertValid, decide, get, question, say, settled, transferTurn, world } from "./world.mjs";
+
+const MOST_MB = 128;
+const TIMEOUT_SEC = 2;
+
+/** No MCP server is a reason not to start. */
+const STARTS_WITHIN_MS = 3000;
+
+const program = fileURLToPath(new URL("hostile-mcp.mjs", import.meta.url));
+
+const settingsOf = (act) => `
+[[mcp]]
+name = "hostile"
+command = ["${process.execPath}", "${program}", "${act}"]
+approval = "always"
+timeout_sec = ${TIMEOUT_SEC}
+`;
+
+const script = {
+  turns: [
+    transferTurn("pay"),
+    { when: "^act: go", steps: [[{ toolCall: { name: "hostile_act", input: {} } }], [{ text: ["It is over."] }]] },
+    { when: "^act: still there", steps: [[{ text: ["Yes."] }]] },
+  ],
+};
+
+const UNKNOWN = /not known whether the call was carried out/;
+const output = (expected) => (outcome) => assert.deepEqual(outcome.output, expected, JSON.stringify(outcome));
+const failed = (pattern) => (outcome) =>
+  assert.match(outcome.errorText ?? "", pattern, JSON.stringify(outcome).slice(0, 500));
+
+/** What a call comes to. */
+const calls = {
+  "endless-line": failed(UNKNOWN),
+  deep: failed(UNKNOWN),
+  huge: failed(/larger than|not known whether/),
+  control: output("paid \u001b[2J\u0000\u0007\u202egnp.exe\u2066 done"),
+  "control-error": failed(/^no /),
+  "raw-value": failed(UNKNOWN),
+  "no-result": failed(UNKNOWN),
+  "notification-flood": output("after the flood"),
+  "list-changed-flood": output("after the flood"),
+  "stderr-flood": output("after the flood"),
+  "stderr-line": output("after the flood"),
+  garbage: output("done"),
+};
+
+/** What a list of tools, or a greeting, is refused for: what `holdpoint` writes to its log. */
+const refused = {
+  "many-tools": /more than 1000/,
+  "endless-pages": /more than 100 pages/,
+  "huge-list": /larger than|hostile/,
+  "endless-greeting": /hostile/,
+};
+
+const why =
+  "the start waits for 30 s where the first answer of an MCP server does not come, or is too large to be read";
+const todo = { "huge-list": why, "endless-greeting": why };
+
+const isListed = async (context) => (await get(context, "/api/tools")).text.includes('"hostile_act"');
+
+/** The rest of the server does not notice. */
+async function assertUsable(context, ledger) {
+  assert.equal((await get(context, "/ready")).status, 200);
+  const begun = Date.now();
+  assert.equal((await decide(context, await question(context, "pay"))).status, 200);
+  assert.equal((await settled(context, "pay")).outcome.cause, "ran");
+  assert.ok(Date.now() - begun < 3000, `${Date.now() - begun} ms`);
+  assert.equal(ledger.deliveries.length, 1);
+}
+
+for (const [act, check] of Object.entries(calls)) {
+  test(`an MCP server with ${act}`, { todo: todo[act] }, async (t) => {
+    const { server, ledger, context } = await world(t, { settings: settingsOf(act), script });
+    assert.ok(await until(() => isListed(context), { within: 8000 }), `no tool: ${server.said}`);
+    let outcome;
+    const call = async () => {
+      const approvalId = await question(context, "act");
+      assert.equal((await decide(context, approvalId)).status, 200);
+      ({ outcome } = await settled(context, "act", { within: 1000 * (TIMEOUT_SEC + 3) }));
+    };
+    const grown = await growth(server, call, { limit: 768 });
+    t.diagnostic(`${Math.round(grown)} MB more: ${JSON.stringify(outcome.errorText ?? outcome.output).slice(0, 200)}`);
+    await assertUsable(context, ledger);
+    assert.ok((await say(context, "act", "act: still there?")).some(({ delta }) => delta === "Yes."));
+    await assertValid(context, ["act", "pay"]);
+    check(outcome);
+    assert.ok(grown < MOST_MB, `${Math.round(grown)} MB more`);
+  });
+}
+
+for (const [act, pattern] of Object.entries(refused)) {
+  test(`an MCP server with ${act}`, { todo: todo[act] }, async (t) => {
+    const { server, ledger, context } = await world(t, { settings: settingsOf(act) });
+    await server.start(script, { within: STARTS_WITHIN_MS });
+    const told = async () => {
+      await until(() => pattern.test(server.said) || !server.isUp, { within: 2500 });
+      // What is refused once is tried again, and must not pile up.
+      await pause(700);
+    };
+    const grown = await growth(server, told, { limit: 768 });
+    t.diagnostic(`${Math.round(grown)} MB more: ${server.said.slice(0, 300)}`);
+    assert.ok(server.isUp, "it was stopped, because it took too much memory");
+    await assertUsable(context, ledger);
+    assert.equal(await isListed(context), false);
+    assert.match(server.said, pattern);
+    assert.ok(grown < MOST_MB, `${Math.round(grown)} MB more`);
+  });
+}
