@@ -179,7 +179,15 @@ impl Turn {
                 }
                 self.end_if_waiting(out);
             }
-            Fact::Decided { .. } => self.open(out),
+            Fact::Decided { call, .. } => {
+                self.open(out);
+                // It is not asked any more: somebody has answered elsewhere, while the other calls of the step ran.
+                if let Some(wire) = self.wire.get_mut(call)
+                    && let Question::Waiting(approval) = &wire.question
+                {
+                    wire.question = Question::Answered(approval.clone());
+                }
+            }
             Fact::Started { call, .. } => {
                 self.show(call, past, out);
                 self.release(call, past, out);
