@@ -226,6 +226,12 @@ impl Turn {
             Fact::Decided { call, .. } => {
                 self.open(out);
                 self.wait(call, Waits::Here);
+                // It is not asked any more: somebody has answered elsewhere, while the other calls of the step ran.
+                if let Some(call) = self.calls.get_mut(call)
+                    && let Question::Waiting(approval) = &call.question
+                {
+                    call.question = Question::Answered(approval.clone());
+                }
             }
             Fact::Started { call, .. } => {
                 self.show(call, past, out);

@@ -155,11 +155,13 @@ impl Accepting {
                 }
             };
             let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
+                // First the end: a response that ends because of it must not leave its connection open for the next request.
+                biased;
                 () = end => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
+                ended = connection.as_mut() => ended,
             };
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended with an error");
