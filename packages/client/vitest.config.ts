@@ -8,6 +8,8 @@ const shared = { include: ["test/**/*.test.{ts,tsx}"], testTimeout: 30_000, hook
 
 export default defineConfig({
   test: {
+    // Most of the time is spent waiting: for servers, deadlines and reconnections.
+    maxWorkers: 4,
     projects: [
       { test: { ...shared, name: "ai7" } },
       {

@@ -118,7 +118,8 @@ fn typescript(root: &Path) -> Result {
 
 /// Runs npm scripts one after the other, with the server that the Rust tests have built.
 pub(crate) fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
-    cargo(root, &["build", "--package", "holdpoint-server"])?;
+    // With the features of the Rust tests, which have built it already.
+    cargo(root, &["build", "--workspace", "--all-features", "--bin", "holdpoint"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");
     scripts.iter().try_for_each(|script| Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root).wait())

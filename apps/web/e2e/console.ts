@@ -53,8 +53,16 @@ export class Console {
     return this.chat.getByRole("region", { name: "Earlier attempts" });
   }
 
-  approve(card: Locator): Promise<void> {
-    return card.getByRole("button", { name: /^Approve/ }).click();
+  /** Once more where nothing came of it: a button that has just moved takes no click. */
+  async approve(card: Locator): Promise<void> {
+    const button = card.getByRole("button", { name: /^Approve/ });
+    await button.click();
+    const asking = card.and(this.page.locator('[data-standing="asking"]'));
+    const isTaken = asking.waitFor({ state: "hidden", timeout: 1_500 }).then(
+      () => true,
+      () => this.page.getByRole("dialog").isVisible(),
+    );
+    if (!(await isTaken)) await button.click();
   }
 
   async deny(card: Locator, reason?: string): Promise<void> {

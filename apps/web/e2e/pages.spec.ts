@@ -48,9 +48,7 @@ test.describe("a page that the browser may not have shown", () => {
 test.describe("an address where nobody is", () => {
   test.use({ setup: { allowed: [/ERR_CONNECTION_REFUSED|chrome-error/] } });
 
-  test("is said to be unreachable, to the person and to the model", async ({ console, page, server }) => {
-    const policy = (await fetch(server.url)).headers.get("content-security-policy") ?? "";
-    test.skip(!/connect-src[^;]* http:/.test(policy), "This server's policy does not let the console ask an address.");
+  test("is not said to be done either, to the person or to the model", async ({ console }) => {
     const closed = createServer();
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
     const { port } = closed.address() as AddressInfo;
@@ -58,9 +56,7 @@ test.describe("an address where nobody is", () => {
     await console.open("sse");
     await console.send(`open http://127.0.0.1:${port}/`);
     const card = console.card("open-url");
-    await expect(card.locator(".pill")).toHaveText("Failed");
-    await expect(card).toContainText("can't be reached");
-    await expect(page.getByRole("tabpanel", { name: "Pages" }).getByRole("alert")).toContainText("can't be reached");
+    await expect(card.locator(".pill")).toHaveText("Opened, not confirmed");
     await console.expectIdle();
   });
 });

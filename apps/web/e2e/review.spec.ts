@@ -1,4 +1,5 @@
 import { AxeBuilder } from "@axe-core/playwright";
+import { MODES } from "../src/modes";
 import { expectNoOverflow, SCREENS, screens } from "./screens";
 import { configured, gatedTool, scripted } from "./scripts";
 import { expect, test } from "./test";
@@ -74,6 +75,31 @@ for (const screen of screens("desktop", "phone", "zoomed")) {
       await expect(console.text).toContainText("done");
       await console.expectIdle();
     });
+  });
+}
+
+for (const mode of MODES) {
+  test(`a card that is looked at stays when the record is read: ${mode}`, async ({ console, page }) => {
+    await page.addInitScript(() => {
+      const watch = () =>
+        new MutationObserver((changes) => {
+          const removed = changes.flatMap(({ removedNodes }) => [...removedNodes]);
+          if (removed.some((node) => node instanceof HTMLElement && node.matches(".tool-card, .review")))
+            document.documentElement.dataset.removed = "true";
+        }).observe(document.body, { childList: true, subtree: true });
+      addEventListener("DOMContentLoaded", watch);
+    });
+    await console.open(mode);
+    const read = page.waitForResponse((response) => response.url().endsWith("/messages"));
+    await console.send("deploy");
+    const card = console.card("deploy");
+    await console.expectState(card, "approval-requested");
+    await card.getByRole("button", { name: /^Approve/ }).focus();
+    await page.keyboard.press("Enter");
+    await read;
+    await page.waitForTimeout(300);
+    await expect(page.getByRole("dialog", { name: /Deploy a release/ })).toBeVisible();
+    await expect(page.locator("html")).not.toHaveAttribute("data-removed");
   });
 }
 

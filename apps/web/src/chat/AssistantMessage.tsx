@@ -27,8 +27,7 @@ export const AssistantMessage = memo(({ message, record, earlier, isStreaming, o
     <article className="message message--assistant" aria-label="Assistant" aria-busy={isStreaming}>
       <EarlierAttempts holds={earlier} toolNamed={record.toolNamed} />
       {message.parts.map((part, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: parts keep their places for the life of a message
-        <MessagePart key={index} id={`${message.id} ${index}`} part={part} record={record} />
+        <MessagePart key={keyOf(part, index)} id={`${message.id} ${index}`} part={part} record={record} />
       ))}
       {!isStreaming && (text !== "" || onRegenerate) && (
         <div className="message__actions">
@@ -54,3 +53,11 @@ export const AssistantMessage = memo(({ message, record, earlier, isStreaming, o
     </article>
   );
 });
+
+/**
+ * A call is itself wherever its part stands: the stored message has parts that its stream left out, and a card that is looked at, or
+ * whose input is being reviewed, must not start over when the record is read. Everything else keeps its place.
+ */
+function keyOf(part: UIMessage["parts"][number], index: number): string | number {
+  return "toolCallId" in part ? part.toolCallId : index;
+}

@@ -1,6 +1,5 @@
 import { navigate, routeStore } from "../shell/route";
 import { createStore } from "../store";
-import { probe } from "./probe";
 
 /** How far a page got, as far as a browser tells. */
 export type PageState =
@@ -46,7 +45,7 @@ export async function openPage({ url, title }: { url: string; title?: string }):
     pagesStore.write(({ stack }) => ({ stack: [...stack, page], current: key }));
   } else showPage(key);
   if (routeStore.read().dock !== "pages") navigate({ dock: "pages" });
-  if (known === undefined) void watchPage(key, url);
+  if (known === undefined) void watchPage(key);
   else if (known.state.kind === "failed") reloadPage(key);
   const { state } = await settled(key);
   if (state.kind === "failed") throw new Error(state.reason);
@@ -58,7 +57,7 @@ export function reloadPage(key: string): void {
   const page = pageOf(key);
   if (page === undefined) return;
   change(key, { state: { kind: "loading" }, attempt: page.attempt + 1 });
-  void watchPage(key, page.url);
+  void watchPage(key);
 }
 
 /** Its frame has loaded something. */
@@ -80,19 +79,21 @@ export function closePage(key: string): void {
 /** What waits for a frame's load event. */
 const loaded = new Map<string, () => void>();
 
-/** Asks the address itself, since a frame does not tell, and waits for the frame. */
-async function watchPage(key: string, url: string): Promise<void> {
-  const { promise: isLoaded, resolve } = Promise.withResolvers<PageState | undefined>();
-  loaded.set(key, () => resolve(undefined));
+/**
+ * Waits for the frame. It fires `load` for a page, a refusal and an address where nobody is alike, and the console's own policy does
+ * not let it ask other addresses: so what was loaded is never said to be confirmed.
+ */
+async function watchPage(key: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<PageState>();
+  loaded.set(key, () => resolve({ kind: "unconfirmed" }));
   const timer = setTimeout(
     () => resolve({ kind: "failed", reason: `Nothing was loaded within ${LOAD_MS / 1000} seconds.` }),
     LOAD_MS,
   );
-  const [trouble, found] = await Promise.all([isLoaded, probe(url, LOAD_MS)]);
+  const state = await promise;
   clearTimeout(timer);
   loaded.delete(key);
-  const reason = found.isReachable === false ? found.reason : undefined;
-  change(key, { state: reason !== undefined ? { kind: "failed", reason } : (trouble ?? { kind: "unconfirmed" }) });
+  change(key, { state });
 }
 
 /** Waits until it is known how far the page got, or the panel is closed. */

@@ -344,6 +344,9 @@ impl Failure {
     }
 }
 
+/// Nothing can be done about it here.
+const DAMAGED: &str = "the database is damaged: restore a backup of the data folder";
+
 impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
@@ -359,7 +362,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
-            RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(RuntimeError::Unreadable.to_string()),
+            RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(DAMAGED.to_owned()),
             RuntimeError::ShuttingDown | RuntimeError::Unconfirmed | RuntimeError::Log(_) => {
                 Failure::Unavailable(error.to_string())
             }

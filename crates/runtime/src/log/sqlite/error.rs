@@ -2,6 +2,10 @@
 
 use std::{io, path::PathBuf};
 
+use rusqlite::ErrorCode;
+
+use crate::log::LogError;
+
 /// Why a log could not be opened. Each says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -102,4 +106,31 @@ pub enum SqliteError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// Why something could not be read or written.
+#[derive(Debug)]
+pub(super) struct QueryFailure {
+    text: String,
+    /// Whether the file is damaged: the next time would be no better.
+    is_damage: bool,
+}
+
+impl QueryFailure {
+    /// The threads that do it are gone.
+    pub(super) fn stopped(text: &str) -> Self {
+        Self { text: text.to_owned(), is_damage: false }
+    }
+
+    pub(super) fn of(error: &rusqlite::Error) -> Self {
+        let code = error.sqlite_error_code();
+        let is_damage = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+        Self { text: error.to_string(), is_damage }
+    }
+
+    /// What was being done, and why it failed.
+    pub(super) fn doing(self, what: impl std::fmt::Display) -> LogError {
+        let text = format!("{what}: {}", self.text);
+        if self.is_damage { LogError::Damaged(text) } else { LogError::Failed(text) }
+    }
 }

@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+use error::QueryFailure;
 pub use error::SqliteError;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
@@ -182,9 +183,8 @@ impl Log for SqliteLog {
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         Box::pin(async move {
             let forgotten = self.ask(|answer| Request::forget(chat.clone(), answer)).await;
-            forgotten.unwrap_or_else(|| Err("its writer has stopped".into())).map_err(|error: String| {
-                LogError::Failed(format!("could not forget chat {chat} in {}: {error}", self.folder))
-            })
+            let forgotten = forgotten.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
+            forgotten.map_err(|error| error.doing(format_args!("could not forget chat {chat} in {}", self.folder)))
         })
     }
 

@@ -10,13 +10,16 @@ use std::{
 
 use bytes::Bytes;
 use holdpoint_protocol::ids::ChatId;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{error::SqliteError, open::Folder};
+use super::{
+    error::{QueryFailure, SqliteError},
+    open::Folder,
+};
 use crate::{
     clock::Timestamp,
-    log::{Batch, Head, HeadQuery, Listed, LogError},
+    log::{Batch, Head, HeadQuery, Listed},
     subject::Subject,
 };
 
@@ -32,28 +35,6 @@ pub(super) struct Readers {
     /// None when they are to stop.
     jobs: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// Why something could not be read.
-#[derive(Debug)]
-pub(super) struct ReadFailure {
-    text: String,
-    /// Whether the file is damaged: the next time would be no better.
-    is_damage: bool,
-}
-
-impl ReadFailure {
-    fn of(error: rusqlite::Error) -> Self {
-        let code = error.sqlite_error_code();
-        let is_damage = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
-        Self { text: error.to_string(), is_damage }
-    }
-
-    /// What was being done, and why it failed.
-    pub(super) fn doing(self, what: impl std::fmt::Display) -> LogError {
-        let text = format!("{what}: {}", self.text);
-        if self.is_damage { LogError::Damaged(text) } else { LogError::Failed(text) }
-    }
 }
 
 impl Readers {
@@ -82,16 +63,16 @@ impl Readers {
     pub(super) async fn run<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, ReadFailure> {
+    ) -> Result<T, QueryFailure> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
             if !answer.is_closed() {
                 let _ = answer.send(query(connection));
             }
         });
-        let stopped = || ReadFailure { text: "its readers have stopped".to_owned(), is_damage: false };
+        let stopped = || QueryFailure::stopped("its readers have stopped");
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).await.map_err(|_| stopped())?;
-        answered.await.map_err(|_| stopped())?.map_err(ReadFailure::of)
+        answered.await.map_err(|_| stopped())?.map_err(|error| QueryFailure::of(&error))
     }
 
     /// Ends the threads, and closes their connections.

@@ -12,7 +12,7 @@ use holdpoint_protocol::ids::ChatId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::{open::Folder, schema};
+use super::{error::QueryFailure, open::Folder, schema};
 use crate::log::{Append, Appended, Health};
 
 /// How many requests may share a transaction: the last of them must not wait too long for the first.
@@ -21,7 +21,7 @@ const GROUP: usize = 512;
 /// What the writer can be asked, with room for the result: it is filled in by the transaction, and sent when that is committed.
 pub(super) enum Request {
     Append { appends: Vec<Append>, results: Vec<Appended>, answer: oneshot::Sender<Vec<Appended>> },
-    Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), String>> },
+    Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), QueryFailure>> },
     Probe { answer: oneshot::Sender<bool> },
 }
 
@@ -31,8 +31,8 @@ impl Request {
         Self::Append { results: Vec::with_capacity(appends.len()), appends, answer }
     }
 
-    /// See [`crate::log::Log::forget`]. An error is told as a text.
-    pub(super) fn forget(chat: ChatId, answer: oneshot::Sender<Result<(), String>>) -> Self {
+    /// See [`crate::log::Log::forget`].
+    pub(super) fn forget(chat: ChatId, answer: oneshot::Sender<Result<(), QueryFailure>>) -> Self {
         Self::Forget { chat, was_there: false, answer }
     }
 
@@ -182,14 +182,16 @@ impl Writer {
 fn fail(request: Request, error: &rusqlite::Error) {
     match request {
         Request::Append { appends, answer, .. } => drop(answer.send(vec![Appended::Unknown; appends.len()])),
-        Request::Forget { answer, .. } => drop(answer.send(Err(error.to_string()))),
+        Request::Forget { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Probe { answer } => drop(answer.send(false)),
     }
 }
 
 /// Whether an error is about the file rather than about what was to be written: then other requests would fail as well.
 fn is_shared(error: &rusqlite::Error) -> bool {
-    let about_the_request = [ErrorCode::ConstraintViolation, ErrorCode::TooBig, ErrorCode::TypeMismatch];
+    // A damaged page is that of some chats: the others go on.
+    let about_the_request =
+        [ErrorCode::ConstraintViolation, ErrorCode::TooBig, ErrorCode::TypeMismatch, ErrorCode::DatabaseCorrupt];
     error.sqlite_error_code().is_some_and(|code| !about_the_request.contains(&code))
 }
 
