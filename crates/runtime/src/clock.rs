@@ -18,24 +18,11 @@ impl Timestamp {
 
     /// ISO 8601, with milliseconds, in UTC.
     pub fn iso8601(self) -> String {
-        let (days, millis) = (self.0 / 86_400_000, self.0 % 86_400_000);
-        let (seconds, millis) = (millis / 1000, millis % 1000);
-        let (year, month, day) = civil(days);
-        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        // Later than the year 9999 is shown as its end.
+        let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+        format!("{time:.3}")
     }
-}
-
-/// The date of a day since 1970: years begin in March here, so that the leap day comes last.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 /// Where time comes from.
@@ -78,6 +65,7 @@ mod tests {
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
             (1_738_413_296_789, "2025-02-01T12:34:56.789Z"),
             (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
+            (u64::MAX, "9999-12-30T22:00:00.999Z"),
         ] {
             assert_eq!(Timestamp(millis).iso8601(), text);
         }

@@ -1,11 +1,14 @@
 //! What a Rust program embeds: agents whose turns stop at holds, wait, and go on exactly once.
 
+mod backoff;
 pub mod clock;
 pub mod driver;
 pub mod fact;
 pub mod log;
 mod metrics;
 pub mod model;
+#[cfg(test)]
+mod notation;
 pub mod project;
 pub mod redact;
 pub mod subject;

@@ -15,7 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Timestamp,
-    driver::{Next, Runtime, Subscription},
+    driver::{Next, ResponseStream, Runtime},
     fact::Fact,
     log::{Log, MemoryLog},
     model::ScriptModel,
@@ -49,13 +49,13 @@ fn said(chat: &str) -> ChatRequest {
     serde_json::from_value(json!({"id": chat, "messages": [{"role": "user", "content": "go"}]})).expect("a valid body")
 }
 
-async fn submit(runtime: &Runtime, request: ChatRequest) -> Subscription {
+async fn submit(runtime: &Runtime, request: ChatRequest) -> ResponseStream {
     runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken").1
 }
 
-async fn read(subscription: &mut Subscription) -> Vec<Chunk> {
+async fn read(response: &mut ResponseStream) -> Vec<Chunk> {
     let mut written = Vec::new();
-    while subscription.next(&mut written).await == Next::More {}
+    while response.next(&mut written).await == Next::More {}
     let mut chunks = Vec::new();
     written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     clock::{Clock, Timestamp},
-    driver::{Next, Runtime, Subscription},
+    driver::{Next, ResponseStream, Runtime},
     log::{HeadQuery, Log, MemoryLog},
     project::View,
     subject::Subject,
@@ -29,7 +29,7 @@ impl World {
         Self { runtime: builder.start().await.expect("it starts"), clock, log }
     }
 
-    async fn say(&self, chat: &str, text: &str) -> Subscription {
+    async fn say(&self, chat: &str, text: &str) -> ResponseStream {
         let message = json!({"role": "user", "parts": [{"type": "text", "text": text}]});
         let request: ChatRequest = serde_json::from_value(json!({"id": chat, "messages": [message]})).expect("valid");
         self.runtime.submit(&Subject::local(), request, View::default()).await.expect("taken").1

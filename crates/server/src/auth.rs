@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{
-    extract::{FromRequestParts, MatchedPath},
+    extract::{FromRequestParts, MatchedPath, Query},
     http::{HeaderMap, header, request::Parts},
 };
 use holdpoint_runtime::{clock::Timestamp, subject::Subject};
@@ -74,7 +74,7 @@ impl Keys {
     pub fn new(keys: &[AuthKey]) -> Result<Self, KeyError> {
         let read = |key: &AuthKey| {
             let subject = || key.subject.clone();
-            let hash = hex(&key.key_sha256).ok_or_else(|| KeyError::Hash { subject: subject() })?;
+            let hash = digest(&key.key_sha256).ok_or_else(|| KeyError::Hash { subject: subject() })?;
             if !key.roles.is_empty() {
                 return Err(KeyError::Roles { subject: subject() });
             }
@@ -131,15 +131,17 @@ impl Keys {
     }
 }
 
-fn hex(text: &str) -> Option<[u8; 32]> {
-    let mut hash = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(hash)
+/// A SHA-256 digest, as it stands in the configuration.
+fn digest(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    hex::decode_to_slice(text, &mut digest).ok()?;
+    Some(digest)
+}
+
+/// What `/api/ticket` gave, for a WebSocket of a browser, which can send no headers.
+#[derive(Deserialize)]
+struct TicketQuery {
+    ticket: String,
 }
 
 /// Who asks. Extracting it answers 401 for somebody without a key.
@@ -168,9 +170,8 @@ fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     if !is_socket(parts) {
         return Err(Failure::KeyNeeded);
     }
-    let query = parts.uri.query().unwrap_or_default();
-    let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket=")).ok_or(Failure::TicketNeeded)?;
-    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
+    let Query(TicketQuery { ticket }) = Query::try_from_uri(&parts.uri).map_err(|_| Failure::TicketNeeded)?;
+    keys.redeem(&ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
 }
 
 /// Whether a WebSocket is asked for, where there is one: elsewhere a key can be sent, and a ticket is not taken.

@@ -6,11 +6,14 @@ use std::time::Duration;
 use tokio::{pin, time};
 
 use super::{chat::ChatError, counters::count, runtime::Inner};
-use crate::log::{Append, Appended, Health, LogError};
+use crate::{
+    backoff::Backoff,
+    log::{Append, Appended, Health, LogError},
+};
 
-/// How long the pauses between two tries are. The machine's own time, not the injected one: it is about the disk, and promised to nobody.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Delays between two tries. System time, not the injected clock: the cause is the disk, and no deadline depends on it.
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 /// How long an append may take before the log counts as stuck.
 const SLOW: Duration = Duration::from_secs(2);
 /// How often an append is tried that alone can't be written, while others can.
@@ -20,7 +23,7 @@ const TRIES: u32 = 20;
 pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatError> {
     let health = inner.log.health();
     let mut stuck = None;
-    let (mut pause, mut tries) = (FIRST_PAUSE, 0);
+    let (mut backoff, mut tries) = (Backoff::new(FIRST_DELAY, MAX_DELAY), 0);
     loop {
         let appending = inner.log.append_many(vec![append.clone()]);
         pin!(appending);
@@ -47,10 +50,9 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
             }
         }
         tokio::select! {
-            () = time::sleep(pause) => {}
+            () = backoff.wait() => {}
             () = inner.closing.cancelled() => return Err(ChatError::Closing),
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) async fn watch_health(inner: std::sync::Arc<Inner>) {
             () = inner.closing.cancelled() => return,
         }
         tokio::select! {
-            () = time::sleep(LONGEST_PAUSE) => {}
+            () = time::sleep(MAX_DELAY) => {}
             () = inner.closing.cancelled() => return,
         }
         inner.log.probe().await;

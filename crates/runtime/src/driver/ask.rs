@@ -18,7 +18,7 @@ use super::{
     counters::count,
     runtime::Inner,
 };
-use crate::log::Health;
+use crate::{backoff::Backoff, log::Health};
 
 /// How many commands may wait for a chat.
 const MAILBOX: usize = 64;
@@ -26,9 +26,9 @@ const MAILBOX: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(4);
 /// How often a request that waits for longer looks whether it is the log that it waits for.
 const LOOK: Duration = Duration::from_millis(250);
-/// Pauses before a chat is asked again.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// Delays before a chat is asked again.
+const FIRST_DELAY: Duration = Duration::from_millis(1);
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
 impl Inner {
     /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
@@ -72,7 +72,7 @@ impl Inner {
         id: &ChatId,
         command: impl Fn(Instant, oneshot::Sender<Result<T, ChatError>>) -> Command,
     ) -> Result<T, RuntimeError> {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
         loop {
             let mailbox = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
             let (reply, answer) = oneshot::channel();
@@ -99,8 +99,7 @@ impl Inner {
                 Err(ChatError::Log(error)) => Err(RuntimeError::Log(error)),
                 Err(ChatError::Closing) => Err(RuntimeError::ShuttingDown),
                 Err(ChatError::Lost) => {
-                    time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    backoff.wait().await;
                     continue;
                 }
             };

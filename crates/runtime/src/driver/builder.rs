@@ -8,7 +8,9 @@ use std::{
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Limits, Runtime, append, counters::Counters, holds::Holds, load, retention, rouse, runtime::Inner};
+use super::{
+    Limits, Runtime, append, counters::Counters, deadlines, holds::Holds, load, recovery, retention, runtime::Inner,
+};
 use crate::{
     clock::{Clock, SystemClock},
     log::{HeadQuery, Log, LogError, MemoryLog},
@@ -116,8 +118,8 @@ impl RuntimeBuilder {
                 inner.holds.set(&id, &head.subject, data.holds);
             }
         }
-        tokio::spawn(rouse::keep_time(Arc::clone(&inner)));
-        tokio::spawn(rouse::recover(Arc::clone(&inner), recovering));
+        tokio::spawn(deadlines::run(Arc::clone(&inner)));
+        tokio::spawn(recovery::run(Arc::clone(&inner), recovering));
         tokio::spawn(append::watch_health(Arc::clone(&inner)));
         if let Some(age) = retention {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     counters::count,
-    feed::{Feed, Look},
+    feed::{Feed, FeedReader},
     holds::Place,
     journal,
     load::{LoadError, Loaded, Memory, load},
@@ -44,8 +44,8 @@ pub(super) enum Command {
         until: Instant,
         reply: oneshot::Sender<Result<Taken, ChatError>>,
     },
-    /// Somebody wants to look; `may_be_new`: at a chat that nobody has said anything in yet, too.
-    Look { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<Look, ChatError>> },
+    /// Somebody wants to reader; `may_be_new`: at a chat that nobody has said anything in yet, too.
+    Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
     /// A tool asks the user something.
     Ask { by: ToolCallId, question: Question, answer: oneshot::Sender<Answer> },
     /// A deadline. The server wakes few chats at a time by itself: the permit is given back when this was seen to.
@@ -63,7 +63,7 @@ pub(super) struct Taken {
     pub(super) reply: Reply,
     /// Whether anything came of it.
     pub(super) is_new: bool,
-    pub(super) look: Look,
+    pub(super) reader: FeedReader,
 }
 
 /// Why a chat did not do what it was asked.
@@ -156,11 +156,8 @@ impl ChatTask {
         facts.iter().for_each(|fact| task.note(fact));
         task.feed.push(facts);
         task.feed.set_bytes(task.memory.bytes());
-        if task.state.is_running() {
-            // This task has just begun, so nothing runs, whatever the log says: the server went down, or a task was given up.
-            if let Err(error) = task.input(Input::Recover).await {
-                return task.give_up(&error).await;
-            }
+        if let Err(error) = task.resume_turn().await {
+            return task.give_up(&error).await;
         }
         task.serve().await;
     }
@@ -237,15 +234,15 @@ impl ChatTask {
                 let is_new = self.state.len > before;
                 let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
                 // Whoever asked may be gone; what was taken stands.
-                let _ = reply.send(taken.map(|reply| Taken { reply, is_new, look: self.feed.look() }));
+                let _ = reply.send(taken.map(|reply| Taken { reply, is_new, reader: self.feed.reader() }));
                 result
             }
-            Command::Look { subject, may_be_new, reply } => {
+            Command::Read { subject, may_be_new, reply } => {
                 let is_theirs = match &self.state.subject {
                     Some(owner) => *owner == subject,
                     None => may_be_new,
                 };
-                let _ = reply.send(if is_theirs { Ok(self.feed.look()) } else { Err(ChatError::NotFound) });
+                let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
                 Ok(())
             }
             Command::Ask { by, question, answer } => {
@@ -262,8 +259,7 @@ impl ChatTask {
                 expired
             }
             Command::Recover { done } => {
-                // What was cut off is taken up when the task begins: here nothing is left to recover. Nobody waits for the answer where
-                // the server is going down.
+                // The task has recovered the chat when it started. The receiver is gone while the server goes down.
                 let _ = done.send(());
                 Ok(())
             }
@@ -297,7 +293,7 @@ impl Command {
     pub(super) fn fail(self, error: ChatError) {
         match self {
             Command::Input { reply, .. } => drop(reply.send(Err(error))),
-            Command::Look { reply, .. } => drop(reply.send(Err(error))),
+            Command::Read { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
             Command::Retire { reply, .. } => drop(reply.send(Err(error))),
             Command::Ask { .. } | Command::Expired { .. } | Command::Recover { .. } => {}

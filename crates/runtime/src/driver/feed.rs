@@ -54,10 +54,10 @@ impl Feed {
     }
 
     /// Looks at it. As long as somebody does, the chat stays awake, so this must be done before its task lets go of the feed.
-    pub(super) fn look(self: &Arc<Self>) -> Look {
+    pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
         let known = self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        Look { feed: Arc::clone(self), bell, known }
+        FeedReader { feed: Arc::clone(self), bell, known }
     }
 
     /// Whether anybody looks.
@@ -78,14 +78,14 @@ impl Feed {
 
 /// Somebody who looks at a chat.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct FeedReader {
     feed: Arc<Feed>,
     bell: watch::Receiver<u64>,
     /// How many facts there were when they began to look.
     pub(super) known: u64,
 }
 
-impl Look {
+impl FeedReader {
     /// How many bytes the chat has, as it is stored.
     pub(super) fn bytes(&self) -> usize {
         self.feed.bytes.load(Ordering::Relaxed)
@@ -120,5 +120,51 @@ fn take_back_step(facts: &mut [Arc<Fact>]) {
     let step = facts.iter().rposition(|fact| **fact == Fact::StepStarted).unwrap_or(facts.len());
     for fact in &mut facts[step..] {
         *fact = Arc::new(Fact::Nothing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation;
+
+    fn facts(list: &str) -> Vec<Arc<Fact>> {
+        notation::facts(list).into_iter().map(Arc::new).collect()
+    }
+
+    #[tokio::test]
+    async fn a_reader_gets_what_comes_after_its_position_and_then_the_end() {
+        let feed = Arc::new(Feed::new(facts("opened, said u1")));
+        let mut reader = feed.reader();
+        assert_eq!(reader.known, 2);
+        feed.push(facts("turn, step"));
+        assert_eq!(reader.next(2).await, Some(facts("turn, step")));
+        let waiting = tokio::spawn(async move { (reader.next(4).await, reader) });
+        tokio::task::yield_now().await;
+        feed.push(facts("text"));
+        let (next, mut reader) = waiting.await.expect("no panic");
+        assert_eq!(next, Some(facts("text")));
+        feed.close();
+        assert_eq!(reader.next(4).await, Some(facts("text")), "what is there is read before the end");
+        assert_eq!(reader.next(5).await, None);
+    }
+
+    #[test]
+    fn an_abandoned_step_keeps_its_positions() {
+        let feed = Feed::new(facts("opened, said u1, turn, step, text"));
+        feed.push(vec![Arc::new(Fact::StepAbandoned), Arc::new(Fact::StepStarted)]);
+        let after: Vec<Fact> = feed.after(3).iter().map(|fact| (**fact).clone()).collect();
+        assert_eq!(after, [Fact::Nothing, Fact::Nothing, Fact::StepAbandoned, Fact::StepStarted]);
+    }
+
+    #[tokio::test]
+    async fn a_chat_is_watched_while_somebody_reads() {
+        let feed = Arc::new(Feed::new(Vec::new()));
+        assert!(!feed.is_watched());
+        let reader = feed.reader();
+        assert!(feed.is_watched());
+        drop(reader);
+        feed.unwatched().await;
+        assert!(!feed.is_watched());
     }
 }

@@ -1,7 +1,7 @@
 //! The driver: the only place with tasks. It runs what the turn machine's facts ask for, and appends.
 //!
 //! One task a chat that is doing something (`chat.rs`), none for a chat that only waits; one task that keeps the time and one that
-//! recovers what was cut off (`rouse.rs`).
+//! recovers turns that were cut off (`recovery.rs`).
 //! Every task is owned by the [`Runtime`] and ends with it.
 
 mod append;
@@ -10,6 +10,7 @@ mod builder;
 mod changes;
 mod chat;
 mod counters;
+mod deadlines;
 mod feed;
 mod head;
 mod holds;
@@ -18,10 +19,10 @@ mod limits;
 mod load;
 mod observe;
 mod record;
+mod recovery;
+mod response;
 mod retention;
-mod rouse;
 mod runtime;
-mod subscribe;
 pub mod transfer;
 mod unreadable;
 mod work;
@@ -32,5 +33,5 @@ pub use changes::Change;
 pub use counters::Counts;
 pub use head::Hold;
 pub use limits::Limits;
+pub use response::{LiveStream, LiveTaken, Next, ResponseStream, StoredChat};
 pub use runtime::{ChatSummary, Runtime, RuntimeError};
-pub use subscribe::{LiveSubscription, LiveTaken, Next, StoredChat, Subscription};

@@ -20,10 +20,10 @@ use tokio_util::{
 };
 
 use super::{
-    Change, Limits, LiveSubscription, LiveTaken, RuntimeBuilder, StoredChat, Subscription,
+    Change, Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
     chat::{Command, Taken},
     counters::Counters,
-    feed::Look,
+    feed::FeedReader,
     head::HeadData,
     holds::Holds,
     load,
@@ -60,7 +60,7 @@ pub enum RuntimeError {
     ShuttingDown,
     /// The log could not be written in time, and what was asked for may be on its way to it.
     #[error(
-        "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
+        "not confirmed: the server can't write to its log right now. It may still take effect: reader again, and repeat the same request, before you ask for something else"
     )]
     Unconfirmed,
     /// The log failed.
@@ -125,12 +125,6 @@ impl Inner {
         let decided = tokio::time::timeout(patience, offered.wait_for(is_decided)).await.ok()?.ok()?;
         decided.of_origin(name, origin).cloned()
     }
-
-    /// Sees to a chat in which something may have been cut off, in its turn.
-    pub(super) fn recover(&self, id: ChatId) {
-        // Nobody is there to do it where the server is going down.
-        let _ = self.to_recover.send(id);
-    }
 }
 
 impl Runtime {
@@ -151,19 +145,19 @@ impl Runtime {
         subject: &Subject,
         request: ChatRequest,
         view: View,
-    ) -> Result<(ChatId, Subscription), RuntimeError> {
+    ) -> Result<(ChatId, ResponseStream), RuntimeError> {
         let chat = self.chat_of(subject, &request).await?;
         let taken = self.input_request(subject, &chat, request, CallOrder::Together, view, view.channel).await?;
-        let Reply::Follow(follow) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
-        if let Some(about) = &follow.earlier {
-            let chunks = earlier(about, &follow, view.profile, self.inner.model.version());
-            return Ok((chat, Subscription::whole(chunks)));
+        let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
+        if let Some(about) = &plan.earlier {
+            let chunks = earlier(about, &plan, view.profile, self.inner.model.version());
+            return Ok((chat, ResponseStream::whole(chunks)));
         }
         let projection: Box<dyn Projection> = match view.profile {
             Profile::Adk => Box::new(AdkSse::new(view)),
             Profile::AiSdk => Box::new(AiSdk::new(view)),
         };
-        Ok((chat, Subscription::new(taken.look, projection, follow)))
+        Ok((chat, ResponseStream::new(taken.reader, projection, plan)))
     }
 
     /// The same for a connection that looks at the chat already.
@@ -176,10 +170,10 @@ impl Runtime {
     ) -> Result<LiveTaken, RuntimeError> {
         let taken = self.input_request(subject, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
         let Taken { reply, is_new, .. } = taken;
-        let Reply::Follow(follow) = reply else { return Err(Rejection::NothingToDo.into()) };
+        let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
         let version = self.inner.model.version();
-        let earlier = follow.earlier.as_ref().map(|about| earlier(about, &follow, view.profile, version));
-        Ok(LiveTaken { follow, is_new, earlier })
+        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, version));
+        Ok(LiveTaken { plan, is_new, earlier })
     }
 
     async fn input_request(
@@ -299,8 +293,8 @@ impl Runtime {
     }
 
     /// Looks at a chat from a live connection. A chat that does not exist yet is looked at from its beginning.
-    pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveSubscription, RuntimeError> {
-        let live = LiveSubscription::new(self.look(subject, chat, true).await?, subject.clone(), view);
+    pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
+        let live = LiveStream::new(self.reader(subject, chat, true).await?, subject.clone(), view);
         // A turn that stands still after an expiry that nobody saw goes on: now somebody is here.
         match self.input(subject, chat, Input::GoOn, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
@@ -314,12 +308,12 @@ impl Runtime {
         subject: &Subject,
         chat: &ChatId,
         view: View,
-    ) -> Result<LiveSubscription, RuntimeError> {
-        Ok(LiveSubscription::joining(self.look(subject, chat, true).await?, subject.clone(), view))
+    ) -> Result<LiveStream, RuntimeError> {
+        Ok(LiveStream::joining(self.reader(subject, chat, true).await?, subject.clone(), view))
     }
 
-    async fn look(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<Look, RuntimeError> {
-        self.inner.ask(chat, |_, reply| Command::Look { subject: subject.clone(), may_be_new, reply }).await
+    async fn reader(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<FeedReader, RuntimeError> {
+        self.inner.ask(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 
     /// Takes up the answer that is being written, in the ai-sdk profile: the whole message from its beginning, then what comes. With
@@ -330,9 +324,9 @@ impl Runtime {
         chat: &ChatId,
         view: View,
         resume: Resume,
-    ) -> Result<Option<Subscription>, RuntimeError> {
-        match self.look(subject, chat, true).await {
-            Ok(look) => Ok(Subscription::resume(look, view, resume)),
+    ) -> Result<Option<ResponseStream>, RuntimeError> {
+        match self.reader(subject, chat, true).await {
+            Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
             // Nobody learns here whether somebody else has a chat of this name.
             Err(RuntimeError::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -347,7 +341,7 @@ impl Runtime {
 
     /// A chat as it stands.
     pub async fn open(&self, subject: &Subject, chat: &ChatId) -> Result<StoredChat, RuntimeError> {
-        Ok(StoredChat(self.look(subject, chat, false).await?))
+        Ok(StoredChat(self.reader(subject, chat, false).await?))
     }
 
     /// The stored messages.

@@ -1,7 +1,7 @@
 //! Projections: facts in, something to look at out. Pure, and the same for everybody who looks.
 //!
 //! `calls.rs` folds a turn's facts into the state of its calls, once for all of them; each projection decides what is shown of that, and
-//! when. [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
+//! when. [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Response`] makes a response of that. [`history`] and [`conversation`] make
 //! messages: for a client, and for the model.
 
 mod adk_live;
@@ -10,20 +10,22 @@ mod ai_sdk;
 mod calls;
 mod chunks;
 mod conversation;
-mod follow;
 mod history;
 mod holds;
+mod response;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
 pub use conversation::conversation;
-pub(crate) use follow::settled_in;
-pub use follow::{Flow, Follower, Resume, earlier};
 pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};
+pub(crate) use response::settled_in;
+pub use response::{Response, Resume, earlier};
 
 use crate::{fact::Fact, metrics::Channel};
 

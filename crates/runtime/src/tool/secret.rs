@@ -1,15 +1,10 @@
-//! What is sent and must never be shown.
+//! Secrets of tools: header values and environment variables.
 
 use std::fmt;
 
-use crate::redact::{self, MASK};
+use crate::redact::MASK;
 
-/// How short a word can be and still be hidden: shorter ones are in every other sentence.
-const SHORTEST: usize = 4;
-/// The same for parts of an address, where most are no secrets: `?format=json`.
-const SHORTEST_OF_URL: usize = 8;
-
-/// A text that is sent to somebody and never shown: a header's value, a variable of a program's environment.
+/// A text that is sent and never shown: a header's value, a variable of a program's environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -28,66 +23,5 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
-    }
-}
-
-/// Takes secrets out of what others say: an endpoint may well repeat a header in its error.
-#[derive(Clone, Default)]
-pub(crate) struct Mask(Vec<String>);
-
-impl Mask {
-    pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let mut words: Vec<String> = Vec::new();
-        for Secret(text) in secrets {
-            words.push(text.clone());
-            // Of `Bearer abcd` the second word alone is the secret.
-            words.extend(text.split([' ', '=', ';', ',', ':']).map(str::to_owned));
-        }
-        words.retain(|word| word.chars().count() >= SHORTEST && !word.eq_ignore_ascii_case("bearer"));
-        // The longest first: a short one may be a part of it.
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        words.dedup();
-        Self(words)
-    }
-
-    /// With what may be secret in an address: its query, and what in its path looks like a key.
-    pub(crate) fn and_url(mut self, url: &str) -> Self {
-        let (path, query) = url.split_once('?').unwrap_or((url, ""));
-        let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
-        self.0.extend(values.filter(|value| value.len() >= SHORTEST_OF_URL).map(str::to_owned));
-        let segments = path.split_once("://").map_or("", |(_, path)| path).split('/').skip(1);
-        let is_key = |segment: &&str| {
-            segment.len() >= 2 * SHORTEST_OF_URL && segment.contains(|char: char| char.is_ascii_digit())
-        };
-        self.0.extend(segments.filter(is_key).map(str::to_owned));
-        self.0.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        self
-    }
-
-    pub(crate) fn hide(&self, text: &str) -> String {
-        self.0.iter().fold(redact::urls(text).into_owned(), |text, word| text.replace(word, MASK))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_is_never_shown() {
-        let secret = Secret::new("Bearer s3cr3t-value");
-        assert_eq!(format!("{secret:?}"), MASK);
-        let mask = Mask::of([&secret, &Secret::new("on")]);
-        assert_eq!(mask.hide("got Bearer s3cr3t-value"), "got •••");
-        assert_eq!(mask.hide("the key s3cr3t-value is based on nothing"), "the key ••• is based on nothing");
-        assert_eq!(mask.hide("at http://me:you@h/a?b=c"), "at http://•••@h/a?•••");
-    }
-
-    #[test]
-    fn the_keys_of_an_address_are_hidden_wherever_they_are_said() {
-        let url = "https://mcp.example/api/s/Zm9vYmFyMTIzNDU2Nzg5/mcp?apiKey=k-12345678&format=json";
-        let mask = Mask::default().and_url(url);
-        assert_eq!(mask.hide(url), "https://mcp.example/api/s/•••/mcp?•••");
-        assert_eq!(mask.hide("no such key k-12345678, send json"), "no such key •••, send json");
     }
 }

@@ -107,7 +107,7 @@ pub enum Reply {
     /// The question that a tool asked is the input of this call.
     Asked(ToolCallId),
     /// A request was taken: this is what its response shows.
-    Follow(Follow),
+    Response(ResponsePlan),
     /// How an answer was taken.
     Answered(Answered),
     /// A request was not taken.
@@ -116,7 +116,7 @@ pub enum Reply {
 
 /// What a response shows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Follow {
+pub struct ResponsePlan {
     /// Where in the log it begins.
     pub from: u64,
     /// It brought nothing new: show the whole segment in which `from` lies.
@@ -130,7 +130,7 @@ pub struct Follow {
     /// Calls that the client has approved and that were denied, with what to tell: the SDK refuses `output-denied` beside its own yes.
     pub overruled: Vec<(ToolCallId, String)>,
     /// Whether it shows a turn of its own, rather than more of one that the client has seen the beginning of.
-    pub turn: FollowTurn,
+    pub turn: PlannedTurn,
     /// It is about a turn that is over, and not the last one: this is all that it shows.
     pub earlier: Option<Earlier>,
 }
@@ -146,7 +146,7 @@ pub struct Earlier {
 
 /// Which turn a response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FollowTurn {
+pub enum PlannedTurn {
     /// One that the client has seen the beginning of.
     Continued,
     /// A new one, which begins at once.
@@ -158,7 +158,7 @@ pub enum FollowTurn {
     },
 }
 
-impl Follow {
+impl ResponsePlan {
     /// Shows what follows from a position on, in a turn that the client has seen the beginning of.
     pub fn from(from: u64) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Follow {
             has: Vec::new(),
             has_outcome: Vec::new(),
             overruled: Vec::new(),
-            turn: FollowTurn::Continued,
+            turn: PlannedTurn::Continued,
             earlier: None,
         }
     }

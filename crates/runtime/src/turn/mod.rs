@@ -6,14 +6,19 @@ mod calls;
 mod input;
 mod message;
 mod model;
+mod recover;
 mod state;
 mod submit;
+#[cfg(test)]
+mod tests;
 
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     request::Answer,
 };
-pub use input::{Answered, Earlier, Follow, FollowTurn, FrontendResult, Input, Refusal, Rejection, Reply, Submit};
+pub use input::{
+    Answered, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
+};
 pub use state::{Call, ChatState, OpenInput, Phase, Question, Stage, Turn};
 
 use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
@@ -76,7 +81,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Ask { by, question } => reply = calls::ask(draft_ref, &by, question, env),
         Input::GoOn => calls::go_on(draft_ref, env),
-        Input::Recover => model::recover(draft_ref, env),
+        Input::Recover => recover::recover(draft_ref, env),
     }
     reply
 }

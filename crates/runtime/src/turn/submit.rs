@@ -8,7 +8,8 @@ use holdpoint_protocol::{
 };
 
 use super::{
-    Answered, Call, Draft, Earlier, Env, Follow, FollowTurn, Rejection, Reply, Stage, Submit, answers, calls, message,
+    Answered, Call, Draft, Earlier, Env, PlannedTurn, Rejection, Reply, ResponsePlan, Stage, Submit, answers, calls,
+    message,
 };
 use crate::{
     fact::{Fact, NextTurn, Outcome},
@@ -27,7 +28,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: &Submit, env: &mut Env<'_>) 
         },
     };
     match taken {
-        Ok(follow) => Reply::Follow(follow),
+        Ok(plan) => Reply::Response(plan),
         Err(rejection) => Reply::Rejected(rejection),
     }
 }
@@ -49,7 +50,7 @@ fn say(
     subject: &Subject,
     next: NextTurn,
     env: &mut Env<'_>,
-) -> Result<Follow, Rejection> {
+) -> Result<ResponsePlan, Rejection> {
     if !message::has_content(message) {
         return Err(Rejection::NothingToDo);
     }
@@ -91,15 +92,15 @@ fn say(
         calls::go_on(draft, env);
     }
     Ok(match draft.state.next.len().checked_sub(1) {
-        Some(before) => Follow { turn: FollowTurn::Next { before }, ..Follow::from(draft.state.len) },
+        Some(before) => ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) },
         None => new_turn(draft),
     })
 }
 
 /// Shows the turn that has just begun.
-fn new_turn(draft: &Draft<'_>) -> Follow {
+fn new_turn(draft: &Draft<'_>) -> ResponsePlan {
     let begun = draft.state.turns.last().map_or(draft.state.len, |(position, _)| *position);
-    Follow { turn: FollowTurn::New, ..Follow::from(begun) }
+    ResponsePlan { turn: PlannedTurn::New, ..ResponsePlan::from(begun) }
 }
 
 fn regenerate(
@@ -107,7 +108,7 @@ fn regenerate(
     request: &ChatRequest,
     next: NextTurn,
     env: &mut Env<'_>,
-) -> Result<Follow, Rejection> {
+) -> Result<ResponsePlan, Rejection> {
     let messages = &draft.state.messages;
     let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
     let last = messages.iter().rposition(|(_, role, _)| *role == Role::Assistant);
@@ -137,7 +138,7 @@ fn answer(
     request: &ChatRequest,
     subject: &Subject,
     env: &mut Env<'_>,
-) -> Result<Follow, Rejection> {
+) -> Result<ResponsePlan, Rejection> {
     // A client that continues an older message of its names it.
     let named = |message: &ClientMessage| message.role == Role::Assistant && message.id == request.message_id;
     let at = request.message_id.as_ref().and_then(|_| request.messages.iter().rposition(named));
@@ -176,13 +177,13 @@ fn answer(
     calls::go_on(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
-        return Ok(Follow { unsettled, overruled, ..Follow::from(from) });
+        return Ok(ResponsePlan { unsettled, overruled, ..ResponsePlan::from(from) });
     }
     if strange > 0 && known == 0 {
         return Err(Rejection::NoSuchQuestion);
     }
     if let Some(earlier) = earlier_turn(draft, last, &about, &unsettled) {
-        return Ok(Follow { overruled, earlier: Some(earlier), ..Follow::from(from) });
+        return Ok(ResponsePlan { overruled, earlier: Some(earlier), ..ResponsePlan::from(from) });
     }
     // Somebody else was first, or the request was sent twice: the response shows what followed.
     let is_repeated = last.role == Role::User;
@@ -197,7 +198,7 @@ fn answer(
     let has_outcome = has_outcome.map(|tool| tool.tool_call_id.clone()).collect();
     let has = has.map(|tool| tool.tool_call_id.clone()).collect();
     let (from, is_replay) = (at.unwrap_or(from), at.is_some());
-    Ok(Follow { is_replay, unsettled, has, has_outcome, overruled, ..Follow::from(from) })
+    Ok(ResponsePlan { is_replay, unsettled, has, has_outcome, overruled, ..ResponsePlan::from(from) })
 }
 
 /// The calls of a message that the client shows as answered.

@@ -7,6 +7,7 @@
 mod stored;
 mod world;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use holdpoint_protocol::{
@@ -17,8 +18,8 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     fact::{CallOrder, Fact},
     model::ModelMessage,
-    project::{AdkLive, AdkSse, AiSdk, Flow, Follower, Out, Projection, Resume, View, conversation, earlier, history},
-    turn::{ChatState, FollowTurn, Stage},
+    project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
+    turn::{ChatState, PlannedTurn, Stage},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use world::{Act, World, act, shown};
@@ -158,11 +159,11 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
     let mut state = ChatState::default();
     known.iter().for_each(|fact| state.apply(fact));
     let Some(turn) = &state.turn else {
-        prop_assert!(Follower::resume(&known, View::default(), Resume::Message).is_none());
+        prop_assert!(Response::resume(&known, View::default(), Resume::Message).is_none());
         return Ok(());
     };
     let is_in_history = history(&known).iter().any(|message| message.id == turn.message);
-    let Some(mut follower) = Follower::resume(&known, View::default(), Resume::Message) else {
+    let Some(mut response) = Response::resume(&known, View::default(), Resume::Message) else {
         prop_assert!(is_in_history, "neither resumed nor in the history: {:#?}", known);
         return Ok(());
     };
@@ -171,12 +172,12 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
     let is_next = !state.next.is_empty();
     prop_assert!(!is_in_history || is_next, "resumed, and in the history too (rule R4): {:#?}", known);
     let mut written = Vec::new();
-    let mut flow = follower.take(known.iter().map(|fact| &**fact), &mut written);
+    let mut flow = response.take(known.iter().map(|fact| &**fact), &mut written);
     for fact in &facts[cut..] {
-        if flow == Flow::End {
+        if flow == ControlFlow::Break(()) {
             break;
         }
-        flow = follower.take([&**fact], &mut written);
+        flow = response.take([&**fact], &mut written);
     }
     let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
     let mut lines = Vec::new();
@@ -191,7 +192,7 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
             lines.push(text);
         });
     }
-    if flow == Flow::End {
+    if flow == ControlFlow::Break(()) {
         checker.done(lines.len() as u64 + 1);
         checker.end();
     }
@@ -203,40 +204,40 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
 /// Every request gets one response: one `start`, no outcome twice, and an end.
 fn check_responses(world: &World) -> Result<(), TestCaseError> {
     let facts = shown(&world.facts);
-    for (follow, known) in &world.responses {
+    for (plan, known) in &world.responses {
         let mut written = Vec::new();
-        let mut flow = Flow::End;
-        if let Some(about) = &follow.earlier {
-            written = earlier(about, follow, holdpoint_runtime::project::Profile::AiSdk, "dice");
+        let mut flow = ControlFlow::Break(());
+        if let Some(about) = &plan.earlier {
+            written = earlier(about, plan, holdpoint_runtime::project::Profile::AiSdk, "dice");
         } else {
-            let mut follower = Follower::new(Box::new(AiSdk::new(View::default())), follow.clone(), *known);
+            let mut response = Response::new(Box::new(AiSdk::new(View::default())), plan.clone(), *known);
             let (before, after) = facts.split_at(*known as usize);
-            flow = follower.take(before.iter().map(|fact| &**fact), &mut written);
+            flow = response.take(before.iter().map(|fact| &**fact), &mut written);
             for fact in after {
-                if flow == Flow::End {
+                if flow == ControlFlow::Break(()) {
                     break;
                 }
-                flow = follower.take([&**fact], &mut written);
+                flow = response.take([&**fact], &mut written);
             }
         }
         let mut chunks = Vec::new();
         written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
         let starts = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Start(_))).count();
-        prop_assert!(matches!(chunks.first(), Some(Chunk::Start(_))) && starts == 1, "{:?}: {:#?}", follow, chunks);
+        prop_assert!(matches!(chunks.first(), Some(Chunk::Start(_))) && starts == 1, "{:?}: {:#?}", plan, chunks);
         prop_assert!(
-            flow == Flow::End && matches!(chunks.last(), Some(Chunk::Finish(_))),
+            flow == ControlFlow::Break(()) && matches!(chunks.last(), Some(Chunk::Finish(_))),
             "{:?}: {:#?}\n{:#?}",
-            follow,
+            plan,
             chunks,
             facts
         );
-        if follow.turn != FollowTurn::Continued
+        if plan.turn != PlannedTurn::Continued
             && let Some(Chunk::Start(start)) = chunks.first()
         {
-            let of_its_own = facts[follow.from as usize..]
+            let of_its_own = facts[plan.from as usize..]
                 .iter()
                 .any(|fact| matches!(&**fact, Fact::TurnStarted { message, .. } if Some(message) == start.message_id.as_ref()));
-            prop_assert!(of_its_own, "a new message gets its own turn only: {:?}: {:#?}", follow, chunks);
+            prop_assert!(of_its_own, "a new message gets its own turn only: {:?}: {:#?}", plan, chunks);
         }
         let outcomes: Vec<&ToolCallId> = chunks.iter().filter_map(settled).collect();
         let distinct: std::collections::HashSet<&ToolCallId> = outcomes.iter().copied().collect();

@@ -14,7 +14,7 @@ use holdpoint_runtime::{
     project::history,
     subject::Subject,
     tool::{Approval, Execution, Question, Returns, Tool, ToolBuilder, ToolSet},
-    turn::{Answered, ChatState, Env, Follow, FrontendResult, Input, Phase, Reply, Stage, Submit, step},
+    turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -119,8 +119,8 @@ pub(crate) struct World {
     running: Vec<ToolCallId>,
     /// Decisions that were acknowledged.
     pub(crate) acknowledged: Vec<(ApprovalId, bool)>,
-    /// What requests were told to follow, and how many facts there were then.
-    pub(crate) responses: Vec<(Follow, u64)>,
+    /// What requests were told to plan, and how many facts there were then.
+    pub(crate) responses: Vec<(ResponsePlan, u64)>,
     /// Where appends ended: one is written whole or not at all.
     pub(crate) appends: Vec<usize>,
 }
@@ -168,8 +168,8 @@ impl World {
             self.facts.push(Arc::new(fact));
         }
         self.appends.push(self.facts.len());
-        if let Reply::Follow(follow) = &reply {
-            self.responses.push((follow.clone(), self.facts.len() as u64));
+        if let Reply::Response(plan) = &reply {
+            self.responses.push((plan.clone(), self.facts.len() as u64));
         }
         reply
     }

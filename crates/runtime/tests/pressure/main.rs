@@ -21,7 +21,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Timestamp,
-    driver::{Next, Runtime, RuntimeBuilder, RuntimeError, Subscription},
+    driver::{Next, ResponseStream, Runtime, RuntimeBuilder, RuntimeError},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     project::View,
     subject::Subject,
@@ -82,17 +82,17 @@ fn said(chat: &str) -> ChatRequest {
     serde_json::from_value(json!({"id": chat, "messages": [{"role": "user", "content": "go"}]})).expect("a valid body")
 }
 
-async fn try_submit(runtime: &Runtime, subject: &str, request: ChatRequest) -> Result<Subscription, RuntimeError> {
-    runtime.submit(&Subject::from(subject), request, View::default()).await.map(|(_, subscription)| subscription)
+async fn try_submit(runtime: &Runtime, subject: &str, request: ChatRequest) -> Result<ResponseStream, RuntimeError> {
+    runtime.submit(&Subject::from(subject), request, View::default()).await.map(|(_, response)| response)
 }
 
-async fn submit(runtime: &Runtime, chat: &str) -> Subscription {
+async fn submit(runtime: &Runtime, chat: &str) -> ResponseStream {
     try_submit(runtime, "local", said(chat)).await.expect("is taken")
 }
 
-async fn read(mut subscription: Subscription) -> Vec<Chunk> {
+async fn read(mut response: ResponseStream) -> Vec<Chunk> {
     let mut written = Vec::new();
-    while subscription.next(&mut written).await == Next::More {}
+    while response.next(&mut written).await == Next::More {}
     let mut chunks = Vec::new();
     written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks

@@ -147,9 +147,10 @@ impl Accepting {
         let own = handle.clone();
         let task = self.connections.spawn(async move {
             let mut connection = std::pin::pin!(connection);
+            // By hand: `hyper_util::server::graceful` ends all connections at one signal. Here idle ones stay open a little longer, so
+            // that their clients may still ask whether the server is ready.
             let end = async {
                 draining.cancelled().await;
-                // Who has a connection without a request may still ask whether the server is ready.
                 if !own.is_busy() {
                     closing.cancelled().await;
                 }

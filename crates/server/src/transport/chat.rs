@@ -14,7 +14,7 @@ use holdpoint_runtime::{
 
 use super::{
     sse,
-    stream::{turn, view},
+    turn::{turn, view},
 };
 use crate::{
     app::Server,
@@ -83,7 +83,7 @@ pub(crate) async fn resume(
     let view = view(Profile::AiSdk, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let runtime = &server.inner.runtime;
     match runtime.resume(&subject, &ChatId::from(&*chat), view, Resume::Message).await? {
-        Some(subscription) => Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place)),
+        Some(response) => Ok(sse::response(sse::TurnEvents::new(response), runtime.clock().clone(), place)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }

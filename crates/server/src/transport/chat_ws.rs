@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     websocket::{WsRequest, WsResponse, WsResume, WsSend},
 };
 use holdpoint_runtime::{
-    driver::{Channel, Next, Subscription},
+    driver::{Channel, Next, ResponseStream},
     project::{Profile, Resume, View},
     subject::Subject,
 };
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{
     socket::{self, Came, Frames, Over, Read, Socket},
-    stream::{WAIT, view},
+    turn::{WAIT, view},
 };
 use crate::{
     app::{Server, StreamPlace},
@@ -80,7 +80,7 @@ struct Connection {
 /// One answer.
 struct Answer {
     request: RequestId,
-    subscription: Subscription,
+    response: ResponseStream,
     sequence: u64,
     /// The client has the chunks before this.
     from: u64,
@@ -171,7 +171,7 @@ impl Connection {
     fn follow(&mut self, mut answer: Answer) {
         self.answers.push(Box::pin(async move {
             let mut chunks = Vec::new();
-            let next = answer.subscription.next(&mut chunks).await;
+            let next = answer.response.next(&mut chunks).await;
             Said { answer, chunks, next }
         }));
     }
@@ -250,7 +250,7 @@ impl Connection {
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
         match self.server.inner.runtime.submit(&self.subject, request, view).await {
-            Ok((chat, subscription)) => self.begin(request_id, chat, subscription, 0, place).await,
+            Ok((chat, response)) => self.begin(request_id, chat, response, 0, place).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
         }
     }
@@ -267,7 +267,7 @@ impl Connection {
             None => (Resume::Message, 0),
         };
         match self.server.inner.runtime.resume(&self.subject, &id, view, what).await {
-            Ok(Some(subscription)) => self.begin(request_id, id, subscription, from, place).await,
+            Ok(Some(response)) => self.begin(request_id, id, response, from, place).await,
             Ok(None) => self.send(&WsResponse::NoActive { request_id }).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
         }
@@ -277,13 +277,13 @@ impl Connection {
         &mut self,
         request: RequestId,
         chat: ChatId,
-        subscription: Subscription,
+        response: ResponseStream,
         from: u64,
         place: StreamPlace,
     ) -> Result<(), Over> {
         self.send(&WsResponse::Start { request_id: request.clone() }).await?;
         self.active.push((request.clone(), chat));
-        self.follow(Answer { request, subscription, sequence: 0, from, _place: place });
+        self.follow(Answer { request, response, sequence: 0, from, _place: place });
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use holdpoint_protocol::{
     sse,
 };
 use holdpoint_runtime::{
-    driver::{Channel, LiveSubscription, Next, RuntimeError},
+    driver::{Channel, LiveStream, Next, RuntimeError},
     project::{Out, Profile, View},
     subject::Subject,
     turn::{Answered, FrontendResult},
@@ -73,7 +73,7 @@ struct Connection {
     subject: Subject,
     view: View,
     chat: Option<ChatId>,
-    live: Option<LiveSubscription>,
+    live: Option<LiveStream>,
     socket: Socket,
     /// Kinds of frames that the client was told are not known.
     unknown_kinds: HashSet<String>,
@@ -294,7 +294,7 @@ impl Connection {
     }
 }
 
-async fn next(live: &mut Option<LiveSubscription>, out: &mut Vec<Out>) -> Next {
+async fn next(live: &mut Option<LiveStream>, out: &mut Vec<Out>) -> Next {
     match live {
         Some(live) => live.next(out).await,
         None => std::future::pending().await,

@@ -16,3 +16,4 @@ mod sse;
 pub(crate) mod stream;
 pub(crate) mod ticket;
 pub(crate) mod tools;
+mod turn;

@@ -15,7 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Clock,
-    driver::{Next, Subscription},
+    driver::{Next, ResponseStream},
 };
 
 use crate::app::StreamPlace;
@@ -67,21 +67,21 @@ fn stream(
 }
 
 /// One segment of a turn.
-pub(super) struct Segment {
-    subscription: Subscription,
+pub(super) struct TurnEvents {
+    response: ResponseStream,
     /// What is ready and was not written yet.
     ready: VecDeque<Chunks>,
     is_over: bool,
 }
 
-impl Segment {
-    pub(super) fn new(subscription: Subscription) -> Self {
-        Self { subscription, ready: VecDeque::new(), is_over: false }
+impl TurnEvents {
+    pub(super) fn new(response: ResponseStream) -> Self {
+        Self { response, ready: VecDeque::new(), is_over: false }
     }
 
     async fn wait(&mut self) {
         let mut chunks = Vec::new();
-        let next = self.subscription.next(&mut chunks).await;
+        let next = self.response.next(&mut chunks).await;
         self.ready.extend(chunks);
         if next == Next::Gone {
             let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
@@ -92,7 +92,7 @@ impl Segment {
     }
 }
 
-impl Events for Segment {
+impl Events for TurnEvents {
     async fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if self.ready.is_empty() {
             self.wait().await;

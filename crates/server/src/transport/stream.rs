@@ -1,20 +1,14 @@
-//! `POST /stream`: a turn over SSE, in the adk profile. What it has in common with `POST /api/chat` is here too.
+//! `POST /stream`: a turn over SSE, in the adk profile.
 
 use axum::{body::Body, extract::State, http::HeaderMap, response::Response};
-use holdpoint_protocol::{request::ChatRequest, skim::Outline};
-use holdpoint_runtime::{
-    driver::Channel,
-    project::{Profile, View},
-    subject::Subject,
-};
+use holdpoint_runtime::project::Profile;
 
-use super::sse;
+use super::turn::turn;
 use crate::{
     app::Server,
     auth::Caller,
-    metrics::StreamKind,
     openapi::{self, ChatBody, StreamEvent, TextHeader, WaitHeader},
-    request::{Failure, body, parse},
+    request::Failure,
 };
 
 /// Takes a chat request and streams the turn, in the adk profile.
@@ -45,57 +39,4 @@ pub(crate) async fn post(
     request: Body,
 ) -> Result<Response, Failure> {
     turn(&server, &subject, Profile::Adk, &headers, request).await
-}
-
-/// Takes a chat request and streams what comes of it.
-pub(super) async fn turn(
-    server: &Server,
-    subject: &Subject,
-    profile: Profile,
-    headers: &HeaderMap,
-    request: Body,
-) -> Result<Response, Failure> {
-    let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
-    let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(subject)).await?;
-    let request = match skimmed(server, subject, &received.bytes).await {
-        Some(request) => request,
-        None => parse(&received.bytes, limits.json())?,
-    };
-    let _held = received.into_held();
-    let place = server.inner.place(subject, StreamKind::Turn)?;
-    let runtime = &server.inner.runtime;
-    let (_, subscription) = runtime.submit(subject, request, view).await?;
-    Ok(sse::response(sse::Segment::new(subscription), runtime.clock().clone(), place))
-}
-
-/// How large a body is for which it is worth while to ask whether its chat is known.
-const LARGE: usize = 32 * 1024;
-
-/// A request of a chat that is known: its history is skipped in the bytes, and never built. `None` where that can't be done.
-async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<ChatRequest> {
-    if body.len() < LARGE {
-        return None;
-    }
-    let outline = Outline::read(body).filter(Outline::has_history)?;
-    let is_known = server.inner.runtime.knows(subject, outline.id.as_ref()?).await;
-    if is_known { outline.skim(body, server.inner.limits.json()) } else { None }
-}
-
-/// Whether a response ends at a frontend call (`resubmit`), or waits for its result (`stream`).
-pub(super) const WAIT: &str = "x-holdpoint-wait";
-
-/// What a client says of itself in its headers.
-pub(super) fn view<'a>(profile: Profile, channel: Channel, header: impl Fn(&'static str) -> Option<&'a str>) -> View {
-    let says = |name, value: &str| header(name).is_some_and(|header| header.eq_ignore_ascii_case(value));
-    View {
-        profile,
-        is_progressive: says("x-holdpoint-text", "progressive"),
-        // A stock client's `addToolOutput` sends nothing while a response is open: there it has to end at a frontend call.
-        is_resubmit: match profile {
-            Profile::Adk => says(WAIT, "resubmit"),
-            Profile::AiSdk => !says(WAIT, "stream"),
-        },
-        channel,
-    }
 }

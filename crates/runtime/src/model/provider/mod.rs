@@ -17,7 +17,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream::BoxStream};
 pub use probe::Probed;
-use redact::Secrets;
 use rig_core::{
     DynModel,
     operation::Completion,
@@ -34,6 +33,7 @@ use spec::{Access, access};
 pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
 
 use super::{Model, ModelError, ModelEvent, ModelRequest};
+use crate::redact::Mask;
 
 /// How long a provider has to take a connection.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ struct Inner {
     settings: ProviderSettings,
     model: DynModel<Completion>,
     list: probe::List,
-    secrets: Secrets,
+    mask: Mask,
 }
 
 impl ProviderModel {
@@ -90,9 +90,9 @@ impl ProviderModel {
         client: reqwest::Client,
     ) -> Result<Self, ProviderSetupError> {
         let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
-        let secrets = Secrets::new([access.key.as_deref(), access.base_url.as_deref()]);
+        let mask = Mask::of_provider([access.key.as_deref(), access.base_url.as_deref()]);
         let (model, list) = connect(&spec, access, Screened(ReqwestClient::from(client)));
-        Ok(Self { inner: Arc::new(Inner { spec, settings, model, list, secrets }) })
+        Ok(Self { inner: Arc::new(Inner { spec, settings, model, list, mask }) })
     }
 }
 

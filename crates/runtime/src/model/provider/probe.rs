@@ -43,7 +43,7 @@ impl ProviderModel {
                 let status = error.provider_response().and_then(|response| response.status);
                 match status.map(|status| status.as_u16()) {
                     Some(404 | 405 | 501) => Ok(Probed::NoList),
-                    _ => Err(Trouble::of(&error, false).told(&self.inner.spec, &self.inner.secrets)),
+                    _ => Err(Trouble::of(&error, false).told(&self.inner.spec, &self.inner.mask)),
                 }
             }
         }

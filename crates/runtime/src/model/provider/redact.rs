@@ -1,65 +1,16 @@
-//! Keys stay out of every text that leaves this module.
+//! Error texts of a provider: no keys, and bounded.
 
-use std::sync::LazyLock;
+use crate::redact::Mask;
 
-use regex::Regex;
+/// Longest text for the log, in characters.
+const MAX_CHARS: usize = 2000;
 
-const HIDDEN: &str = "[hidden]";
-/// How long a text for the log may be.
-const LENGTH: usize = 2000;
-
-/// What a key looks like where a provider or an HTTP client repeats it: in an address, in a header, in a sentence.
-static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let patterns = [
-        r"(?i)(?P<before>[?&](?:api[_-]?)?key=)[^&\s()'\x22<>]+",
-        r"(?i)(?P<before>\bbearer\s+)[^\s,'\x22]+",
-        r"(?i)(?P<before>\bx-(?:goog-)?api-key\x22?\s*[:=]\s*\x22?)[^\s,'\x22]+",
-        r"(?P<before>://)[^/@\s]+@",
-        r"(?P<before>)\bsk-[\w*.-]+",
-        r"(?P<before>)\bAIza[\w*-]+",
-    ];
-    // They are written here: one that can't be read fails the tests.
-    patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
-});
-
-/// Texts that nobody may see.
-#[derive(Clone)]
-pub(super) struct Secrets(Vec<String>);
-
-impl Secrets {
-    /// Keys, and addresses that may have a password in them.
-    pub(super) fn new<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
-        let mut secrets = Vec::new();
-        for text in texts.into_iter().flatten() {
-            match reqwest::Url::parse(text) {
-                Ok(url) if url.has_host() => {
-                    secrets.extend(url.password().map(str::to_owned));
-                    secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
-                }
-                _ => secrets.push(text.to_owned()),
-            }
-        }
-        // A key of one or two characters is somebody's placeholder, and hiding it would make every text unreadable.
-        secrets.retain(|secret| secret.len() > 3);
-        // The longest first: one may be a part of another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self(secrets)
-    }
-
-    /// The text without them, and not longer than a log needs.
-    pub(super) fn clean(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.0 {
-            text = text.replace(secret.as_str(), HIDDEN);
-        }
-        for pattern in PATTERNS.iter() {
-            text = pattern.replace_all(&text, format!("${{before}}{HIDDEN}")).into_owned();
-        }
-        // Cut last: half a key would not be found.
-        match text.char_indices().nth(LENGTH) {
-            Some((at, _)) => format!("{}…", &text[..at]),
-            None => text,
-        }
+/// The text without secrets, cut to what a log needs. Cut last: half a key would not be recognised.
+pub(super) fn clean(text: &str, mask: &Mask) -> String {
+    let text = mask.hide(text);
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
 }
 
@@ -68,35 +19,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_is_left_in_a_text() {
-        assert_eq!(PATTERNS.len(), 6);
-        let secrets = Secrets::new([Some("Very+Secret"), Some("https://me:pass-word@proxy.example/v1?token=tok-en")]);
-        for text in [
-            "a Very+Secret b",
-            "error sending request for url (http://x/v1beta/models/m:stream?alt=sse&key=Very%2BSecret)",
-            "?key=Very+Secret&alt=sse",
-            "Authorization: Bearer abcdef",
-            r#"{"x-api-key": "abcdef"}"#,
-            "https://me:pass-word@proxy.example/v1",
-            "the token tok-en",
-            "Incorrect API key provided: sk-proj-abc***xyz.",
-            "API key AIzaSyAbc-def not valid",
-        ] {
-            let clean = secrets.clean(text);
-            assert!(clean.contains(HIDDEN), "{clean}");
-            for secret in ["Secret", "abcdef", "pass-word", "tok-en", "xyz", "SyAbc"] {
-                assert!(!clean.contains(secret), "{clean}");
-            }
-        }
-        assert_eq!(secrets.clean("no key here, only a keyboard"), "no key here, only a keyboard");
-        assert_eq!(Secrets::new([Some("k")]).clean("ok"), "ok");
-    }
-
-    #[test]
     fn a_text_is_cut_after_it_was_cleaned() {
-        let long = format!("{}Very+Secret", "é".repeat(LENGTH - 4));
-        let clean = Secrets::new([Some("Very+Secret")]).clean(&long);
-        assert_eq!(clean.chars().count(), LENGTH + 1);
+        let long = format!("{}Very+Secret", "é".repeat(MAX_CHARS - 1));
+        let clean = clean(&long, &Mask::of_provider([Some("Very+Secret")]));
+        assert_eq!(clean.chars().count(), MAX_CHARS + 1);
         assert!(!clean.contains("Very"), "{clean}");
     }
 }

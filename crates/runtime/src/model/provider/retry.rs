@@ -6,6 +6,8 @@ use holdpoint_protocol::json;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::backoff::Backoff;
+
 /// How often a call is tried in all.
 pub(super) const TRIES: u32 = 4;
 /// The first pause; each one after it is twice as long.
@@ -24,8 +26,9 @@ pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option
         // A little later than asked, and not all at the same moment.
         Some(wanted) => Some(wanted + FIRST.mul_f64(chance)),
         None => {
-            let doubled = FIRST * 2u32.saturating_pow(tried.saturating_sub(1));
-            Some(doubled.min(LONGEST).mul_f64(0.75 + chance / 2.0))
+            let mut backoff = Backoff::new(FIRST, LONGEST);
+            let delay = (1..tried).fold(backoff.next(), |_, _| backoff.next());
+            Some(delay.mul_f64(0.75 + chance / 2.0))
         }
     }
 }

@@ -51,13 +51,13 @@ impl Call {
                 Ok(events) => events,
                 Err(trouble) => match self.pause(&trouble) {
                     Some(pause) => {
-                        let error = trouble.told(&self.inner.spec, &self.inner.secrets);
+                        let error = trouble.told(&self.inner.spec, &self.inner.mask);
                         tracing::info!(detail = %error.detail, ?pause, "the model's provider is asked again");
                         tokio::time::sleep(pause).await;
                         self.state = State::Ready;
                         continue;
                     }
-                    None => [Err(trouble.told(&self.inner.spec, &self.inner.secrets))].into(),
+                    None => [Err(trouble.told(&self.inner.spec, &self.inner.mask))].into(),
                 },
             };
             if !events.is_empty() {

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use rig_core::{ProviderError, ProviderResponseError, http_client};
 
-use super::{ProviderSpec, redact::Secrets, retry, screen::Unfit, spec::Provider};
-use crate::model::ModelError;
+use super::{ProviderSpec, redact::clean, retry, screen::Unfit, spec::Provider};
+use crate::{model::ModelError, redact::Mask};
 
 /// What went wrong, and what the log should say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,10 +89,10 @@ impl Trouble {
     }
 
     /// The two texts. Neither has a key in it.
-    pub(super) fn told(&self, spec: &ProviderSpec, secrets: &Secrets) -> ModelError {
+    pub(super) fn told(&self, spec: &ProviderSpec, mask: &Mask) -> ModelError {
         let message = self.kind.message(spec);
         let detail = format!("{spec}: {:?}: {}", self.kind, self.detail);
-        ModelError { message: secrets.clean(&message), detail: secrets.clean(&detail) }
+        ModelError { message: clean(&message, mask), detail: clean(&detail, mask) }
     }
 }
 

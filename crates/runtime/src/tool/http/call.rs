@@ -19,7 +19,8 @@ use super::{
     template::Template,
 };
 use crate::{
-    tool::{OUTCOME_UNKNOWN, ToolError, secret::Mask, text::plain},
+    redact::Mask,
+    tool::{OUTCOME_UNKNOWN, ToolError, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
 

@@ -15,10 +15,8 @@ use serde_json::{Value, json};
 use template::Template;
 pub use template::TemplateError;
 
-use super::{
-    Execution, ToolBuilder, ToolContext,
-    secret::{Mask, Secret},
-};
+use super::{Execution, ToolBuilder, ToolContext, secret::Secret};
+use crate::redact::Mask;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 1 << 20;

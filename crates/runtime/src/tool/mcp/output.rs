@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use crate::tool::{ToolError, secret::Mask};
+use crate::{redact::Mask, tool::ToolError};
 
 /// How large an output may be.
 const BYTES: usize = 4 << 20;

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{McpProblem, Secret, lines::LastLines, screen::Screened, server::Shared};
-use crate::tool::{secret::Mask, text::plain};
+use crate::{redact::Mask, tool::text::plain};
 
 /// What every program needs, and what is handed on to it: nothing else, since our own environment has the keys of others in it.
 const INHERITED: [&str; 12] =

@@ -26,11 +26,15 @@ use super::{
     lines::LastLines,
     listing, run,
 };
-use crate::tool::{Handler, Tool, ToolContext, secret::Mask};
+use crate::{
+    backoff::Backoff,
+    redact::Mask,
+    tool::{Handler, Tool, ToolContext},
+};
 
-/// How long it takes until a server that went away is started again, the first time; twice as long each time after that.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Delays before a server that went away is started again.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 /// A server that was there for this long begins anew.
 const STEADY: Duration = Duration::from_secs(60);
 
@@ -185,7 +189,7 @@ impl McpServer {
 /// Connects, stays connected, and connects again.
 async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>>) {
     let mut begun = Some(begun);
-    let mut wait = FIRST_WAIT;
+    let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
     loop {
         let connected = tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -205,7 +209,7 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
                 shared.peer.send_replace(None);
                 shared.set_problem(Some("It went away and is being started again".to_owned()));
                 if since.elapsed() > STEADY {
-                    wait = FIRST_WAIT;
+                    backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
                 }
             }
             Err(problem) => {
@@ -223,7 +227,7 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
         }
         tokio::select! {
             () = shared.stop.cancelled() => return,
-            () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
+            () = backoff.wait() => {}
         }
     }
 }

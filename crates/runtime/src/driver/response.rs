@@ -1,15 +1,15 @@
-//! Looking at a chat: as it stands, one response, or a live connection.
+//! Reading an awake chat: as it is stored, as one response, or as a live connection.
 
 use std::sync::Arc;
 
 use holdpoint_protocol::{chunk::Chunks, holds::ChatHold, message::UiMessage};
 
-use super::feed::Look;
+use super::feed::FeedReader;
 use crate::{
     fact::Fact,
-    project::{AdkLive, Flow, Follower, Listed, Out, Projection, Resume, View, history, holds, settled_in},
+    project::{AdkLive, Listed, Out, Projection, Response, Resume, View, history, holds, settled_in},
     subject::Subject,
-    turn::{Follow, FollowTurn},
+    turn::{PlannedTurn, ResponsePlan},
 };
 
 /// What came next.
@@ -24,24 +24,24 @@ pub enum Next {
 }
 
 /// One response.
-pub struct Subscription(Source);
+pub struct ResponseStream(Source);
 
 /// Where the chunks come from.
-#[allow(clippy::large_enum_variant, reason = "nearly all are followed")]
+#[allow(clippy::large_enum_variant, reason = "nearly all are live")]
 enum Source {
-    Followed {
-        look: Look,
-        follower: Follower,
+    Live {
+        reader: FeedReader,
+        response: Response,
         is_first: bool,
     },
     /// All there is to say.
     Whole(Vec<Chunks>),
 }
 
-impl Subscription {
-    pub(super) fn new(look: Look, projection: Box<dyn Projection>, follow: Follow) -> Self {
-        let follower = Follower::new(projection, follow, look.known);
-        Self(Source::Followed { look, follower, is_first: true })
+impl ResponseStream {
+    pub(super) fn new(reader: FeedReader, projection: Box<dyn Projection>, plan: ResponsePlan) -> Self {
+        let response = Response::new(projection, plan, reader.known);
+        Self(Source::Live { reader, response, is_first: true })
     }
 
     pub(super) fn whole(chunks: Vec<Chunks>) -> Self {
@@ -49,18 +49,18 @@ impl Subscription {
     }
 
     /// Takes up what is being written, if anything is.
-    pub(super) fn resume(look: Look, view: View, resume: Resume) -> Option<Self> {
-        let mut facts = look.after(0);
-        // What comes after this is followed, not replayed.
-        facts.truncate(usize::try_from(look.known).unwrap_or(usize::MAX));
-        let follower = Follower::resume(&facts, view, resume)?;
-        Some(Self(Source::Followed { look, follower, is_first: true }))
+    pub(super) fn resume(reader: FeedReader, view: View, resume: Resume) -> Option<Self> {
+        let mut facts = reader.after(0);
+        // Later facts are streamed, not replayed.
+        facts.truncate(usize::try_from(reader.known).unwrap_or(usize::MAX));
+        let response = Response::resume(&facts, view, resume)?;
+        Some(Self(Source::Live { reader, response, is_first: true }))
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Chunks>) -> Next {
-        let (look, follower, is_first) = match &mut self.0 {
-            Source::Followed { look, follower, is_first } => (look, follower, is_first),
+        let (reader, response, is_first) = match &mut self.0 {
+            Source::Live { reader, response, is_first } => (reader, response, is_first),
             Source::Whole(chunks) => {
                 out.append(chunks);
                 return Next::End;
@@ -68,16 +68,16 @@ impl Subscription {
         };
         loop {
             let facts = if std::mem::take(is_first) {
-                let mut facts = look.after(0);
-                follower.skip_earlier_turns(&facts);
-                facts.split_off(usize::try_from(follower.position()).unwrap_or(usize::MAX).min(facts.len()))
+                let mut facts = reader.after(0);
+                response.skip_earlier_turns(&facts);
+                facts.split_off(usize::try_from(response.position()).unwrap_or(usize::MAX).min(facts.len()))
             } else {
-                match look.next(follower.position()).await {
+                match reader.next(response.position()).await {
                     Some(facts) => facts,
                     None => return Next::Gone,
                 }
             };
-            if follower.take(facts.iter().map(|fact| &**fact), out) == Flow::End {
+            if response.take(facts.iter().map(|fact| &**fact), out).is_break() {
                 return Next::End;
             }
             if !out.is_empty() {
@@ -88,7 +88,7 @@ impl Subscription {
 }
 
 /// A chat as it stands when it is looked at. It stays in memory meanwhile.
-pub struct StoredChat(pub(super) Look);
+pub struct StoredChat(pub(super) FeedReader);
 
 impl StoredChat {
     /// How many bytes it has, as it is stored: about what the messages have as JSON.
@@ -111,7 +111,7 @@ impl StoredChat {
 #[derive(Debug)]
 pub struct LiveTaken {
     /// What its response shows.
-    pub follow: Follow,
+    pub plan: ResponsePlan,
     /// Whether it brought anything new.
     pub is_new: bool,
     /// What is told of a turn that a newer message has ended; then that is all.
@@ -119,8 +119,8 @@ pub struct LiveTaken {
 }
 
 /// A connection to `/live`: turn after turn.
-pub struct LiveSubscription {
-    look: Look,
+pub struct LiveStream {
+    reader: FeedReader,
     projection: AdkLive,
     view: View,
     position: u64,
@@ -132,24 +132,24 @@ pub struct LiveSubscription {
     unseen: Option<Vec<Out>>,
 }
 
-impl LiveSubscription {
+impl LiveStream {
     /// Looks at a chat. A turn that is open is replayed from its beginning.
-    pub(super) fn new(look: Look, subject: Subject, view: View) -> Self {
-        let facts = look.after(0);
+    pub(super) fn new(reader: FeedReader, subject: Subject, view: View) -> Self {
+        let facts = reader.after(0);
         let started = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }));
         let is_over = |at: usize| facts[at..].iter().any(|fact| matches!(**fact, Fact::TurnEnded { .. }));
         let position = started.filter(|at| !is_over(*at)).unwrap_or(facts.len());
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
         let missed = started.filter(|at| is_over(*at)).map(|at| at as u64);
-        Self { look, projection, view, position: position as u64, missed, subject, unseen: None }
+        Self { reader, projection, view, position: position as u64, missed, subject, unseen: None }
     }
 
     /// Looks at a chat from now on: an open turn is not replayed, since nobody asked for it.
-    pub(super) fn joining(look: Look, subject: Subject, view: View) -> Self {
-        let mut live = Self::new(look, subject, view);
-        let mut facts = live.look.after(live.position);
-        facts.truncate(usize::try_from(live.look.known.saturating_sub(live.position)).unwrap_or(usize::MAX));
+    pub(super) fn joining(reader: FeedReader, subject: Subject, view: View) -> Self {
+        let mut live = Self::new(reader, subject, view);
+        let mut facts = live.reader.after(live.position);
+        facts.truncate(usize::try_from(live.reader.known.saturating_sub(live.position)).unwrap_or(usize::MAX));
         let mut unseen = Vec::new();
         facts.iter().for_each(|fact| live.projection.apply(fact, &mut unseen));
         live.position += facts.len() as u64;
@@ -164,35 +164,34 @@ impl LiveSubscription {
             out.extend(chunks.into_iter().map(Out::Chunks));
             return out.push(Out::End);
         }
-        if taken.follow.turn != FollowTurn::Continued {
+        if taken.plan.turn != PlannedTurn::Continued {
             return;
         }
         match unseen {
             // The connection is new to a turn that the client knows: it goes on with what the client has no outcome of.
             Some(unseen) if !self.projection.is_closed() => {
                 out.extend(self.projection.start().map(Out::one));
-                let is_missed =
-                    |written: &Out| settled_in(written).is_some_and(|id| taken.follow.unsettled.contains(id));
+                let is_missed = |written: &Out| settled_in(written).is_some_and(|id| taken.plan.unsettled.contains(id));
                 out.extend(unseen.into_iter().filter(is_missed));
             }
-            _ if !taken.is_new => self.nothing_new(&taken.follow, out),
+            _ if !taken.is_new => self.nothing_new(&taken.plan, out),
             _ => {}
         }
     }
 
     /// The answer to a request that brought nothing new: the last turn, if it ended before this connection was there; else a segment in
     /// which nothing happens, unless one is being written anyway.
-    fn nothing_new(&mut self, follow: &Follow, out: &mut Vec<Out>) {
+    fn nothing_new(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
         if let Some(turn) = self.missed.take() {
             let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
-            let mut facts = self.look.after(turn);
+            let mut facts = self.reader.after(turn);
             facts.truncate(known);
             let mut projection = AdkLive::new(self.view);
             projection.replay(facts.iter().map(|fact| &**fact));
             let mut written = Vec::new();
             facts.iter().for_each(|fact| projection.apply(fact, &mut written));
             // What the client has of it is not announced again.
-            out.extend(written.into_iter().filter(|written| !follow.client_has(written)));
+            out.extend(written.into_iter().filter(|written| !plan.client_has(written)));
             return;
         }
         if self.projection.is_closed()
@@ -206,7 +205,7 @@ impl LiveSubscription {
     /// Waits for what comes next and appends all that is ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
-            let Some(facts) = self.look.next(self.position).await else { return Next::Gone };
+            let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };
             self.position += facts.len() as u64;
             self.missed = None;
             let is_theirs = |fact: &Arc<Fact>| matches!(&**fact, Fact::Opened { subject } if *subject != self.subject);

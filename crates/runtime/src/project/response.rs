@@ -1,6 +1,6 @@
 //! One response: a projection, from where the request came in to the end of the segment.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::ControlFlow};
 
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Run, StartStep, ToolOutputDenied},
@@ -11,16 +11,8 @@ use super::{AiSdk, Out, Profile, Projection, View, chunks};
 use crate::{
     fact::{Fact, Outcome},
     model::Usage,
-    turn::{ChatState, Earlier, Follow, FollowTurn},
+    turn::{ChatState, Earlier, PlannedTurn, ResponsePlan},
 };
-
-/// Whether a response goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Flow {
-    More,
-    End,
-}
 
 /// What is shown of an answer that is taken up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +25,9 @@ pub enum Resume {
 
 /// Makes one response out of a chat's facts. It is fed from the beginning of the response's turn, or of the chat, which makes no difference;
 /// what came before the request is folded without being shown.
-pub struct Follower {
+pub struct Response {
     projection: Box<dyn Projection>,
-    follow: Follow,
+    plan: ResponsePlan,
     /// How many facts there were when the request was answered: a segment that ended before that does not end the response.
     known: u64,
     position: u64,
@@ -49,12 +41,12 @@ pub struct Follower {
     sent: HashMap<ToolCallId, Chunk>,
 }
 
-impl Follower {
+impl Response {
     /// Follows a chat that has `known` facts.
-    pub fn new(projection: Box<dyn Projection>, follow: Follow, known: u64) -> Self {
+    pub fn new(projection: Box<dyn Projection>, plan: ResponsePlan, known: u64) -> Self {
         Self {
             projection,
-            follow,
+            plan,
             known,
             position: 0,
             has_joined: false,
@@ -65,7 +57,7 @@ impl Follower {
         }
     }
 
-    /// Takes up what is being written in a chat that has these facts, in the ai-sdk profile; `None` when nothing is. The follower is fed
+    /// Takes up what is being written in a chat that has these facts, in the ai-sdk profile; `None` when nothing is. The response is fed
     /// them again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
         let known = facts.len() as u64;
@@ -79,8 +71,8 @@ impl Follower {
         facts.clone().for_each(|fact| now.apply(fact, &mut Vec::new()));
         if let Some(before) = state.next.len().checked_sub(1) {
             // Calls of the turn before still run. What is taken up is the turn that waits for them.
-            let follow = Follow { turn: FollowTurn::Next { before }, ..Follow::from(known) };
-            return Some(Self::new(Box::new(AiSdk::new(view)), follow, known));
+            let plan = ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(known) };
+            return Some(Self::new(Box::new(AiSdk::new(view)), plan, known));
         }
         if now.is_closed() || state.stands_still() {
             return None;
@@ -89,16 +81,16 @@ impl Follower {
             Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
             Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
         };
-        Some(Self::new(Box::new(projection), Follow { is_replay, ..Follow::from(from) }, known))
+        Some(Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known))
     }
 
     /// Skips the turns before the response's own, in a chat that has these facts. Called before the first of them is taken.
     pub(crate) fn skip_earlier_turns<T: AsRef<Fact>>(&mut self, facts: &[T]) {
-        let from = usize::try_from(self.follow.from).unwrap_or(usize::MAX);
+        let from = usize::try_from(self.plan.from).unwrap_or(usize::MAX);
         let mut facts = facts.iter().map(AsRef::as_ref).take(from.saturating_add(1));
         let Some(turn) = facts.clone().rposition(|fact| matches!(fact, Fact::TurnStarted { .. })) else { return };
         // A client may have missed the outcome of a call of an earlier turn.
-        let is_missed = |fact: &Fact| matches!(fact, Fact::Called { call, .. } if self.follow.unsettled.contains(call));
+        let is_missed = |fact: &Fact| matches!(fact, Fact::Called { call, .. } if self.plan.unsettled.contains(call));
         if !facts.by_ref().take(turn).any(is_missed) {
             self.position = turn as u64;
         }
@@ -109,41 +101,39 @@ impl Follower {
         self.position
     }
 
-    /// Takes the next facts and appends what the response gets. All facts that were known must come in the first call.
-    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunks>) -> Flow {
+    /// Takes the next facts and appends what the response gets; breaks at its end. All facts that were known must come in the first call.
+    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunks>) -> ControlFlow<()> {
         let mut written = Vec::new();
         for fact in facts {
-            let is_first = self.position >= self.follow.from;
-            self.has_joined |= is_first && !self.follow.is_replay && self.is_wanted(fact);
+            let is_first = self.position >= self.plan.from;
+            self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
             self.position += 1;
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
-                if is_first && self.follow.is_replay {
+                if is_first && self.plan.is_replay {
                     written = self.replay();
                 }
             }
-            if self.forward(&mut written, out) == Flow::End {
-                return Flow::End;
-            }
+            self.forward(&mut written, out)?;
         }
         if self.position < self.known {
-            return Flow::More;
+            return ControlFlow::Continue(());
         }
         if self.has_started {
             // The last segment had ended before the request came, and nothing has followed.
             let end = self.last_finish.take().filter(|_| self.projection.is_closed());
-            let flow = if end.is_some() { Flow::End } else { Flow::More };
+            let flow = if end.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             out.extend(end);
             return flow;
         }
-        if matches!(self.follow.turn, FollowTurn::Next { .. }) && !self.has_joined {
-            return Flow::More;
+        if matches!(self.plan.turn, PlannedTurn::Next { .. }) && !self.has_joined {
+            return ControlFlow::Continue(());
         }
         // There is nothing to show yet: the client learns at least which message it is about.
         self.begin(out);
         if !self.projection.is_closed() {
-            return Flow::More;
+            return ControlFlow::Continue(());
         }
         self.projection.nothing(&mut written);
         self.forward(&mut written, out)
@@ -151,7 +141,7 @@ impl Follower {
 
     /// Whether a response that has not begun begins with this fact.
     fn is_wanted(&mut self, fact: &Fact) -> bool {
-        let FollowTurn::Next { before } = &mut self.follow.turn else { return true };
+        let PlannedTurn::Next { before } = &mut self.plan.turn else { return true };
         let begins = matches!(fact, Fact::TurnStarted { .. });
         if begins && *before > 0 {
             *before -= 1;
@@ -170,29 +160,29 @@ impl Follower {
         segment
     }
 
-    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunks>) -> Flow {
+    fn forward(&mut self, written: &mut Vec<Out>, out: &mut Vec<Chunks>) -> ControlFlow<()> {
         for written in written.drain(..) {
             match written {
                 Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
-                Out::Chunks(chunks) if self.follow.is_replay && self.follow.has_chunks(&chunks) => {}
+                Out::Chunks(chunks) if self.plan.is_replay && self.plan.has_chunks(&chunks) => {}
                 Out::Chunks(chunks) => {
                     self.begin(out);
                     self.last_finish = None;
                     out.push(self.overruled(chunks));
                 }
-                Out::End if self.position >= self.known => return Flow::End,
+                Out::End if self.position >= self.known => return ControlFlow::Break(()),
                 // More has happened since: the response goes on with it.
                 Out::End => self.last_finish = out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_)))),
             }
         }
-        Flow::More
+        ControlFlow::Continue(())
     }
 
     /// `start`, once, and what the client has missed.
     fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
             out.extend(self.projection.start().map(Chunks::One));
-            for id in &self.follow.unsettled {
+            for id in &self.plan.unsettled {
                 let missed = self.sent.remove(id).map(|chunk| self.overruled(Chunks::One(chunk)));
                 out.extend(missed);
             }
@@ -202,7 +192,7 @@ impl Follower {
     /// A client that has said yes itself is told of a denial as an error.
     fn overruled(&self, chunks: Chunks) -> Chunks {
         let Chunks::One(Chunk::ToolOutputDenied(denied)) = &chunks else { return chunks };
-        match self.follow.overruled.iter().find(|(id, _)| *id == denied.tool_call_id) {
+        match self.plan.overruled.iter().find(|(id, _)| *id == denied.tool_call_id) {
             Some((id, text)) => Chunks::One(chunks::outcome(id, &Outcome::Error(text.clone()))),
             None => chunks,
         }
@@ -211,11 +201,11 @@ impl Follower {
     /// Remembers what is not shown, as far as it may have to be.
     fn keep(&mut self, written: Out) {
         if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_in(&written), &written)
-            && self.follow.unsettled.contains(id)
+            && self.plan.unsettled.contains(id)
         {
             self.sent.insert(id.clone(), chunk.clone());
         }
-        if self.follow.is_replay {
+        if self.plan.is_replay {
             if matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_)))) {
                 self.segment.clear();
             }
@@ -224,7 +214,7 @@ impl Follower {
     }
 }
 
-impl Follow {
+impl ResponsePlan {
     /// Whether it is the announcement or the outcome of a call that the client has already.
     fn has_chunks(&self, chunks: &Chunks) -> bool {
         if let Chunks::One(chunk) = chunks
@@ -255,11 +245,11 @@ fn announced_in(chunks: &Chunks) -> Option<&ToolCallId> {
 }
 
 /// The whole response about a turn that a newer message has ended: what became of the calls that the client takes for open.
-pub fn earlier(earlier: &Earlier, follow: &Follow, profile: Profile, model: &str) -> Vec<Chunks> {
+pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: &str) -> Vec<Chunks> {
     let mut chunks = vec![chunks::start(&earlier.message)];
     for (id, outcome) in &earlier.outcomes {
         let is_denied = matches!(outcome, Outcome::Denied { .. });
-        let overruled = follow.overruled.iter().find(|(overruled, _)| overruled == id);
+        let overruled = plan.overruled.iter().find(|(overruled, _)| overruled == id);
         chunks.push(match (profile, overruled) {
             (Profile::AiSdk, None) if is_denied => ToolOutputDenied { tool_call_id: id.clone() }.into(),
             (_, Some((_, text))) if is_denied => chunks::outcome(id, &Outcome::Error(text.clone())),

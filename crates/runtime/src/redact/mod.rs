@@ -1,6 +1,12 @@
-//! Addresses without what may be secret in them.
+//! Masking of secrets in texts: in addresses here, anywhere in a text by [`Mask`].
+
+#[cfg(any(feature = "providers", feature = "http-tools", feature = "mcp"))]
+mod mask;
 
 use std::borrow::Cow;
+
+#[cfg(any(feature = "providers", feature = "http-tools", feature = "mcp"))]
+pub(crate) use mask::Mask;
 
 /// Stands for what is not shown.
 pub(crate) const MASK: &str = "•••";

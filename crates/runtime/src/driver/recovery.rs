@@ -1,0 +1,83 @@
+//! Recovery: turns that ran when the server went down, or when a chat's task gave up, are resumed without anybody asking.
+//!
+//! A chat's task recovers the chat when it starts ([`resume_turn`]): nothing runs in a task that has just started, whatever the log says.
+//! The queue here wakes the chats that need it, a few at a time, each until it has succeeded. What recovery means for a turn is decided in
+//! `turn/recover.rs`.
+
+use std::{sync::Arc, time::Duration};
+
+use holdpoint_protocol::ids::ChatId;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::{
+    chat::{ChatError, ChatTask, Command},
+    runtime::Inner,
+};
+use crate::{backoff::Backoff, turn::Input};
+
+/// How many chats are recovered at a time.
+const AT_ONCE: usize = 16;
+/// Delays before a chat that could not be recovered is tried again. System time, not the injected clock: the cause is the disk.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
+impl Inner {
+    /// Queues a chat in which something may have been cut off.
+    pub(super) fn recover(&self, id: ChatId) {
+        // The queue is closed while the server goes down.
+        let _ = self.to_recover.send(id);
+    }
+}
+
+impl ChatTask {
+    /// Resumes the turn that the log says is running. Called once, when the task starts.
+    pub(super) async fn resume_turn(&mut self) -> Result<(), ChatError> {
+        if self.state.is_running() {
+            self.input(Input::Recover).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Recovers the queued chats, each until it is done.
+pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ChatId>) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        let next = async {
+            let permit = Arc::clone(&places).acquire_owned().await.ok()?;
+            inner.holds.room(&inner.limits).await;
+            Some((permit, chats.recv().await?))
+        };
+        let next = tokio::select! {
+            next = next => next,
+            () = inner.closing.cancelled() => return,
+        };
+        let Some((permit, chat)) = next else { return };
+        let task = recover_one(Arc::clone(&inner), chat);
+        tokio::spawn(async move {
+            task.await;
+            drop(permit);
+        });
+    }
+}
+
+async fn recover_one(inner: Arc<Inner>, chat: ChatId) {
+    let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+    loop {
+        // The server is going down: the chat is recovered when it starts again.
+        let Some(mailbox) = inner.wake(&chat) else { return };
+        let (done, recovered) = oneshot::channel();
+        let told = async { mailbox.send(Command::Recover { done }).await.is_ok() && recovered.await.is_ok() };
+        let is_done = tokio::select! {
+            is_done = told => is_done,
+            () = inner.closing.cancelled() => return,
+        };
+        if is_done {
+            return;
+        }
+        tokio::select! {
+            () = backoff.wait() => {}
+            () = inner.closing.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Facts written in short, for tests that are tables of examples.
+//!
+//! A call's id is the name of its tool, so `asked pay` is the approval request of the call of `pay`.
+
+use std::{collections::HashMap, time::Duration};
+
+use holdpoint_protocol::{
+    chunk::FinishReason,
+    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    message::UiMessage,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    clock::Timestamp,
+    fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
+    model::Usage,
+    subject::Subject,
+    tool::{Approval, Execution, Returns, Tool, ToolBuilder, ToolSet},
+};
+
+/// When the given facts happened.
+pub(crate) const START: Timestamp = Timestamp(1_000_000);
+/// How long the tools' approval requests and browser calls stay open.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The tools of the examples: `pay` needs an approval; `look` and `again` run at once, and `again` is idempotent; `locate` and `open` run in the browser, and
+/// `locate` needs an approval as well.
+pub(crate) fn tools() -> ToolSet {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let server = |name: &str| Tool::server(name, "", async |input: Value, _| Ok(input)).schema(schema.clone());
+    let browser = |name: &str| {
+        ToolBuilder::browser::<Value>(name, "", Execution::Frontend).schema(schema.clone()).timeout(TIMEOUT)
+    };
+    let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
+    [
+        build(server("pay").approval(Approval::Always).approval_timeout(Some(TIMEOUT))),
+        build(server("look")),
+        build(server("again").idempotent()),
+        build(browser("locate").approval(Approval::Always).approval_timeout(Some(TIMEOUT))),
+        build(browser("open").returns(Returns::Ack)),
+    ]
+    .into_iter()
+    .collect()
+}
+
+pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
+    let (kind, name) = text.split_once(' ').unwrap_or((text, ""));
+    let call = ToolCallId::from(name);
+    match (kind, name) {
+        ("opened", _) => Fact::Opened { subject: Subject::local() },
+        ("said", id) => Fact::Said { message: message(id), cut: None, next: None },
+        ("turn", how) => Fact::TurnStarted {
+            message: MessageId::from("answer"),
+            order: if how == "one by one" { CallOrder::OneByOne } else { CallOrder::Together },
+            holds_text: false,
+            can_ask: true,
+            is_resubmit: how == "resubmit",
+            model: "dice".to_owned(),
+            at: START,
+        },
+        ("step", "") => Fact::StepStarted,
+        ("step", _) => Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None },
+        ("text", _) => Fact::BlockStarted { kind: BlockKind::Text, id: PartId::from("0") },
+        ("words", _) => Fact::BlockDelta { id: PartId::from("0"), delta: "hello".into() },
+        ("block", _) => Fact::BlockEnded { id: PartId::from("0") },
+        ("writing", name) => Fact::InputStarted { call, name: name.to_owned() },
+        ("called", name) => {
+            let spec = &tools.get(name).expect("one of the tools").spec;
+            Fact::Called {
+                call,
+                name: name.to_owned(),
+                input: json!({"n": 1}),
+                execution: spec.execution,
+                wait: spec.wait,
+                returns: spec.returns,
+                origin: None,
+                needs_approval: spec.approval.asks(&json!({"n": 1})).is_some(),
+                asked_by: None,
+            }
+        }
+        ("asked", name) => Fact::Asked {
+            call,
+            approval: ApprovalId::from(name),
+            reason: String::new(),
+            at: START,
+            expires: Some(START.after(TIMEOUT)),
+        },
+        ("approved" | "denied", _) => {
+            Fact::Decided { call, approved: kind == "approved", reason: None, by: Subject::local(), at: START }
+        }
+        ("started", name) => {
+            let is_browser = tools.get(name).is_some_and(|tool| tool.spec.execution == Execution::Frontend);
+            Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: Some(START) }
+        }
+        ("ran", _) => Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START },
+        ("refused", _) => {
+            Fact::Settled { call, outcome: Outcome::Denied { reason: None }, cause: Cause::Decision, at: START }
+        }
+        ("expired", _) => {
+            Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: START }
+        }
+        ("ended", _) => Fact::TurnEnded { end: TurnEnd::Finished { reason: FinishReason::Stop }, at: START },
+        _ => panic!("there is no fact {text:?}"),
+    }
+}
+
+pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String {
+    let name = |call: &ToolCallId| names.get(call).map_or(call.as_str(), String::as_str).to_owned();
+    match fact {
+        Fact::Opened { .. } => "opened".to_owned(),
+        Fact::Context { messages } => format!("context {}", messages.len()),
+        Fact::Said { message, cut, next } => {
+            let cut = cut.as_ref().map_or(String::new(), |id| format!(" in place of {id}"));
+            format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
+        }
+        Fact::Regenerated { cut } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::TurnStarted { .. } => "turn".to_owned(),
+        Fact::StepStarted => "step".to_owned(),
+        Fact::BlockStarted { kind: BlockKind::Text, .. } => "text".to_owned(),
+        Fact::BlockStarted { kind: BlockKind::Reasoning, .. } => "reasoning".to_owned(),
+        Fact::BlockDelta { delta, .. } => format!("delta {:?}", delta.text()),
+        Fact::BlockEnded { .. } => "block ended".to_owned(),
+        Fact::InputStarted { name, .. } => format!("writing {name}"),
+        Fact::InputDelta { call, delta } => format!("input {} {:?}", name(call), delta.text()),
+        Fact::Called { name, .. } => format!("called {name}"),
+        Fact::Invalid { name, error, .. } => format!("invalid {name}: {error}"),
+        Fact::StepEnded { .. } => "step ended".to_owned(),
+        Fact::StepAbandoned => "step abandoned".to_owned(),
+        Fact::Nothing => "nothing".to_owned(),
+        Fact::Asked { call, .. } => format!("asked {}", name(call)),
+        Fact::Decided { call, approved, .. } => {
+            format!("{} {}", if *approved { "approved" } else { "denied" }, name(call))
+        }
+        Fact::Started { call, .. } => format!("started {}", name(call)),
+        Fact::Settled { call, outcome, cause, .. } => {
+            let cause = serde_json::to_value(cause).expect("a name");
+            let outcome = match outcome {
+                Outcome::Output(output) => format!("output {output}"),
+                Outcome::Error(text) => format!("error {text:?}"),
+                Outcome::Denied { .. } => "denied".to_owned(),
+            };
+            format!("settled {} by {}: {outcome}", name(call), cause.as_str().expect("a name"))
+        }
+        Fact::TurnEnded { end, .. } => match end {
+            TurnEnd::Finished { .. } => "ended".to_owned(),
+            TurnEnd::Failed { message } => format!("failed: {message}"),
+            TurnEnd::Stopped { reason } => {
+                format!("stopped{}", reason.as_ref().map_or(String::new(), |why| format!(": {why}")))
+            }
+            TurnEnd::Superseded => "superseded".to_owned(),
+        },
+    }
+}
+
+pub(crate) fn message(id: &str) -> UiMessage {
+    serde_json::from_value(json!({"id": id, "role": "user", "parts": [{"type": "text", "text": "go"}]}))
+        .expect("a message")
+}
+
+/// The facts of a list, separated by commas.
+pub(crate) fn facts(list: &str) -> Vec<Fact> {
+    let tools = tools();
+    list.split(", ").filter(|text| !text.is_empty()).map(|text| fact(text, &tools)).collect()
+}

@@ -1,0 +1,72 @@
+//! The same facts in each profile.
+
+use super::*;
+
+fn written(mut projection: impl Projection, list: &str) -> String {
+    let mut out = Vec::new();
+    facts(list).iter().for_each(|fact| projection.apply(fact, &mut out));
+    short(&out)
+}
+
+fn ai_sdk(list: &str) -> String {
+    written(AiSdk::new(View { profile: Profile::AiSdk, is_resubmit: true, ..View::default() }), list)
+}
+
+fn adk_sse(list: &str) -> String {
+    written(AdkSse::new(View::default()), list)
+}
+
+fn adk_live(list: &str) -> String {
+    written(AdkLive::new(View::default()), list)
+}
+
+const TEXT: &str = "opened, said u1, turn, step, text, words, block ended, step ended, ended";
+const HELD: &str = "opened, said u1, turn, step, writing pay, called pay, step ended, asked pay";
+const APPROVED: &str = "opened, said u1, turn, step, writing pay, called pay, step ended, asked pay, approved pay, started pay, \
+     ran pay, step, step ended, ended";
+const DENIED: &str = "opened, said u1, turn, step, writing pay, called pay, step ended, asked pay, denied pay, refused pay, step, \
+     step ended, ended";
+const BROWSER: &str = "opened, said u1, turn, step, writing open, called open, step ended, started open";
+
+#[test]
+fn text() {
+    assert_eq!(ai_sdk(TEXT), "start start-step text-start … text-end finish-step finish |");
+    assert_eq!(adk_sse(TEXT), "start text-start … text-end finish |");
+    assert_eq!(adk_live(TEXT), "start text-start … text-end finish |");
+}
+
+/// Over HTTP the segment ends, and the decision comes with another request. A live connection stays open.
+#[test]
+fn an_approval_request() {
+    let asked = "tool-input-start tool-input-available tool-approval-request";
+    assert_eq!(ai_sdk(HELD), format!("start start-step {asked} finish-step finish |"));
+    assert_eq!(adk_sse(HELD), format!("start {asked} finish |"));
+    let step = "start-step tool-approval-request finish-step";
+    assert_eq!(adk_live(HELD), format!("start tool-input-start tool-input-available {step}"));
+}
+
+#[test]
+fn an_approved_call() {
+    let ai_sdk_rest = "start tool-output-available start-step finish-step finish |";
+    assert_eq!(ai_sdk(APPROVED), format!("{} {ai_sdk_rest}", ai_sdk(HELD)));
+    assert_eq!(adk_sse(APPROVED), format!("{} start tool-output-available finish |", adk_sse(HELD)));
+    assert_eq!(adk_live(APPROVED), format!("{} tool-output-available finish |", adk_live(HELD)));
+}
+
+/// The adk profile knows no denial: it is an error.
+#[test]
+fn a_denied_call() {
+    let ai_sdk_rest = "start tool-output-denied start-step finish-step finish |";
+    assert_eq!(ai_sdk(DENIED), format!("{} {ai_sdk_rest}", ai_sdk(HELD)));
+    assert_eq!(adk_sse(DENIED), format!("{} start tool-output-error finish |", adk_sse(HELD)));
+    assert_eq!(adk_live(DENIED), format!("{} tool-output-error finish |", adk_live(HELD)));
+}
+
+/// A stock client sends nothing while a response is open, so there it ends. In the adk profile it waits for the result.
+#[test]
+fn a_call_of_the_browser() {
+    let called = "tool-input-start tool-input-available";
+    assert_eq!(ai_sdk(BROWSER), format!("start start-step {called} finish-step finish |"));
+    assert_eq!(adk_sse(BROWSER), format!("start {called}"));
+    assert_eq!(adk_live(BROWSER), format!("start {called}"));
+}

@@ -1,0 +1,139 @@
+//! Removes known secrets, and what looks like one, from texts that leave the process.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{MASK, urls};
+use crate::tool::Secret;
+
+/// Shorter words are not masked: they occur in every other sentence.
+const SHORTEST: usize = 4;
+/// The same for parts of an address, most of which are not secret: `?format=json`.
+const SHORTEST_OF_URL: usize = 8;
+
+/// Keys as providers and HTTP clients repeat them: in an address, in a header, in a sentence.
+static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let patterns = [
+        r"(?i)(?P<before>[?&](?:api[_-]?)?key=)[^&\s()'\x22<>]+",
+        r"(?i)(?P<before>\bbearer\s+)[^\s,'\x22]+",
+        r"(?i)(?P<before>\bx-(?:goog-)?api-key\x22?\s*[:=]\s*\x22?)[^\s,'\x22]+",
+        r"(?P<before>://)[^/@\s]+@",
+        r"(?P<before>)\bsk-[\w*.-]+",
+        r"(?P<before>)\bAIza[\w*-]+",
+    ];
+    // Constant patterns: the tests fail if one does not compile.
+    patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
+});
+
+/// Removes secrets from texts of others: an endpoint may well repeat a header in its error.
+#[derive(Clone, Default)]
+pub(crate) struct Mask {
+    /// The longest first: one may be a part of another.
+    words: Vec<String>,
+    /// Whether keys are also recognised by their form.
+    has_patterns: bool,
+}
+
+impl Mask {
+    /// A mask for these secrets, and for the words in them: of `Bearer abcd` the second word alone is the secret.
+    pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let texts: Vec<&str> = secrets.into_iter().map(Secret::reveal).collect();
+        let words = texts.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
+        let is_secret = |word: &&str| word.chars().count() >= SHORTEST && !word.eq_ignore_ascii_case("bearer");
+        Self::default().with(texts.iter().copied().chain(words).filter(is_secret))
+    }
+
+    /// A mask for a provider's key and for an address that may contain a password. Other keys are recognised by their form.
+    pub(crate) fn of_provider<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+        let mut words = Vec::new();
+        for text in texts.into_iter().flatten() {
+            match reqwest::Url::parse(text) {
+                Ok(url) if url.has_host() => {
+                    words.extend(url.password().map(str::to_owned));
+                    words.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+                }
+                _ => words.push(text.to_owned()),
+            }
+        }
+        // A key of one or two characters is a placeholder; masking it would make every text unreadable.
+        let long = words.iter().map(String::as_str).filter(|word| word.len() >= SHORTEST);
+        Self { has_patterns: true, ..Self::default() }.with(long)
+    }
+
+    /// Also masks what may be secret in an address: the values of its query, and segments of its path that look like a key.
+    pub(crate) fn and_url(self, url: &str) -> Self {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+        let segments = path.split_once("://").map_or("", |(_, path)| path).split('/').skip(1);
+        let is_key = |segment: &&str| {
+            segment.len() >= 2 * SHORTEST_OF_URL && segment.contains(|char: char| char.is_ascii_digit())
+        };
+        self.with(values.filter(|value| value.len() >= SHORTEST_OF_URL).chain(segments.filter(is_key)))
+    }
+
+    fn with<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
+        self.words.extend(words.into_iter().map(str::to_owned));
+        self.words.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.words.dedup();
+        self
+    }
+
+    /// The text without secrets.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let hidden = self.words.iter().fold(urls(text).into_owned(), |text, word| text.replace(word, MASK));
+        if !self.has_patterns {
+            return hidden;
+        }
+        let replacement = format!("${{before}}{MASK}");
+        PATTERNS.iter().fold(hidden, |text, pattern| pattern.replace_all(&text, &*replacement).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let secret = Secret::new("Bearer s3cr3t-value");
+        assert_eq!(format!("{secret:?}"), MASK);
+        let mask = Mask::of([&secret, &Secret::new("on")]);
+        assert_eq!(mask.hide("got Bearer s3cr3t-value"), "got •••");
+        assert_eq!(mask.hide("the key s3cr3t-value is based on nothing"), "the key ••• is based on nothing");
+        assert_eq!(mask.hide("at http://me:you@h/a?b=c"), "at http://•••@h/a?•••");
+    }
+
+    #[test]
+    fn the_keys_of_an_address_are_hidden_wherever_they_are_said() {
+        let url = "https://mcp.example/api/s/Zm9vYmFyMTIzNDU2Nzg5/mcp?apiKey=k-12345678&format=json";
+        let mask = Mask::default().and_url(url);
+        assert_eq!(mask.hide(url), "https://mcp.example/api/s/•••/mcp?•••");
+        assert_eq!(mask.hide("no such key k-12345678, send json"), "no such key •••, send json");
+    }
+
+    #[test]
+    fn no_key_is_left_in_a_text() {
+        assert_eq!(PATTERNS.len(), 6);
+        let mask = Mask::of_provider([Some("Very+Secret"), Some("https://me:pass-word@proxy.example/v1?token=tok-en")]);
+        for text in [
+            "a Very+Secret b",
+            "error sending request for url (http://x/v1beta/models/m:stream?alt=sse&key=Very%2BSecret)",
+            "?key=Very+Secret&alt=sse",
+            "Authorization: Bearer abcdef",
+            r#"{"x-api-key": "abcdef"}"#,
+            "https://me:pass-word@proxy.example/v1",
+            "the token tok-en",
+            "Incorrect API key provided: sk-proj-abc***xyz.",
+            "API key AIzaSyAbc-def not valid",
+        ] {
+            let clean = mask.hide(text);
+            assert!(clean.contains(MASK), "{clean}");
+            for secret in ["Secret", "abcdef", "pass-word", "tok-en", "xyz", "SyAbc"] {
+                assert!(!clean.contains(secret), "{clean}");
+            }
+        }
+        assert_eq!(mask.hide("no key here, only a keyboard"), "no key here, only a keyboard");
+        assert_eq!(Mask::of_provider([Some("k")]).hide("ok"), "ok");
+    }
+}

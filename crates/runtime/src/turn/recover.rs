@@ -1,0 +1,51 @@
+//! Recovery of a turn that was cut off: what is repeated, and what is settled as interrupted.
+
+use holdpoint_protocol::ids::ToolCallId;
+
+use super::{
+    Draft, Env, calls,
+    state::{Phase, Stage},
+};
+use crate::fact::{Cause, Fact, Outcome};
+
+/// The server has started again. A model's step is done anew; a tool that had started is not, unless it may be.
+pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    let Some(turn) = &draft.state.turn else { return };
+    if turn.phase == Phase::Model {
+        if turn.steps > 0 {
+            draft.push(Fact::StepAbandoned);
+        }
+        return draft.push(Fact::StepStarted);
+    }
+    let started: Vec<(ToolCallId, String)> = draft
+        .state
+        .open_calls()
+        .filter(|(_, call)| call.runs_here())
+        .map(|(id, call)| (id.clone(), call.name.clone()))
+        .collect();
+    for (id, name) in started {
+        if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
+            // It will ask again what it has to ask.
+            calls::drop_questions(draft, &id, Cause::Interrupted, env);
+            draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
+        } else {
+            let text = "interrupted: outcome unknown".to_owned();
+            calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
+        }
+    }
+    let is_last = draft.state.next.is_empty();
+    let expired_unseen = is_last && draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
+    if !expired_unseen {
+        calls::advance(draft, env);
+    }
+}
+
+/// What settled the last call of the step.
+fn last_cause(draft: &Draft<'_>) -> Option<Cause> {
+    let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| draft.call(id));
+    let settled = calls.filter_map(|call| match call.stage {
+        Stage::Settled { cause, position, .. } => Some((position, cause)),
+        _ => None,
+    });
+    settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause)
+}

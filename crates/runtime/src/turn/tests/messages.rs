@@ -1,0 +1,61 @@
+//! Messages of the user: new ones, edits, and another answer to the same one.
+
+use super::*;
+
+const ANSWERED: &str = "opened, said u1, turn, step, step ended, ended";
+const HELD: &str = "opened, said u1, turn, step, called pay, step ended, asked pay";
+
+#[test]
+fn a_message_begins_a_turn() {
+    assert_eq!(facts_of(given("").when(say("u1"))), "opened, said u1, turn, step");
+    assert_eq!(facts_of(given(ANSWERED).when(say("u2"))), "said u2, turn, step");
+}
+
+#[test]
+fn the_history_that_a_client_brings_is_context() {
+    let body = json!({"messages": [message("u0"), message("u1")]});
+    assert_eq!(facts_of(given("").when(request(body))), "opened, context 1, said u1, turn, step");
+}
+
+#[test]
+fn a_message_that_is_known_is_not_taken_twice() {
+    assert_eq!(facts_of(given(ANSWERED).when(say("u1"))), "");
+}
+
+#[test]
+fn an_edit_takes_the_place_of_its_message() {
+    let edit = json!({"messageId": "u1", "messages": [message("u1")]});
+    assert_eq!(facts_of(given(ANSWERED).when(request(edit))), "said u1 in place of u1, turn, step");
+}
+
+#[test]
+fn another_answer_takes_the_place_of_the_last_one() {
+    let again = || request(json!({"trigger": "regenerate-message", "messages": []}));
+    assert_eq!(facts_of(given(ANSWERED).when(again())), "regenerated answer, turn, step");
+    let (facts, reply) = given("").when(again());
+    assert_eq!((&*facts, reply), ("", Reply::Rejected(Rejection::NothingToRegenerate)));
+}
+
+#[test]
+fn a_newer_message_withdraws_what_waits() {
+    let expected = "settled pay by superseded: denied, superseded, said u2, turn, step";
+    assert_eq!(facts_of(given(HELD).when(say("u2"))), expected);
+}
+
+#[test]
+fn a_limit_refuses_new_turns_and_loses_nothing() {
+    let (facts, reply) = given(HELD).over_the_limit().when(say("u2"));
+    assert_eq!((&*facts, reply), ("", Reply::Rejected(Rejection::Limit(Refusal::Turns { limit: 1 }))));
+    assert_eq!(facts_of(given(HELD).over_the_limit().when(decide("pay", true))), "approved pay, started pay");
+}
+
+#[test]
+fn a_message_that_also_approves_waits_for_the_call() {
+    let part = json!({
+        "type": "tool-pay", "toolCallId": "pay", "state": "approval-responded", "input": {"n": 1},
+        "approval": {"id": "pay", "approved": true},
+    });
+    let answer = json!({"id": "answer", "role": "assistant", "parts": [part]});
+    let body = json!({"messages": [message("u1"), answer, message("u2")]});
+    assert_eq!(facts_of(given(HELD).when(request(body))), "said u2 for later, approved pay, started pay");
+}

@@ -1,0 +1,131 @@
+//! The turn machine by example: given these facts, this input gives these facts. One file a topic.
+//!
+//! The notation is that of `notation.rs`.
+
+mod answers;
+mod browser;
+mod deadlines;
+mod messages;
+mod model;
+mod order;
+mod prompts;
+mod recovery;
+mod stopping;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use holdpoint_protocol::{
+    chunk::FinishReason,
+    ids::{ApprovalId, ToolCallId},
+    request::ChatRequest,
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    fact::{CallOrder, Cause, NextTurn},
+    model::{ModelEvent, Usage},
+    notation::{START, TIMEOUT, facts, message, short, tools},
+    subject::Subject,
+};
+
+/// One row of a table: facts, separated by commas; an input; and the facts that follow from it.
+struct Case {
+    given: &'static str,
+    /// Seconds after the given facts.
+    at: u64,
+    is_refused: bool,
+    max_steps: u32,
+    max_holds: usize,
+}
+
+/// A chat in which these facts have happened.
+fn given(given: &'static str) -> Case {
+    Case { given, at: 0, is_refused: false, max_steps: 3, max_holds: 2 }
+}
+
+impl Case {
+    /// The input comes this many seconds later.
+    fn after(mut self, seconds: u64) -> Self {
+        self.at = seconds;
+        self
+    }
+
+    /// A limit stands in the way of new turns.
+    fn over_the_limit(mut self) -> Self {
+        self.is_refused = true;
+        self
+    }
+
+    fn max_steps(mut self, steps: u32) -> Self {
+        self.max_steps = steps;
+        self
+    }
+
+    fn max_holds(mut self, holds: usize) -> Self {
+        self.max_holds = holds;
+        self
+    }
+
+    /// The facts that follow from an input, and the reply.
+    fn when(self, input: Input) -> (String, Reply) {
+        let (mut state, tools) = (ChatState::default(), tools());
+        facts(self.given).iter().for_each(|fact| state.apply(fact));
+        let mut ids = 0;
+        let mut new_id = || {
+            ids += 1;
+            ids.to_string()
+        };
+        let mut env = Env {
+            now: START.after(Duration::from_secs(self.at)),
+            tools: &tools,
+            model: "dice",
+            max_steps: self.max_steps,
+            max_holds: self.max_holds,
+            refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
+            new_id: &mut new_id,
+        };
+        let (facts, reply) = step(&mut state, input, &mut env);
+        let names: HashMap<ToolCallId, String> =
+            state.calls.iter().map(|(id, call)| (id.clone(), call.name.clone())).collect();
+        let written: Vec<String> = facts.iter().map(|fact| short(fact, &names)).collect();
+        (written.join(", "), reply)
+    }
+}
+
+/// The facts that follow from an input, where the reply does not matter.
+fn facts_of((facts, _): (String, Reply)) -> String {
+    facts
+}
+
+/// A chat request with this body.
+fn request(body: Value) -> Input {
+    let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
+    let next = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
+    Input::Submit(Arc::new(Submit { request, subject: Subject::local(), next }))
+}
+
+fn say(id: &str) -> Input {
+    request(json!({"messages": [message(id)]}))
+}
+
+fn decide(call: &str, approved: bool) -> Input {
+    Input::Decide { approval: ApprovalId::from(call), approved, reason: None, by: Subject::local() }
+}
+
+fn model_calls(name: &str, input: Value) -> Input {
+    Input::Model(ModelEvent::Call { id: "x".to_owned(), name: name.to_owned(), input: Ok(input) })
+}
+
+fn model_finishes() -> Input {
+    let reason = FinishReason::Stop;
+    Input::Model(ModelEvent::Finish { usage: Usage::default(), reason, version: None })
+}
+
+fn tool_done(call: &str, outcome: Result<Value, &str>) -> Input {
+    Input::ToolDone { call: ToolCallId::from(call), outcome: outcome.map_err(str::to_owned) }
+}
+
+fn expired(call: &str, is_watched: bool) -> Input {
+    Input::Expired { call: ToolCallId::from(call), is_watched }
+}
