@@ -52,7 +52,7 @@ fn check(input: &[u8]) {
     let _ = serde_json::from_slice::<AckRequest>(input);
 }
 
-/// Whether a key occurs twice. The last value wins; the others were counted but are dropped.
+/// Whether a duplicate key may explain it: all its values were counted, but only the last is kept.
 fn has_twice(value: &Value, input: &[u8]) -> bool {
     serde_json::to_vec(value).is_ok_and(|written| written.len() < input.len())
 }
