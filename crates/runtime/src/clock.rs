@@ -1,17 +1,17 @@
-//! Time, from outside: a deadline that is written down is wall-clock time, and tests move the clock by hand.
+//! The clock, injected: durable deadlines are wall-clock times, and tests move the clock by hand.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds since 1970, UTC.
+/// Milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// This much later.
+    /// The time `duration` later.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
     }
@@ -26,7 +26,7 @@ impl Timestamp {
     }
 }
 
-/// The date of a day since 1970: years begin in March here, so that the leap day comes last.
+/// The date of a day since 1970. Years start in March here, so that the leap day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -38,11 +38,11 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// Where time comes from.
+/// The source of time.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// Ends when `now` has reached the time.
+    /// Completes when `now` has reached the time.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 }
 
@@ -59,7 +59,7 @@ impl Clock for SystemClock {
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // The wall clock can be set while we sleep: look again at least once a minute.
+            // The wall clock can be set while we sleep, so check at least once a minute.
             while let Some(left) = at.0.checked_sub(clock.now().0).filter(|left| *left > 0) {
                 tokio::time::sleep(Duration::from_millis(left.min(60_000))).await;
             }
