@@ -1,14 +1,14 @@
-//! Keys stay out of every text that leaves this module.
+//! Redaction of keys in every text that leaves this module.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 const HIDDEN: &str = "[hidden]";
-/// How long a text for the log may be.
+/// Maximum length of a text for the log.
 const LENGTH: usize = 2000;
 
-/// What a key looks like where a provider or an HTTP client repeats it: in an address, in a header, in a sentence.
+/// Patterns of keys that a provider or an HTTP client may repeat: in a URL, in a header, in a sentence.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         r"(?i)(?P<before>[?&](?:api[_-]?)?key=)[^&\s()'\x22<>]+",
@@ -18,16 +18,16 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?P<before>)\bsk-[\w*.-]+",
         r"(?P<before>)\bAIza[\w*-]+",
     ];
-    // They are written here: one that can't be read fails the tests.
+    // The patterns are constants: an invalid one fails the tests.
     patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
 });
 
-/// Texts that nobody may see.
+/// Texts that must not be shown.
 #[derive(Clone)]
 pub(super) struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// Keys, and addresses that may have a password in them.
+    /// Keys, and URLs that may contain a password.
     pub(super) fn new<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut secrets = Vec::new();
         for text in texts.into_iter().flatten() {
@@ -39,14 +39,14 @@ impl Secrets {
                 _ => secrets.push(text.to_owned()),
             }
         }
-        // A key of one or two characters is somebody's placeholder, and hiding it would make every text unreadable.
+        // A key of three characters or fewer is a placeholder, and masking it would garble every text.
         secrets.retain(|secret| secret.len() > 3);
-        // The longest first: one may be a part of another.
+        // Longest first: one may be part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets)
     }
 
-    /// The text without them, and not longer than a log needs.
+    /// The text without secrets, cut to a length fit for the log.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
@@ -55,7 +55,7 @@ impl Secrets {
         for pattern in PATTERNS.iter() {
             text = pattern.replace_all(&text, format!("${{before}}{HIDDEN}")).into_owned();
         }
-        // Cut last: half a key would not be found.
+        // Cut last: half a key would not be recognized.
         match text.char_indices().nth(LENGTH) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text,
