@@ -1,15 +1,15 @@
-//! What is sent and must never be shown.
+//! Secrets, which are sent but never shown.
 
 use std::fmt;
 
 use crate::redact::{self, MASK};
 
-/// How short a word can be and still be hidden: shorter ones are in every other sentence.
+/// The shortest word that is masked: shorter ones occur in ordinary text.
 const SHORTEST: usize = 4;
-/// The same for parts of an address, where most are no secrets: `?format=json`.
+/// The same for parts of a URL, most of which are not secret: `?format=json`.
 const SHORTEST_OF_URL: usize = 8;
 
-/// A text that is sent to somebody and never shown: a header's value, a variable of a program's environment.
+/// A text that is sent but never shown: a header's value, a variable of a program's environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -19,7 +19,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the one who sends it.
+    /// The text itself, for sending.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -31,7 +31,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Takes secrets out of what others say: an endpoint may well repeat a header in its error.
+/// Masks secrets in text from elsewhere: an endpoint may repeat a header in its error.
 #[derive(Clone, Default)]
 pub(crate) struct Mask(Vec<String>);
 
@@ -40,17 +40,17 @@ impl Mask {
         let mut words: Vec<String> = Vec::new();
         for Secret(text) in secrets {
             words.push(text.clone());
-            // Of `Bearer abcd` the second word alone is the secret.
+            // In `Bearer abcd`, the second word alone is the secret.
             words.extend(text.split([' ', '=', ';', ',', ':']).map(str::to_owned));
         }
         words.retain(|word| word.chars().count() >= SHORTEST && !word.eq_ignore_ascii_case("bearer"));
-        // The longest first: a short one may be a part of it.
+        // Longest first: one may be part of another.
         words.sort_by_key(|word| std::cmp::Reverse(word.len()));
         words.dedup();
         Self(words)
     }
 
-    /// With what may be secret in an address: its query, and what in its path looks like a key.
+    /// Adds the parts of a URL that may be secret: its query, and path segments that look like a key.
     pub(crate) fn and_url(mut self, url: &str) -> Self {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
         let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
