@@ -37,7 +37,7 @@ enum Place {
 }
 
 impl Screen {
-    /// Scans more bytes. Returns whether a private key has been found, in this piece or before.
+    /// Scans more bytes. Returns whether a reserved key has been found, in this piece or before.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             self.byte(*byte);

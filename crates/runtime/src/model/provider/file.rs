@@ -6,7 +6,7 @@ use base64::{
 };
 use rig_core::message::{AudioMediaType, DocumentMediaType, ImageMediaType, MimeType, UserContent, VideoMediaType};
 
-/// Maximum size of a text file, in bytes.
+/// Maximum length of a text file, in characters. The rest is cut off.
 const TEXT: usize = 200_000;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
