@@ -45,7 +45,7 @@ impl LiveFrame {
 pub struct ToolResult {
     /// The call.
     pub tool_call_id: ToolCallId,
-    /// What came of it.
+    /// The result.
     #[serde(default, deserialize_with = "json::optional")]
     pub result: Option<Value>,
     /// The error.

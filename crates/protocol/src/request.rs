@@ -56,7 +56,7 @@ pub enum Answer {
     Result {
         /// The call.
         tool_call_id: ToolCallId,
-        /// What came of it.
+        /// Its result.
         result: ClientResult,
     },
 }
