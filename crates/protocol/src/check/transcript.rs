@@ -203,7 +203,7 @@ impl Transcript {
             return self.socket_request(kind, id.into(), request);
         }
         if matches!(text("type"), Some("message" | "tool_result" | "interrupt" | "ping")) {
-            return; // On `/live` the turn goes on across frames.
+            return; // On `/live` the turn continues across frames.
         }
         self.end_body(stream);
         stream.end();
