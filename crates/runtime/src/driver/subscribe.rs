@@ -68,7 +68,9 @@ impl Subscription {
         };
         loop {
             let facts = if std::mem::take(is_first) {
-                look.after(0)
+                let mut facts = look.after(0);
+                follower.skip_earlier_turns(&facts);
+                facts.split_off(usize::try_from(follower.position()).unwrap_or(usize::MAX).min(facts.len()))
             } else {
                 match look.next(follower.position()).await {
                     Some(facts) => facts,

@@ -1,92 +1,74 @@
 //! The adk profile over WebSocket: what the seeds call BIDI mode. One stream, one call at a time.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep, ToolInputDelta},
-    ids::{ApprovalId, MessageId, ToolCallId},
+    ids::ToolCallId,
 };
-use serde_json::Value;
 
 use super::{
     Out, Projection, View,
+    calls::{Past, TurnCalls},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, Fact, Outcome, TurnEnd};
+use crate::fact::{BlockKind, Fact, TurnEnd};
 
 /// Writes turns for `/live`.
 #[derive(Debug)]
 pub struct AdkLive {
     view: View,
     turn: Option<Turn>,
-    /// Calls that are settled already in what is being replayed: they must not make the client run them again.
-    replayed: HashSet<ToolCallId>,
-    /// Calls about which nobody is to be asked again.
-    decided: HashSet<ToolCallId>,
+    past: Past,
 }
 
 #[derive(Debug)]
 struct Turn {
-    message: MessageId,
+    calls: TurnCalls,
     is_over: bool,
     meter: Meter,
     blocks: Blocks,
     text: Text,
     /// Calls that were not settled on the wire yet, in order. Only the first is shown.
     queue: VecDeque<ToolCallId>,
-    calls: HashMap<ToolCallId, Call>,
-}
-
-#[derive(Debug, Default)]
-struct Call {
-    name: String,
-    input: Value,
-    error: Option<String>,
-    has_begun: bool,
-    is_shown: bool,
-    question: Option<ApprovalId>,
-    is_asked: bool,
-    is_decided: bool,
-    outcome: Option<Outcome>,
+    /// The calls that the client was told of.
+    shown: HashSet<ToolCallId>,
+    /// The calls that it was asked about.
+    asked: HashSet<ToolCallId>,
 }
 
 impl AdkLive {
     /// A projection for a client with these wishes.
     pub fn new(view: View) -> Self {
-        Self { view, turn: None, replayed: HashSet::new(), decided: HashSet::new() }
+        Self { view, turn: None, past: Past::default() }
     }
 
     /// What comes now was sent before, to a connection that is gone.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
-        for fact in facts {
-            match fact {
-                Fact::Settled { call, .. } => drop(self.replayed.insert(call.clone())),
-                Fact::Decided { call, .. } => drop(self.decided.insert(call.clone())),
-                _ => {}
-            }
-        }
+        self.past.add(facts);
     }
 
     /// Whether a turn waits for a person's approval: the client has closed what it reads, and a newer message goes first.
     fn waits_for_person(turn: &Turn) -> bool {
-        let first = turn.queue.front().and_then(|id| turn.calls.get(id));
-        first.is_some_and(|call| call.is_asked && !call.is_decided)
+        let asked = turn.queue.front().filter(|id| turn.asked.contains(*id)).and_then(|id| turn.calls.get(id));
+        asked.is_some_and(|call| call.decision.is_none())
     }
 }
 
 impl Projection for AdkLive {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
-        if let Fact::TurnStarted { message, holds_text, can_ask, model, .. } = fact {
-            out.push(Out::one(chunks::start(message)));
+        if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
+            out.push(Out::one(chunks::start(&calls.message)));
             self.turn = Some(Turn {
-                message: message.clone(),
+                calls,
                 is_over: false,
-                meter: Meter::new(model),
+                meter: Meter::default(),
                 blocks: Blocks::default(),
-                text: Text::new(*holds_text || *can_ask, self.view.is_progressive),
+                text: Text::of_turn(fact, self.view),
                 queue: VecDeque::new(),
-                calls: HashMap::new(),
+                shown: HashSet::new(),
+                asked: HashSet::new(),
             });
             return;
         }
@@ -103,11 +85,12 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
-        turn.apply(fact, &self.replayed, &self.decided, out);
+        turn.calls.apply(fact);
+        turn.apply(fact, &self.past, out);
     }
 
     fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.message))
+        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
@@ -116,19 +99,13 @@ impl Projection for AdkLive {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop)), Out::End]);
+            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
 }
 
 impl Turn {
-    fn apply(
-        &mut self,
-        fact: &Fact,
-        replayed: &HashSet<ToolCallId>,
-        decided: &HashSet<ToolCallId>,
-        out: &mut Vec<Out>,
-    ) {
+    fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Out>) {
         match fact {
             Fact::StepStarted => self.text.next_step(out),
             Fact::BlockStarted { kind, id } => {
@@ -143,55 +120,14 @@ impl Turn {
                 let kind = self.blocks.end(id);
                 self.write(kind, chunks::block_end(kind, id).into(), out);
             }
-            Fact::Called { call, name, input, asked_by, .. } => {
-                let made = Call { name: name.clone(), input: input.clone(), ..Call::default() };
-                match asked_by {
-                    None => self.add(call, made),
-                    // The tool that asks is the one whose turn it is: its question comes before its outcome.
-                    Some(_) => {
-                        self.queue.push_front(call.clone());
-                        self.calls.insert(call.clone(), made);
-                    }
-                }
+            // The tool that asks is the one whose turn it is: its prompt comes before its outcome.
+            Fact::Called { call, asked_by: Some(_), .. } => self.queue.push_front(call.clone()),
+            Fact::Called { call, .. } => self.add(call),
+            Fact::Invalid { call, .. } => {
+                self.add(call);
+                self.show(past, out);
             }
-            Fact::Invalid { call, name, input, error } => {
-                let (name, input, outcome) = (name.clone(), input.clone(), Outcome::Error(error.clone()));
-                let call_made = Call {
-                    name,
-                    input,
-                    error: Some(error.clone()),
-                    has_begun: true,
-                    outcome: Some(outcome),
-                    ..Call::default()
-                };
-                self.add(call, call_made);
-                self.show(replayed, out);
-            }
-            Fact::StepEnded { usage, version, .. } => self.meter.add(*usage, version.as_deref()),
-            Fact::Asked { call, approval, .. } => {
-                let is_decided = decided.contains(call);
-                if let Some(call) = self.calls.get_mut(call) {
-                    (call.has_begun, call.question) = (true, Some(approval.clone()).filter(|_| !is_decided));
-                }
-                self.show(replayed, out);
-            }
-            Fact::Decided { call, .. } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    call.is_decided = true;
-                }
-            }
-            Fact::Started { call, .. } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    call.has_begun = true;
-                }
-                self.show(replayed, out);
-            }
-            Fact::Settled { call, outcome, cause, .. } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    (call.has_begun, call.outcome) = (true, Some(outcome.told(*cause)));
-                }
-                self.show(replayed, out);
-            }
+            Fact::Asked { .. } | Fact::Started { .. } | Fact::Settled { .. } => self.show(past, out),
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }
@@ -204,36 +140,36 @@ impl Turn {
         }
     }
 
-    fn add(&mut self, id: &ToolCallId, call: Call) {
+    fn add(&mut self, id: &ToolCallId) {
         self.text.called(id);
         self.queue.push_back(id.clone());
-        self.calls.insert(id.clone(), call);
     }
 
     /// Shows what can be shown of the first call; when that is settled, of the next.
-    fn show(&mut self, replayed: &HashSet<ToolCallId>, out: &mut Vec<Out>) {
+    fn show(&mut self, past: &Past, out: &mut Vec<Out>) {
         while let Some(id) = self.queue.front().cloned() {
-            let Some(call) = self.calls.get_mut(&id).filter(|call| call.has_begun) else { return };
-            if !call.is_shown {
-                call.is_shown = true;
+            let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };
+            if self.shown.insert(id.clone()) {
                 out.push(Out::one(chunks::input_start(&id, &call.name)));
-                out.push(Out::one(match &call.error {
-                    Some(error) => chunks::input_error(&id, &call.name, &call.input, error),
-                    None if replayed.contains(&id) => {
+                out.push(Out::one(match past.is_settled(&id) && !call.is_invalid {
+                    true => {
                         ToolInputDelta { tool_call_id: id.clone(), input_text_delta: call.input.to_string() }.into()
                     }
-                    None => chunks::input_available(&id, &call.name, &call.input),
+                    false => chunks::input(&id, call),
                 }));
             }
-            if let Some(approval) = call.question.as_ref().filter(|_| !call.is_asked && !replayed.contains(&id)) {
-                call.is_asked = true;
+            if let Some(question) = &call.question
+                && !past.is_decided(&id)
+                && !past.is_settled(&id)
+                && self.asked.insert(id.clone())
+            {
                 out.push(Out::one(StartStep {}.into()));
-                out.push(Out::one(chunks::question(&id, approval)));
+                out.push(Out::one(chunks::question(&id, &question.approval)));
                 out.push(Out::one(FinishStep {}.into()));
             }
-            let Some(outcome) = &call.outcome else { return };
-            if call.error.is_none() {
-                out.push(Out::one(chunks::outcome(&id, outcome)));
+            let Some(settled) = &call.settled else { return };
+            if !call.is_invalid {
+                out.push(Out::one(chunks::outcome(&id, &settled.told())));
             }
             self.queue.pop_front();
             self.text.settled(&id, out);
@@ -245,6 +181,6 @@ impl Turn {
         self.text.release(out);
         let (last, reason) = chunks::ending(end);
         out.extend(last.map(Out::one));
-        out.extend([Out::one(self.meter.finish(reason)), Out::End]);
+        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
     }
 }

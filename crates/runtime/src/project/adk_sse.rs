@@ -3,23 +3,20 @@
 //! The first segment shows calls as they come. One that needs a person's approval ends it. The segments after that hold everything
 //! back until it is known whether they ask again: then only the new questions are shown; otherwise the turn is over, and all goes out.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, FinishReason},
-    ids::{MessageId, ToolCallId},
+    ids::ToolCallId,
 };
-use serde_json::Value;
 
 use super::{
     Out, Projection, View,
+    calls::{TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::{
-    fact::{BlockKind, CallOrder, Fact, Outcome, TurnEnd},
-    tool::{Execution, Wait},
-};
+use crate::fact::{BlockKind, Fact, TurnEnd};
 
 /// Writes turns for `POST /stream`.
 #[derive(Debug)]
@@ -30,45 +27,19 @@ pub struct AdkSse {
 
 #[derive(Debug)]
 struct Turn {
-    message: MessageId,
-    order: CallOrder,
+    calls: TurnCalls,
     is_open: bool,
     /// Segments that asked a person so far.
     rounds: u32,
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// Calls of the current step, in order.
-    step: Vec<ToolCallId>,
-    calls: HashMap<ToolCallId, Call>,
-    /// Outcomes, and calls that were not shown yet, that wait for the last segment.
-    held: Vec<(ToolCallId, Outcome)>,
+    /// The calls that the client was told of.
+    shown: HashSet<ToolCallId>,
+    /// Settled calls whose outcome, and announcement where it was not shown yet, waits for the last segment.
+    held: Vec<ToolCallId>,
     has_question_in_step: bool,
     has_question_in_segment: bool,
-}
-
-#[derive(Debug)]
-struct Call {
-    name: String,
-    input: Value,
-    /// Why it can't run; that is its outcome.
-    error: Option<String>,
-    /// The how-manieth call of the turn it is.
-    number: usize,
-    is_shown: bool,
-    waits: Waits,
-    is_resubmit: bool,
-}
-
-/// What a call waits for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Waits {
-    /// Its turn has not come.
-    Queue,
-    Server,
-    Person,
-    Browser,
-    Nothing,
 }
 
 impl AdkSse {
@@ -80,10 +51,9 @@ impl AdkSse {
 
 impl Projection for AdkSse {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
-        if let Fact::TurnStarted { message, order, holds_text, can_ask, model, .. } = fact {
-            let turn = Turn::new(message, model, *order, Text::new(*holds_text || *can_ask, self.view.is_progressive));
-            out.push(Out::one(chunks::start(message)));
-            self.turn = Some(turn);
+        if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
+            out.push(Out::one(chunks::start(&calls.message)));
+            self.turn = Some(Turn::new(calls, Text::of_turn(fact, self.view)));
             return;
         }
         let Some(turn) = &mut self.turn else { return };
@@ -91,14 +61,15 @@ impl Projection for AdkSse {
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
-        turn.apply(fact, self.view, out);
+        turn.calls.apply(fact);
+        turn.apply(fact, out);
         if matches!(fact, Fact::TurnEnded { .. }) {
             turn.is_open = false;
         }
     }
 
     fn start(&self) -> Option<Chunk> {
-        self.turn.as_ref().map(|turn| chunks::start(&turn.message))
+        self.turn.as_ref().map(|turn| chunks::start(&turn.calls.message))
     }
 
     fn is_closed(&self) -> bool {
@@ -107,35 +78,32 @@ impl Projection for AdkSse {
 
     fn nothing(&mut self, out: &mut Vec<Out>) {
         if let Some(turn) = &mut self.turn {
-            out.extend([Out::one(turn.meter.finish(FinishReason::Stop)), Out::End]);
+            out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
 }
 
 impl Turn {
-    fn new(message: &MessageId, model: &str, order: CallOrder, text: Text) -> Self {
+    fn new(calls: TurnCalls, text: Text) -> Self {
         Self {
-            message: message.clone(),
-            order,
+            calls,
             is_open: true,
             rounds: 0,
-            meter: Meter::new(model),
+            meter: Meter::default(),
             blocks: Blocks::default(),
             text,
-            step: Vec::new(),
-            calls: HashMap::new(),
+            shown: HashSet::new(),
             held: Vec::new(),
             has_question_in_step: false,
             has_question_in_segment: false,
         }
     }
 
-    fn apply(&mut self, fact: &Fact, view: View, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         match fact {
             Fact::StepStarted => {
                 self.open(out);
                 self.text.next_step(out);
-                self.step.clear();
                 self.has_question_in_step = false;
             }
             Fact::BlockStarted { kind, id } => {
@@ -150,38 +118,38 @@ impl Turn {
                 let kind = self.blocks.end(id);
                 self.write(kind, chunks::block_end(kind, id).into(), out);
             }
-            Fact::Called { call, name, input, execution, wait, asked_by, .. } => {
-                let is_resubmit = *execution == Execution::Frontend && (view.is_resubmit || *wait == Wait::Resubmit);
-                self.add(call, name, input, None, is_resubmit && asked_by.is_none(), out);
-                if asked_by.is_some() {
-                    // A tool waits for the answer: it can't wait for the last segment.
+            Fact::Called { call, asked_by, .. } => {
+                self.text.called(call);
+                // A tool waits for the answer to a prompt: that can't wait for the last segment.
+                if self.rounds == 0 || asked_by.is_some() {
                     self.show(call, out);
                 }
             }
-            Fact::Invalid { call, name, input, error } => {
-                self.add(call, name, input, Some(error.clone()), false, out);
-                self.settle(call, Outcome::Error(error.clone()), out);
+            Fact::Invalid { call, .. } => {
+                self.text.called(call);
+                if self.rounds == 0 {
+                    self.show(call, out);
+                }
+                self.settle(call, out);
                 self.end_if_waiting(out);
             }
-            Fact::StepEnded { usage, version, .. } => self.meter.add(*usage, version.as_deref()),
             Fact::Asked { call, approval, .. } => {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
                     self.rounds += 1;
-                    for id in self.step.clone() {
+                    for id in self.calls.made_in_step().to_vec() {
                         self.show(&id, out);
                     }
                 }
                 self.has_question_in_segment = true;
-                self.wait(call, Waits::Person);
                 out.push(Out::one(chunks::question(call, approval)));
                 self.end_if_waiting(out);
             }
             Fact::Decided { .. } => self.open(out),
             Fact::Started { call, .. } => self.started(call, out),
-            Fact::Settled { call, outcome, cause, .. } => {
+            Fact::Settled { call, .. } => {
                 self.open(out);
-                self.settle(call, outcome.told(*cause), out);
+                self.settle(call, out);
                 self.end_if_waiting(out);
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
@@ -194,7 +162,7 @@ impl Turn {
         if !self.is_open {
             self.is_open = true;
             self.has_question_in_segment = false;
-            out.push(Out::one(chunks::start(&self.message)));
+            out.push(Out::one(chunks::start(&self.calls.message)));
         }
     }
 
@@ -205,99 +173,66 @@ impl Turn {
         }
     }
 
-    fn add(
-        &mut self,
-        id: &ToolCallId,
-        name: &str,
-        input: &Value,
-        error: Option<String>,
-        is_resubmit: bool,
-        out: &mut Vec<Out>,
-    ) {
-        let (name, input) = (name.to_owned(), input.clone());
-        let waits = if self.order == CallOrder::OneByOne { Waits::Queue } else { Waits::Server };
-        let call = Call { name, input, error, number: self.calls.len(), is_shown: false, waits, is_resubmit };
-        self.step.push(id.clone());
-        self.calls.insert(id.clone(), call);
-        self.text.called(id);
-        if self.rounds == 0 {
-            self.show(id, out);
-        }
-    }
-
     fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let Some(call) = self.calls.get_mut(id).filter(|call| !call.is_shown) else { return };
-        call.is_shown = true;
-        out.push(Out::one(chunks::input_start(id, &call.name)));
-        out.push(Out::one(match &call.error {
-            Some(error) => chunks::input_error(id, &call.name, &call.input, error),
-            None => chunks::input_available(id, &call.name, &call.input),
-        }));
-    }
-
-    fn wait(&mut self, id: &ToolCallId, waits: Waits) {
-        if let Some(call) = self.calls.get_mut(id) {
-            call.waits = waits;
+        let Some(call) = self.calls.get(id) else { return };
+        if self.shown.insert(id.clone()) {
+            out.push(Out::one(chunks::input_start(id, &call.name)));
+            out.push(Out::one(chunks::input(id, call)));
         }
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        let Some(call) = self.calls.get_mut(id) else { return };
-        if !call.is_resubmit {
-            call.waits = Waits::Server;
-            return;
-        }
+        let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs it on being told once more that it is available; in the segment that asked, it was told already.
-        let again = call.waits == Waits::Person && !self.has_question_in_segment;
-        call.waits = Waits::Browser;
-        if again {
+        if call.question.is_some() && !self.has_question_in_segment {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);
     }
 
-    fn settle(&mut self, id: &ToolCallId, outcome: Outcome, out: &mut Vec<Out>) {
-        self.wait(id, Waits::Nothing);
-        let is_invalid = self.calls.get(id).is_some_and(|call| call.error.is_some());
-        if self.rounds == 0 && !is_invalid {
-            out.push(Out::one(chunks::outcome(id, &outcome)));
-        } else if !is_invalid || self.rounds > 0 {
-            return self.held.push((id.clone(), outcome));
+    fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if self.rounds > 0 {
+            return self.held.push(id.clone());
+        }
+        self.tell_outcome(id, out);
+    }
+
+    fn tell_outcome(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if let Some(call) = self.calls.get(id).filter(|call| !call.is_invalid)
+            && let Some(settled) = &call.settled
+        {
+            out.push(Out::one(chunks::outcome(id, &settled.told())));
         }
         self.text.settled(id, out);
     }
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits.
     fn end_if_waiting(&mut self, out: &mut Vec<Out>) {
-        let states: Vec<Waits> = self.step.iter().filter_map(|id| Some(self.calls.get(id)?.waits)).collect();
-        let waits = |waits: &Waits| matches!(waits, Waits::Person | Waits::Browser);
-        if !self.is_open || !states.iter().any(waits) || states.contains(&Waits::Server) {
+        let waits: Vec<Waits> = self.calls.waits(self.calls.made_in_step()).collect();
+        if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }
         if !self.has_question_in_segment {
             // Some of the questions were answered: what came of them need not wait for the others.
             self.release_outcomes(out);
         }
-        let for_browser = !self.has_question_in_segment && self.rounds > 0 && states.contains(&Waits::Browser);
+        let for_browser = !self.has_question_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
         let reason = if for_browser { FinishReason::ToolCalls } else { FinishReason::Stop };
         self.close(reason, out);
     }
 
     fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
         self.is_open = false;
-        out.extend([Out::one(self.meter.finish(reason)), Out::End]);
+        out.extend([Out::one(self.meter.finish(reason, &self.calls)), Out::End]);
     }
 
     fn release_outcomes(&mut self, out: &mut Vec<Out>) {
         let mut held = std::mem::take(&mut self.held);
         // In the order of the calls, whichever was done first.
-        held.sort_by_key(|(id, _)| self.calls.get(id).map(|call| call.number));
-        for (id, outcome) in held {
+        held.sort_by_key(|id| self.calls.get(id).map(|call| call.number));
+        for id in held {
             self.show(&id, out);
-            if self.calls.get(&id).is_some_and(|call| call.error.is_none()) {
-                out.push(Out::one(chunks::outcome(&id, &outcome)));
-            }
-            self.text.settled(&id, out);
+            self.tell_outcome(&id, out);
         }
     }
 

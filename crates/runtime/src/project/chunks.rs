@@ -1,4 +1,4 @@
-//! Chunks that both adk projections write.
+//! Chunks that more than one projection writes.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use holdpoint_protocol::{
 };
 use serde_json::{Map, Value, json};
 
+use super::calls::{Call, TurnCalls};
 use crate::{
     fact::{BlockKind, Outcome, TurnEnd},
     model::Usage,
@@ -48,6 +49,14 @@ pub(super) fn input_available(call: &ToolCallId, name: &str, input: &Value) -> C
         title: None,
     }
     .into()
+}
+
+/// The input of a call as the adk profile announces it: it can be used, or why not.
+pub(super) fn input(id: &ToolCallId, call: &Call) -> Chunk {
+    match call.input_error() {
+        Some(error) => input_error(id, &call.name, &call.input, error),
+        None => input_available(id, &call.name, &call.input),
+    }
 }
 
 pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &str) -> Chunk {
@@ -157,32 +166,32 @@ impl Blocks {
     }
 }
 
-/// Counts tokens from one `finish` to the next.
+/// Reports usage from one `finish` to the next.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    usage: Usage,
-    version: String,
+    /// How many steps the client was told of.
+    reported: usize,
 }
 
 impl Meter {
-    pub(super) fn new(version: &str) -> Self {
-        Self { usage: Usage::default(), version: version.to_owned() }
+    pub(super) fn finish(&mut self, reason: FinishReason, calls: &TurnCalls) -> Chunk {
+        let since = std::mem::replace(&mut self.reported, calls.steps());
+        finish(reason, calls.usage_since(since), &calls.model)
     }
+}
 
-    pub(super) fn add(&mut self, usage: Usage, version: Option<&str>) {
-        self.usage += usage;
-        if let Some(version) = version {
-            version.clone_into(&mut self.version);
-        }
-    }
+pub(super) fn finish(reason: FinishReason, usage: Usage, model: &str) -> Chunk {
+    let metadata = MessageMetadata::from(usage_metadata(usage, model));
+    Finish { finish_reason: Some(reason), message_metadata: Some(metadata) }.into()
+}
 
-    pub(super) fn finish(&mut self, reason: FinishReason) -> Chunk {
-        let Usage { prompt_tokens, completion_tokens } = std::mem::take(&mut self.usage);
-        let mut metadata = Map::new();
-        let total = prompt_tokens.saturating_add(completion_tokens);
-        let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
-        metadata.insert("usage".to_owned(), usage);
-        metadata.insert("modelVersion".to_owned(), Value::from(self.version.as_str()));
-        Finish { finish_reason: Some(reason), message_metadata: Some(MessageMetadata::from(metadata)) }.into()
-    }
+/// What a message's metadata says of usage.
+pub(super) fn usage_metadata(usage: Usage, model: &str) -> Map<String, Value> {
+    let Usage { prompt_tokens, completion_tokens } = usage;
+    let total = prompt_tokens.saturating_add(completion_tokens);
+    let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
+    let mut metadata = Map::new();
+    metadata.insert("usage".to_owned(), usage);
+    metadata.insert("modelVersion".to_owned(), Value::from(model));
+    metadata
 }

@@ -10,6 +10,7 @@ use holdpoint_protocol::{
 use super::{AiSdk, Out, Profile, Projection, View, chunks};
 use crate::{
     fact::{Fact, Outcome},
+    model::Usage,
     turn::{ChatState, Earlier, Follow, FollowTurn},
 };
 
@@ -30,8 +31,8 @@ pub enum Resume {
     Segment,
 }
 
-/// Makes one response out of a chat's facts. It is fed all of them, from the beginning; what came before the request is folded
-/// without being shown.
+/// Makes one response out of a chat's facts. It is fed from the beginning of the response's turn, or of the chat, which makes no difference;
+/// what came before the request is folded without being shown.
 pub struct Follower {
     projection: Box<dyn Projection>,
     follow: Follow,
@@ -65,17 +66,17 @@ impl Follower {
     }
 
     /// Takes up what is being written in a chat that has these facts, in the ai-sdk profile; `None` when nothing is. The follower is fed
-    /// them again, from the beginning.
+    /// them again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
         let known = facts.len() as u64;
         let facts = facts.iter().map(AsRef::as_ref);
         // Whether anything is being written is the same for everybody, as in the history. A client that wants to resubmit gets a replay
         // that ends where it is to act.
         let (mut state, mut now) = (ChatState::default(), AiSdk::new(View { is_resubmit: false, ..view }));
-        for fact in facts.clone() {
-            state.apply(fact);
-            now.apply(fact, &mut Vec::new());
-        }
+        facts.clone().for_each(|fact| state.apply(fact));
+        let turn = state.turns.last().map_or(0, |(position, _)| usize::try_from(*position).unwrap_or(usize::MAX));
+        let facts = facts.skip(turn);
+        facts.clone().for_each(|fact| now.apply(fact, &mut Vec::new()));
         if let Some(before) = state.next.len().checked_sub(1) {
             // Calls of the turn before still run. What is taken up is the turn that waits for them.
             let follow = Follow { turn: FollowTurn::Next { before }, ..Follow::from(known) };
@@ -91,7 +92,19 @@ impl Follower {
         Some(Self::new(Box::new(projection), Follow { is_replay, ..Follow::from(from) }, known))
     }
 
-    /// How many facts it has taken.
+    /// Skips the turns before the response's own, in a chat that has these facts. Called before the first of them is taken.
+    pub(crate) fn skip_earlier_turns<T: AsRef<Fact>>(&mut self, facts: &[T]) {
+        let from = usize::try_from(self.follow.from).unwrap_or(usize::MAX);
+        let mut facts = facts.iter().map(AsRef::as_ref).take(from.saturating_add(1));
+        let Some(turn) = facts.clone().rposition(|fact| matches!(fact, Fact::TurnStarted { .. })) else { return };
+        // A client may have missed the outcome of a call of an earlier turn.
+        let is_missed = |fact: &Fact| matches!(fact, Fact::Called { call, .. } if self.follow.unsettled.contains(call));
+        if !facts.by_ref().take(turn).any(is_missed) {
+            self.position = turn as u64;
+        }
+    }
+
+    /// The position of the next fact that it takes.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -256,7 +269,7 @@ pub fn earlier(earlier: &Earlier, follow: &Follow, profile: Profile, model: &str
     if profile == Profile::AiSdk {
         chunks.extend([StartStep {}.into(), FinishStep {}.into()]);
     }
-    chunks.push(chunks::Meter::new(model).finish(FinishReason::Stop));
+    chunks.push(chunks::finish(FinishReason::Stop, Usage::default(), model));
     chunks.into_iter().map(Chunks::One).collect()
 }
 

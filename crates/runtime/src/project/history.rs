@@ -8,15 +8,13 @@ use holdpoint_protocol::{
     json::ProviderMetadata,
     message::{Approval, Part, ReasoningPart, Role, StreamState, TextPart, ToolFields, ToolPart, ToolState, UiMessage},
 };
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
-use crate::{
-    clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, Outcome},
-    model::Usage,
-    subject::Subject,
-    tool::{Execution, Wait},
+use super::{
+    calls::{Call, Decision, TurnCalls, Waits},
+    chunks::usage_metadata,
 };
+use crate::fact::{BlockKind, CallOrder, Cause, Fact, Outcome};
 
 /// Builds it from the facts of a chat. A message that is being written right now is left out: a client that resumes gets it whole.
 pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
@@ -36,32 +34,20 @@ struct Book {
 }
 
 struct Turn {
-    message: UiMessage,
-    order: CallOrder,
+    calls: TurnCalls,
     /// Text is held back until the turn is over.
     holds_text: bool,
-    is_writing: bool,
-    is_over: bool,
+    entries: Vec<Entry>,
     blocks: HashMap<PartId, usize>,
-    calls: HashMap<ToolCallId, (usize, Waits)>,
-    /// Calls whose turn has not come.
-    queue: Vec<(ToolCallId, String, Value)>,
-    /// Calls whose result the client's next request brings.
-    resubmitted: HashSet<ToolCallId>,
-    /// Who decided about a call, and when.
-    decisions: HashMap<ToolCallId, (Subject, Timestamp)>,
-    usage: Usage,
-    model: String,
+    /// The calls that stand in the message.
+    shown: HashSet<ToolCallId>,
 }
 
-/// What a call waits for, as far as somebody who reads the history cares.
-#[derive(Clone, Copy, PartialEq)]
-enum Waits {
-    /// Its response is still being written.
-    Server,
-    /// The client's next request.
-    Client,
-    Nothing,
+/// What stands in a message.
+enum Entry {
+    Part(Part),
+    /// A call, as it is when the message is read.
+    Call(ToolCallId),
 }
 
 impl Book {
@@ -80,26 +66,14 @@ impl Book {
                 self.put_down();
                 self.cut(cut.as_ref());
             }
-            Fact::TurnStarted { message, order, holds_text, model, .. } => {
+            Fact::TurnStarted { holds_text, .. } => {
                 self.put_down();
-                self.turn = Some(Turn {
-                    message: UiMessage {
-                        id: message.clone(),
-                        role: Role::Assistant,
-                        metadata: None,
-                        parts: Vec::new(),
-                    },
-                    order: *order,
+                self.turn = TurnCalls::begin(fact, false).map(|calls| Turn {
+                    calls,
                     holds_text: *holds_text,
-                    is_writing: true,
-                    is_over: false,
+                    entries: Vec::new(),
                     blocks: HashMap::new(),
-                    calls: HashMap::new(),
-                    queue: Vec::new(),
-                    resubmitted: HashSet::new(),
-                    decisions: HashMap::new(),
-                    usage: Usage::default(),
-                    model: model.clone(),
+                    shown: HashSet::new(),
                 });
             }
             _ => {
@@ -134,22 +108,12 @@ impl Book {
 
 impl Turn {
     fn apply(&mut self, fact: &Fact) {
-        let parts = &mut self.message.parts;
+        self.calls.apply(fact);
         match fact {
-            Fact::StepStarted => {
-                self.is_writing = true;
-                parts.push(Part::StepStart);
-            }
-            Fact::StepEnded { usage, version, .. } => {
-                self.is_writing = false;
-                self.usage += *usage;
-                if let Some(version) = version {
-                    self.model.clone_from(version);
-                }
-            }
+            Fact::StepStarted => self.entries.push(Entry::Part(Part::StepStart)),
             Fact::BlockStarted { kind, id } => {
-                self.blocks.insert(id.clone(), parts.len());
-                parts.push(match kind {
+                self.blocks.insert(id.clone(), self.entries.len());
+                self.entries.push(Entry::Part(match kind {
                     BlockKind::Text => {
                         Part::Text(TextPart { state: Some(StreamState::Done), ..TextPart::done(String::new()) })
                     }
@@ -159,143 +123,116 @@ impl Turn {
                         state: Some(StreamState::Done),
                         provider_metadata: None,
                     }),
-                });
+                }));
             }
-            Fact::BlockDelta { id, delta } => match self.blocks.get(id).and_then(|at| parts.get_mut(*at)) {
-                Some(Part::Text(part)) => part.text.push_str(delta.text()),
-                Some(Part::Reasoning(part)) => part.text.push_str(delta.text()),
+            Fact::BlockDelta { id, delta } => match self.blocks.get(id).and_then(|at| self.entries.get_mut(*at)) {
+                Some(Entry::Part(Part::Text(part))) => part.text.push_str(delta.text()),
+                Some(Entry::Part(Part::Reasoning(part))) => part.text.push_str(delta.text()),
                 _ => {}
             },
-            Fact::Called { call, name, input, execution, wait, .. } => {
-                let is_resubmit = *execution == Execution::Frontend && *wait == Wait::Resubmit;
-                if is_resubmit {
-                    self.resubmitted.insert(call.clone());
-                }
-                match self.order {
-                    CallOrder::Together => self.add(call, name, ToolState::InputAvailable, input, Waits::Server),
-                    // Its turn has not come, and nobody has been told of it.
-                    CallOrder::OneByOne => self.queue.push((call.clone(), name.clone(), input.clone())),
-                }
-            }
-            Fact::Invalid { call, name, input, error } => {
-                self.add(call, name, ToolState::OutputError, input, Waits::Nothing);
-                let metadata = self.metadata(call, Cause::Refused);
-                self.change(call, Waits::Nothing, |part| {
-                    part.fields.error_text = Some(error.clone());
-                    part.fields.call_provider_metadata = Some(metadata);
-                });
-            }
-            Fact::Asked { call, approval, .. } => self.change(call, Waits::Client, |part| {
-                part.state = ToolState::ApprovalRequested;
-                part.fields.approval = Some(Approval {
-                    id: approval.clone(),
-                    approved: None,
-                    reason: None,
-                    request_reason: None,
-                    extra: Map::new(),
-                });
-            }),
-            Fact::Decided { call, approved, reason, by, at } => {
-                self.decisions.insert(call.clone(), (by.clone(), *at));
-                self.change(call, Waits::Server, |part| {
-                    part.state = ToolState::ApprovalResponded;
-                    if let Some(approval) = &mut part.fields.approval {
-                        approval.approved = Some(*approved);
-                        approval.reason.clone_from(reason);
-                    }
-                });
-            }
-            Fact::Started { call, .. } if self.resubmitted.contains(call) => self.change(call, Waits::Client, |_| {}),
-            Fact::Started { call, .. } => self.change(call, Waits::Server, |_| {}),
-            Fact::Settled { call, outcome, cause, .. } => {
-                let metadata = self.metadata(call, *cause);
-                self.change(call, Waits::Nothing, |part| {
-                    settle(part, outcome, *cause);
-                    part.fields.call_provider_metadata = Some(metadata);
-                });
-            }
-            Fact::TurnEnded { .. } => self.is_over = true,
+            // One by one, a call is shown when something is done about it: before that, nobody has been told of it.
+            Fact::Called { call, .. } if self.calls.order == CallOrder::Together => self.show(call),
+            Fact::Invalid { call, .. }
+            | Fact::Asked { call, .. }
+            | Fact::Decided { call, .. }
+            | Fact::Started { call, .. }
+            | Fact::Settled { call, .. } => self.show(call),
             _ => {}
         }
     }
 
-    /// Why a call ended, as data.
-    fn metadata(&self, call: &ToolCallId, cause: Cause) -> ProviderMetadata {
-        let decision = self.decisions.get(call);
-        let settled = SettledMetadata {
-            cause,
-            decided_by: decision.iter().map(|(by, _)| by.as_str().to_owned()).collect(),
-            decided_at: decision.map(|(_, at)| at.iso8601()),
-            edited: false,
-        };
-        let mut metadata = ProviderMetadata::default();
-        metadata.insert("holdpoint", settled.into_fields());
-        metadata
-    }
-
-    fn add(&mut self, id: &ToolCallId, name: &str, state: ToolState, input: &Value, waits: Waits) {
-        self.calls.insert(id.clone(), (self.message.parts.len(), waits));
-        let fields = ToolFields { input: Some(input.clone()), ..ToolFields::default() };
-        let part = ToolPart { name: name.to_owned(), dynamic: false, tool_call_id: id.clone(), state, fields };
-        self.message.parts.push(Part::Tool(Box::new(part)));
-    }
-
-    fn change(&mut self, id: &ToolCallId, waits: Waits, change: impl FnOnce(&mut ToolPart)) {
-        if let Some(at) = self.queue.iter().position(|(queued, ..)| queued == id) {
-            let (id, name, input) = self.queue.remove(at);
-            self.add(&id, &name, ToolState::InputAvailable, &input, waits);
-        }
-        let Some((at, before)) = self.calls.get_mut(id) else { return };
-        *before = waits;
-        if let Some(Part::Tool(part)) = self.message.parts.get_mut(*at) {
-            change(part);
+    fn show(&mut self, id: &ToolCallId) {
+        if self.calls.get(id).is_some() && self.shown.insert(id.clone()) {
+            self.entries.push(Entry::Call(id.clone()));
         }
     }
 
     /// Whether a response is being written to right now, by the model, a tool, or a browser that it waits for.
     fn is_being_written(&self) -> bool {
-        let waits = |waits: Waits| self.calls.values().any(|(_, each)| *each == waits);
         // When all is settled and the turn is not over, it stands still: nothing is being written.
-        !self.is_over && (self.is_writing || waits(Waits::Server))
+        !self.calls.is_over && (self.calls.is_writing || self.any_waits(Waits::Here))
     }
 
-    /// Whether the client's next request is to bring a browser's result.
-    fn waits_for_result(&self) -> bool {
-        let waits = |id: &ToolCallId| self.calls.get(id).is_some_and(|(_, waits)| *waits == Waits::Client);
-        let is_asked = |id: &ToolCallId| {
-            let part = self.calls.get(id).and_then(|(at, _)| self.message.parts.get(*at)).and_then(Part::as_tool);
-            part.is_some_and(|part| part.state == ToolState::ApprovalRequested)
-        };
-        self.resubmitted.iter().any(|id| waits(id) && !is_asked(id))
+    fn any_waits(&self, waits: Waits) -> bool {
+        self.calls.all().any(|(_, call)| call.waits() == waits)
     }
 
-    /// Neither predicate of the SDK sends a message whose calls are one denied and one with a result. Until the result is there, a denied
-    /// call of the same step stands as answered.
-    fn hold_denials(&mut self) {
-        let step = self.message.parts.iter().rposition(|part| *part == Part::StepStart).unwrap_or(0);
-        for part in &mut self.message.parts[step..] {
-            if let Part::Tool(part) = part
-                && part.state == ToolState::OutputDenied
-            {
-                part.state = ToolState::ApprovalResponded;
-                part.fields.call_provider_metadata = None;
-            }
+    fn into_message(self) -> UiMessage {
+        let is_over = self.calls.is_over;
+        // The client's next request is to bring a browser's result.
+        let holds_denials = !is_over && self.any_waits(Waits::Browser);
+        let holds_text = self.holds_text && !is_over;
+        let calls = &self.calls;
+        let parts = self.entries.into_iter().filter_map(|entry| match entry {
+            Entry::Part(part) => Some(part),
+            Entry::Call(id) => calls.get(&id).map(|call| Part::Tool(Box::new(tool_part(&id, call)))),
+        });
+        let mut parts: Vec<Part> = parts.collect();
+        if holds_denials {
+            hold_denials(&mut parts);
         }
+        if holds_text {
+            parts.retain(|part| !matches!(part, Part::Text(_)));
+        }
+        let metadata = usage_metadata(calls.usage_since(0), &calls.model);
+        UiMessage { id: calls.message.clone(), role: Role::Assistant, metadata: Some(metadata.into()), parts }
     }
+}
 
-    fn into_message(mut self) -> UiMessage {
-        if !self.is_over && self.waits_for_result() {
-            self.hold_denials();
+/// Neither predicate of the SDK sends a message whose calls are one denied and one with a result. Until the result is there, a denied call
+/// of the same step stands as answered.
+fn hold_denials(parts: &mut [Part]) {
+    let step = parts.iter().rposition(|part| *part == Part::StepStart).unwrap_or(0);
+    for part in &mut parts[step..] {
+        if let Part::Tool(part) = part
+            && part.state == ToolState::OutputDenied
+        {
+            part.state = ToolState::ApprovalResponded;
+            part.fields.call_provider_metadata = None;
         }
-        if self.holds_text && !self.is_over {
-            self.message.parts.retain(|part| !matches!(part, Part::Text(_)));
-        }
-        let Usage { prompt_tokens, completion_tokens } = self.usage;
-        let total = prompt_tokens.saturating_add(completion_tokens);
-        let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
-        self.message.metadata = Some(json!({"usage": usage, "modelVersion": self.model}));
-        self.message
     }
+}
+
+/// A call as a client keeps it.
+fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
+    let fields = ToolFields { input: Some(call.input.clone()), ..ToolFields::default() };
+    let (name, state) = (call.name.clone(), ToolState::InputAvailable);
+    let mut part = ToolPart { name, dynamic: false, tool_call_id: id.clone(), state, fields };
+    if let Some(question) = &call.question {
+        part.state = ToolState::ApprovalRequested;
+        part.fields.approval = Some(Approval {
+            id: question.approval.clone(),
+            approved: None,
+            reason: None,
+            request_reason: None,
+            extra: Map::new(),
+        });
+    }
+    if let Some(decision) = &call.decision {
+        part.state = ToolState::ApprovalResponded;
+        if let Some(approval) = &mut part.fields.approval {
+            approval.approved = Some(decision.approved);
+            approval.reason.clone_from(&decision.reason);
+        }
+    }
+    if let Some(settled) = &call.settled {
+        settle(&mut part, &settled.outcome, settled.cause);
+        part.fields.call_provider_metadata = Some(settled_metadata(settled.cause, call.decision.as_ref()));
+    }
+    part
+}
+
+/// Why a call ended, as data.
+fn settled_metadata(cause: Cause, decision: Option<&Decision>) -> ProviderMetadata {
+    let settled = SettledMetadata {
+        cause,
+        decided_by: decision.iter().map(|decision| decision.by.as_str().to_owned()).collect(),
+        decided_at: decision.map(|decision| decision.at.iso8601()),
+        edited: false,
+    };
+    let mut metadata = ProviderMetadata::default();
+    metadata.insert("holdpoint", settled.into_fields());
+    metadata
 }
 
 /// Writes the outcome into the part. `validateUIMessages` accepts an approval beside an output or an error only if it was granted, and

@@ -6,11 +6,11 @@ use holdpoint_protocol::{
     holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState},
     ids::{MessageId, ToolCallId},
 };
-use serde_json::Value;
 
+use super::calls::{self, Call, TurnCalls, Waits};
 use crate::{
     clock::Timestamp,
-    fact::{Cause, Fact, Outcome},
+    fact::{Fact, Outcome},
     tool::Execution,
 };
 
@@ -31,30 +31,28 @@ pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
     for fact in facts.iter().map(AsRef::as_ref) {
         book.apply(fact);
     }
-    let wanted = |entry: &Entry| match listed {
-        Listed::Holds => entry.was_held,
-        Listed::Calls => entry.was_begun,
+    let wanted = |call: &Call| match listed {
+        Listed::Holds => was_held(call),
+        Listed::Calls => call.has_begun(),
     };
-    book.entries.into_iter().filter(wanted).map(|entry| entry.hold).collect()
+    let turns = book.turns.iter();
+    let calls = turns.flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
+    calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(turn, id, call)).collect()
 }
 
 #[derive(Default)]
 struct Book {
-    entries: Vec<Entry>,
+    turns: Vec<Turn>,
     /// The messages of the conversation as it stands.
     messages: Vec<MessageId>,
-    /// The message that is being written.
-    message: Option<MessageId>,
-    /// When the turn began.
-    started_at: Timestamp,
 }
 
-struct Entry {
-    hold: ChatHold,
-    execution: Execution,
-    /// Whether anybody was told of it.
-    was_begun: bool,
-    was_held: bool,
+struct Turn {
+    calls: TurnCalls,
+    /// The message that its calls are shown with.
+    message: Option<MessageId>,
+    /// Whether its own message was taken back.
+    is_cut: bool,
 }
 
 impl Book {
@@ -66,100 +64,21 @@ impl Book {
                 self.messages.push(message.id.clone());
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
-            Fact::TurnStarted { message, at, .. } => {
+            Fact::TurnStarted { message, .. } => {
                 self.messages.push(message.clone());
                 // Calls that were cut are shown with the turn that took the place of theirs.
-                for entry in self.entries.iter_mut().filter(|entry| entry.hold.message_id.is_none()) {
-                    entry.hold.message_id = Some(message.clone());
+                for turn in self.turns.iter_mut().filter(|turn| turn.message.is_none()) {
+                    turn.message = Some(message.clone());
                 }
-                self.message = Some(message.clone());
-                self.started_at = *at;
+                let turn = TurnCalls::begin(fact, false);
+                let turn = turn.map(|calls| Turn { calls, message: Some(message.clone()), is_cut: false });
+                self.turns.extend(turn);
             }
-            Fact::Called { call, name, input, execution, asked_by, .. } => {
-                let kind = match (asked_by, execution) {
-                    (Some(_), _) => HoldKind::Prompt,
-                    (None, Execution::Frontend) => HoldKind::Frontend,
-                    _ => HoldKind::None,
-                };
-                self.add(call, name, input, kind, *execution);
-            }
-            Fact::Invalid { call, name, input, error } => {
-                self.add(call, name, input, HoldKind::None, Execution::Server);
-                let (outcome, at) = (Outcome::Error(error.clone()), self.started_at);
-                self.change(call, |entry| {
-                    entry.was_begun = true;
-                    entry.hold.state = HoldState::Settled;
-                    entry.hold.outcome = Some(settled(&outcome, Cause::Refused, at));
-                });
-            }
-            Fact::Asked { call, approval, at, expires, .. } => self.change(call, |entry| {
-                entry.was_begun = true;
-                entry.was_held = true;
-                entry.hold.kind = HoldKind::Approval;
-                entry.hold.approval_id = Some(approval.clone());
-                entry.hold.requested_at = at.iso8601();
-                entry.hold.expires_at = expires.map(Timestamp::iso8601);
-                entry.hold.allowed = vec![DecisionKind::Approve, DecisionKind::Deny];
-            }),
-            Fact::Decided { call, approved, reason, by, at } => self.change(call, |entry| {
-                let kind = if *approved { DecisionKind::Approve } else { DecisionKind::Deny };
-                let by = vec![by.as_str().to_owned()];
-                entry.hold.decision = Some(Decision { kind, by, at: at.iso8601(), reason: reason.clone() });
-                entry.hold.allowed.clear();
-                entry.hold.expires_at = None;
-            }),
-            Fact::Started { call, deadline, at } => self.change(call, |entry| {
-                entry.was_begun = true;
-                entry.hold.expires_at = deadline.map(Timestamp::iso8601);
-                if entry.hold.decision.is_none()
-                    && let Some(at) = at
-                {
-                    entry.hold.requested_at = at.iso8601();
+            _ => {
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.calls.apply(fact);
                 }
-                entry.hold.state = match entry.execution {
-                    Execution::Frontend => {
-                        entry.was_held = true;
-                        if entry.hold.kind == HoldKind::Approval {
-                            entry.hold.kind = HoldKind::Frontend;
-                        }
-                        HoldState::Waiting
-                    }
-                    Execution::Server | Execution::Delegate => HoldState::Running,
-                };
-            }),
-            Fact::Settled { call, outcome, cause, at } => self.change(call, |entry| {
-                entry.was_begun = true;
-                entry.hold.state = HoldState::Settled;
-                entry.hold.expires_at = None;
-                entry.hold.allowed.clear();
-                entry.hold.outcome = Some(settled(outcome, *cause, *at));
-            }),
-            _ => {}
-        }
-    }
-
-    fn add(&mut self, call: &ToolCallId, name: &str, input: &Value, kind: HoldKind, execution: Execution) {
-        let hold = ChatHold {
-            tool_call_id: call.clone(),
-            tool_name: name.to_owned(),
-            input: input.clone(),
-            kind,
-            state: HoldState::Waiting,
-            approval_id: None,
-            requested_at: self.started_at.iso8601(),
-            expires_at: None,
-            allowed: Vec::new(),
-            decision: None,
-            outcome: None,
-            cut: false,
-            message_id: self.message.clone(),
-        };
-        self.entries.push(Entry { hold, execution, was_begun: false, was_held: false });
-    }
-
-    fn change(&mut self, call: &ToolCallId, change: impl FnOnce(&mut Entry)) {
-        if let Some(entry) = self.entries.iter_mut().rfind(|entry| entry.hold.tool_call_id == *call) {
-            change(entry);
+            }
         }
     }
 
@@ -167,20 +86,79 @@ impl Book {
     fn cut(&mut self, from: Option<&MessageId>) {
         let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message == id)) else { return };
         let gone: HashSet<MessageId> = self.messages.drain(at..).collect();
-        for entry in &mut self.entries {
-            if entry.hold.message_id.as_ref().is_some_and(|message| gone.contains(message)) {
-                entry.hold.cut = true;
-                entry.hold.message_id = None;
+        for turn in &mut self.turns {
+            if turn.message.as_ref().is_some_and(|message| gone.contains(message)) {
+                turn.is_cut = true;
+                turn.message = None;
             }
         }
     }
 }
 
-fn settled(outcome: &Outcome, cause: Cause, at: Timestamp) -> HoldOutcome {
-    let (output, error_text) = match outcome {
+/// Whether it waits or waited for somebody.
+fn was_held(call: &Call) -> bool {
+    call.question.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
+}
+
+fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
+    let is_frontend = call.execution == Execution::Frontend;
+    let runs_in_browser = is_frontend && call.start.is_some();
+    let waits_for_person = call.waits() == Waits::Person;
+    let kind = match (&call.question, call.is_prompt) {
+        (Some(_), _) if !runs_in_browser => HoldKind::Approval,
+        (Some(_), _) => HoldKind::Frontend,
+        (None, true) => HoldKind::Prompt,
+        (None, false) if is_frontend => HoldKind::Frontend,
+        (None, false) => HoldKind::None,
+    };
+    let state = match (&call.settled, &call.start) {
+        (Some(_), _) => HoldState::Settled,
+        (None, Some(_)) if !is_frontend => HoldState::Running,
+        (None, _) => HoldState::Waiting,
+    };
+    let asked_at = call.question.as_ref().map(|question| question.at);
+    let started_at = call.start.as_ref().and_then(|start| start.at).filter(|_| call.decision.is_none());
+    let expires = match (&call.settled, &call.start, &call.question) {
+        (None, Some(start), _) => start.deadline,
+        (None, None, Some(question)) if waits_for_person => question.expires,
+        _ => None,
+    };
+    ChatHold {
+        tool_call_id: id.clone(),
+        tool_name: call.name.clone(),
+        input: call.input.clone(),
+        kind,
+        state,
+        approval_id: call.question.as_ref().map(|question| question.approval.clone()),
+        requested_at: started_at.or(asked_at).unwrap_or(turn.calls.started_at).iso8601(),
+        expires_at: expires.map(Timestamp::iso8601),
+        allowed: allowed(call),
+        decision: call.decision.as_ref().map(decision),
+        outcome: call.settled.as_ref().map(settled),
+        cut: turn.is_cut,
+        message_id: turn.message.clone(),
+    }
+}
+
+/// What a person may decide.
+fn allowed(call: &Call) -> Vec<DecisionKind> {
+    match call.waits() {
+        Waits::Person => vec![DecisionKind::Approve, DecisionKind::Deny],
+        Waits::Queue | Waits::Here | Waits::Browser | Waits::Nothing => Vec::new(),
+    }
+}
+
+fn decision(decision: &calls::Decision) -> Decision {
+    let kind = if decision.approved { DecisionKind::Approve } else { DecisionKind::Deny };
+    let by = vec![decision.by.as_str().to_owned()];
+    Decision { kind, by, at: decision.at.iso8601(), reason: decision.reason.clone() }
+}
+
+fn settled(settled: &calls::Settled) -> HoldOutcome {
+    let (output, error_text) = match &settled.outcome {
         Outcome::Output(output) => (Some(output.clone()), None),
         Outcome::Error(text) => (None, Some(text.clone())),
         Outcome::Denied { .. } => (None, None),
     };
-    HoldOutcome { cause, at: at.iso8601(), output, error_text }
+    HoldOutcome { cause: settled.cause, at: settled.at.iso8601(), output, error_text }
 }

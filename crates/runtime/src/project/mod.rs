@@ -1,11 +1,13 @@
 //! Projections: facts in, something to look at out. Pure, and the same for everybody who looks.
 //!
-//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
+//! `calls.rs` folds a turn's facts into the state of its calls, once for all of them; each projection decides what is shown of that, and
+//! when. [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Follower`] makes a response of that. [`history`] and [`conversation`] make
 //! messages: for a client, and for the model.
 
 mod adk_live;
 mod adk_sse;
 mod ai_sdk;
+mod calls;
 mod chunks;
 mod conversation;
 mod follow;

@@ -3,7 +3,8 @@
 
 use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
 
-use super::Out;
+use super::{Out, View};
+use crate::fact::Fact;
 
 /// Where text goes.
 #[derive(Debug)]
@@ -17,7 +18,10 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(can_ask: bool, is_progressive: bool) -> Self {
+    /// The text of the turn that begins with this fact.
+    pub(super) fn of_turn(fact: &Fact, view: View) -> Self {
+        let can_ask = matches!(fact, Fact::TurnStarted { holds_text, can_ask, .. } if *holds_text || *can_ask);
+        let is_progressive = view.is_progressive;
         Self { is_held: can_ask && !is_progressive, held: Vec::new(), behind: Vec::new(), waiting: Vec::new() }
     }
 
