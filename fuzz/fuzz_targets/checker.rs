@@ -1,4 +1,5 @@
-//! The rule checker: no bytes make it panic, and its verdict is the same however the bytes are cut, in every profile.
+//! The rule checker: no input makes it panic, and the verdict does not depend on how the bytes are split, in any
+//! profile.
 
 #![no_main]
 
@@ -9,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 const PROFILES: [Profile; 3] = [Profile::AiSdk, Profile::AdkSse, Profile::AdkLive];
 
 fuzz_target!(|input: &[u8]| {
-    // What the cuts and the payloads show in one profile they show in all; which one it is follows from the input.
+    // Splits and payloads behave the same in every profile. Which one is tested follows from the input.
     let chosen = hash(input) as usize;
     let progressive_text = chosen & 64 != 0;
     let [whole, bytes, pieces] = cuts(input);
@@ -24,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The violations, and what could not be read.
+/// The violations, and the part that could not be read.
 fn check(pieces: &[&[u8]], options: Options) -> (Vec<Violation>, Option<String>) {
     let mut checker = Checker::new(options);
     let mut violations = Vec::new();
@@ -37,8 +38,8 @@ fn check(pieces: &[&[u8]], options: Options) -> (Vec<Violation>, Option<String>)
     (violations, checker.unreadable().map(ToString::to_string))
 }
 
-/// Each line as a payload of its own. A blank before the JSON changes nothing, whichever way a payload is read; only the column in the
-/// text of a JSON error may be another.
+/// Each line as a separate payload. A leading space changes nothing, whichever path reads the payload; only the column
+/// in the text of a JSON error may differ.
 fn payloads(input: &[u8], options: Options) {
     let [plain, blank] = [&b""[..], b" "].map(|before| {
         let mut checker = StreamChecker::new(options);

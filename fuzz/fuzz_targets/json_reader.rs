@@ -1,5 +1,5 @@
-//! JSON of others, read on a small stack: no bytes make the reader recurse, an object stays an object whatever its keys, and what is over
-//! the limits is not built.
+//! Untrusted JSON, read on a small stack: no input makes the reader recurse, an object stays an object whatever its
+//! keys, and nothing beyond the limits is built.
 
 #![no_main]
 
@@ -13,13 +13,13 @@ use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A quarter of what a thread of the server has.
+/// A quarter of a server thread's stack.
 const STACK: usize = 512 * 1024;
 const LIMITS: Limits = Limits { levels: 64, nodes: 1000 };
 
 fuzz_target!(|input: &[u8]| {
     let input = input.to_vec();
-    // A stack that overflows ends the process, and that is the finding.
+    // A stack overflow ends the process: that is the finding.
     let read = std::thread::Builder::new().stack_size(STACK).spawn(move || check(&input)).expect("a thread");
     if read.join().is_err() {
         std::process::abort();
@@ -42,7 +42,7 @@ fn check(input: &[u8]) {
         Err(ReadError::TooManyNodes { .. }) => assert!(nodes(&value) > LIMITS.nodes || has_twice(&value, input)),
         Err(ReadError::Syntax(error)) => panic!("it was read a moment ago: {error}"),
     }
-    // Typed, from the value and from the bytes.
+    // As a typed request, from the value and from the bytes.
     let _ = ChatRequest::deserialize(value.clone());
     let _ = serde_json::from_slice::<ChatRequest>(input);
     let _ = LiveFrame::deserialize(value.clone());
@@ -52,7 +52,7 @@ fn check(input: &[u8]) {
     let _ = serde_json::from_slice::<AckRequest>(input);
 }
 
-/// A key that comes twice has its last value: the others were counted, and are not there.
+/// Whether a duplicate key may explain it: all its values were counted, but only the last is kept.
 fn has_twice(value: &Value, input: &[u8]) -> bool {
     serde_json::to_vec(value).is_ok_and(|written| written.len() < input.len())
 }

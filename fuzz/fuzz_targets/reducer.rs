@@ -1,4 +1,5 @@
-//! Chunks, read as each SDK version reads them: no JSON makes the reducer panic, and what is encoded is read back as it was.
+//! Chunks, read as each SDK version reads them: no JSON makes the reducer panic, and encoded chunks read back
+//! unchanged.
 
 #![no_main]
 
@@ -14,7 +15,7 @@ fuzz_target!(|input: &[u8]| {
     for sdk in [Sdk::V6, Sdk::V7] {
         let mut reducer = Reducer::new(sdk, "message".into());
         for line in input.split(|byte| *byte == b'\n') {
-            // An empty line: the next response goes on with the message.
+            // An empty line: the next response continues the message.
             if line.is_empty() {
                 reducer = Reducer::go_on(sdk, reducer.into_message());
                 continue;
@@ -25,7 +26,7 @@ fuzz_target!(|input: &[u8]| {
             if let ReadChunk::Known { chunk, .. } = &read {
                 comes_back(chunk);
             }
-            // Where a client throws it stops; going on shows more.
+            // A client stops where it throws. Continuing finds more.
             let _ = reducer.apply_read(&read);
             let _ = reducer.written();
         }

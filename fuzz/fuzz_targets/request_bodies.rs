@@ -1,4 +1,5 @@
-//! What clients send: no bytes make the readers panic, what is read can be asked for its answers, and what we can write comes back.
+//! Client requests: no input makes the readers panic, every parsed request yields its answers, and what we write reads
+//! back unchanged.
 
 #![no_main]
 
@@ -31,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     read::<DecisionRequest>(input).iter().for_each(comes_back);
 });
 
-/// Straight from the bytes, and by way of the lenient parser.
+/// Straight from the bytes, and through the lenient parser.
 fn read<T: DeserializeOwned>(input: &[u8]) -> Vec<T> {
     let direct = serde_json::from_slice(input).ok();
     let lenient = json::parse(input).ok().and_then(|value| T::deserialize(value).ok());

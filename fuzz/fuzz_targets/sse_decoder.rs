@@ -1,4 +1,5 @@
-//! The SSE decoder: no bytes make it panic, the events are the same however the bytes are cut, and nothing is larger than the limit.
+//! The SSE decoder: no input makes it panic, the events do not depend on how the bytes are split, and nothing exceeds
+//! the limit.
 
 #![no_main]
 
@@ -6,7 +7,7 @@ use holdpoint_fuzz::{cuts, hash};
 use holdpoint_protocol::sse::{Decoder, Event};
 use libfuzzer_sys::fuzz_target;
 
-/// An event that outlives the buffer.
+/// An owned event.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Data(u64, Vec<u8>),
@@ -51,7 +52,7 @@ fn decode(pieces: &[&[u8]], limit: usize) -> Vec<Seen> {
         decoder.feed(piece, &mut each);
     }
     decoder.finish(&mut each);
-    // A line ends at CR, LF or both, so there are at most so many.
+    // A line ends at CR, LF or both, so this is the maximum.
     let ends = pieces.iter().flat_map(|piece| piece.iter()).filter(|byte| matches!(byte, b'\r' | b'\n')).count();
     assert!(last <= ends as u64 + 1, "line {last} of {}", ends + 1);
     seen

@@ -1,7 +1,7 @@
-//! What the targets share.
+//! Helpers shared by the fuzz targets.
 
-/// Ways to cut an input: whole, byte by byte, and in pieces of up to 24 bytes (empty ones too) that follow from the input itself, so that
-/// a finding can be played again and a seed can be a plain capture.
+/// Ways to split an input: whole, byte by byte, and into pieces of up to 24 bytes, some empty. The pieces follow from
+/// the input itself, so that a finding is reproducible and a seed can be a plain capture.
 pub fn cuts(input: &[u8]) -> [Vec<&[u8]>; 3] {
     let mut state = hash(input) | 1;
     let mut rest = input;
@@ -18,7 +18,7 @@ pub fn cuts(input: &[u8]) -> [Vec<&[u8]>; 3] {
     [vec![input], input.chunks(1).collect(), pieces]
 }
 
-/// FNV-1a: a number that follows from the input.
+/// FNV-1a: a number derived from the input.
 pub fn hash(input: &[u8]) -> u64 {
     input.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask codegen`: the TypeScript types, of which the Rust types are the source.
+//! `cargo xtask codegen`: the TypeScript types, generated from the Rust types.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use crate::console::say;
 use crate::diff;
 use crate::failure::{Failure, Result};
 
-/// The file that is generated and checked in.
+/// The generated file, which is checked in.
 pub(crate) const OUTPUT: &str = "packages/client/src/protocol.ts";
 
-/// Writes the file, or with `--check` fails where the one that is checked in differs.
+/// Writes the file. With `--check`, fails if the checked-in file differs.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     let check = crate::one_flag("codegen", "--check", args)?;
     let wanted = holdpoint_protocol::typescript::generate();

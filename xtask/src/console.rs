@@ -1,12 +1,12 @@
-//! What these commands write to the terminal.
+//! Terminal output of these commands.
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Prints one line at once, so that it stands before whatever a child process prints next.
+/// Prints one line and flushes it, so that it precedes the output of the next child process.
 ///
-/// A reader that has gone away (`cargo xtask help | head -1`) is no reason to panic, as `println!` would.
+/// A closed pipe (`cargo xtask help | head -1`) is no reason to panic, as `println!` would.
 #[cfg(not(test))]
 pub(crate) fn line(text: fmt::Arguments<'_>) {
     use std::io::Write;
@@ -14,7 +14,7 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// In tests, what the test runner captures: a made-up failure must not stand in the log of a real run.
+/// In tests, prints to the test runner's capture: a made-up failure must not appear in the log of a real run.
 #[cfg(test)]
 pub(crate) fn line(text: fmt::Arguments<'_>) {
     println!("{text}");
@@ -33,7 +33,7 @@ pub(crate) fn heading(text: &str) {
     if colour { say!("\n\x1b[1m==> {text}\x1b[0m") } else { say!("\n==> {text}") }
 }
 
-/// A duration as a person says it: `0.4 s`, `12.3 s`, `3 min 05 s`.
+/// A human-readable duration: `0.4 s`, `12.3 s`, `3 min 05 s`.
 pub(crate) fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 {

@@ -1,15 +1,14 @@
-//! A small difference between two texts: enough to see what is stale.
+//! A minimal diff of two texts: enough to see what is stale.
 
 const CONTEXT: usize = 2;
 const MOST_LINES: usize = 12;
 
-/// The first place where two texts differ, as `-` and `+` lines with their numbers; `None` when they are
-/// equal.
+/// The first difference between two texts, as numbered `-` and `+` lines; `None` if they are equal.
 pub(crate) fn first_difference(old: &str, new: &str) -> Option<String> {
     if old == new {
         return None;
     }
-    // `split` and not `lines`: a missing newline at the end, or a CR, is a difference too.
+    // `split`, not `lines`: a missing final newline or a CR is a difference too.
     let old: Vec<&str> = old.split('\n').collect();
     let new: Vec<&str> = new.split('\n').collect();
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

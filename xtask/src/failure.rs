@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-/// What went wrong, in words for the person who ran the command, and the exit code that it becomes.
+/// An error message for the person who ran the command, with the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     code: u8,
 }
 
-/// The result of everything here that can go wrong.
+/// The result type of these commands.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// Something did not work or a check found something: exit code 1.
+    /// Something failed, or a check found something: exit code 1.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 1 }
     }
 
-    /// The command line itself is wrong: exit code 2.
+    /// The command line is wrong: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: 2 }
     }

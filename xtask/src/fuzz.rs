@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the fuzz targets, for a while, on the stable toolchain.
+//! `cargo xtask fuzz`: runs the fuzz targets for a while, on the stable toolchain.
 //!
 //! Tried with Rust 1.95 stable and cargo-fuzz 0.13.2: with `--sanitizer none`, cargo-fuzz passes only
 //! stable flags (`-Cpasses=sancov-module`, `-Cllvm-args=…`), so neither a nightly toolchain nor
@@ -21,7 +21,7 @@ use crate::setup;
 const FOLDER: &str = "fuzz";
 const SECONDS: u32 = 60;
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Wanted {
     target: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     let path = with_tools(root)?;
     for target in &targets {
         heading(&format!("fuzz {target} for {} s", wanted.seconds));
-        // What a run grows goes into the corpus; it begins with the seeds, which are committed.
+        // New inputs go into the corpus, which starts from the committed seeds.
         let (corpus, seeds) = (format!("{FOLDER}/corpus/{target}"), format!("{FOLDER}/seeds/{target}"));
         std::fs::create_dir_all(root.join(&corpus))
             .map_err(|error| Failure::new(format!("can't make the folder {corpus}: {error}")))?;
@@ -78,7 +78,7 @@ fn parse(args: &[String]) -> Result<Wanted> {
 }
 
 fn seconds(value: &str) -> Result<u32> {
-    // libFuzzer takes 0 for "without end".
+    // libFuzzer reads 0 as "no limit".
     match value.parse() {
         Ok(seconds) if seconds > 0 => Ok(seconds),
         _ => Err(Failure::usage(format!("`--seconds` takes a whole number from 1, not `{value}`"))),

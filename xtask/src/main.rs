@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use console::say;
 use failure::{Failure, Result};
 
-/// One command: its name and arguments as the help shows them, what it does, and the function that does it.
+/// One command: its usage line, its description and its function.
 struct Task {
     name: &'static str,
     arguments: &'static str,
@@ -109,7 +109,7 @@ fn dispatch(args: &[String]) -> Result {
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         return Err(Failure::usage(format!("there is no command `{name}`. These exist:\n\n{}", list())));
     };
-    // The benchmarks have a help of their own.
+    // The benchmarks print their own help.
     if name != "bench" && rest.iter().any(|arg| matches!(arg.as_str(), "-h" | "--help")) {
         say!("cargo xtask {} {}\n  {}", task.name, task.arguments, task.what);
         return Ok(());
@@ -117,8 +117,7 @@ fn dispatch(args: &[String]) -> Result {
     (task.run)(&root()?, rest)
 }
 
-/// The folder of the workspace: the parent of this crate's, which cargo tells us, or else the nearest one
-/// above.
+/// The workspace folder: the parent of this crate's folder, which cargo passes, or else the nearest one above.
 fn root() -> Result<PathBuf> {
     let from_cargo = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let here = std::env::current_dir().ok();
@@ -143,7 +142,7 @@ fn list() -> String {
     rows.join("\n")
 }
 
-/// For the commands that take none.
+/// For commands without arguments.
 fn no_arguments(command: &str, args: &[String]) -> Result {
     match args.first() {
         None => Ok(()),
@@ -151,7 +150,7 @@ fn no_arguments(command: &str, args: &[String]) -> Result {
     }
 }
 
-/// For the commands that take one flag: whether it was given.
+/// For commands with one flag. Returns whether it was given.
 fn one_flag(command: &str, flag: &str, args: &[String]) -> Result<bool> {
     match args.iter().find(|arg| *arg != flag) {
         None => Ok(!args.is_empty()),

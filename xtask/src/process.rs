@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Child processes.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 use crate::console::say;
 use crate::failure::{Failure, Result};
 
-/// One program to run, with a text that shows a person what is run.
+/// A program to run, with its command line for display.
 pub(crate) struct Run {
     command: Command,
     shown: String,
 }
 
 impl Run {
-    /// A program found on the `PATH`, without the variables that `cargo run` set for this process:
-    /// a nested cargo would hand them to build scripts, which then run again for no reason.
+    /// A program found on the `PATH`, without the variables that `cargo run` set for this process: a nested cargo would
+    /// pass them to build scripts, which would then run again for no reason.
     pub(crate) fn new(program: &str) -> Self {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -34,8 +34,7 @@ impl Run {
         run
     }
 
-    /// A line of shell. The shell gives way to the program (`exec`), so that a signal reaches the program
-    /// itself.
+    /// A line of shell. The shell is replaced by the program (`exec`), so that a signal reaches the program itself.
     pub(crate) fn shell(line: &str) -> Self {
         let mut run = Self::new("sh").args(["-c", &format!("exec {line}")]);
         run.shown = line.to_owned();
@@ -65,31 +64,30 @@ impl Run {
         self
     }
 
-    /// Takes one environment variable away.
+    /// Removes one environment variable.
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// What is run, as one would type it.
+    /// The command line, as one would type it.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Shows the command, then runs it on our own standard streams. Anything but exit code 0 is a failure.
+    /// Prints the command, then runs it on our own standard streams. Any exit code but 0 is a failure.
     pub(crate) fn show_and_wait(self) -> Result {
         say!("$ {}", self.shown);
         self.wait()
     }
 
-    /// Runs it on our own standard streams. Anything but exit code 0 is a failure.
+    /// Runs it on our own standard streams. Any exit code but 0 is a failure.
     pub(crate) fn wait(mut self) -> Result {
         let status = self.command.status().map_err(|error| cannot_start(&self.shown, &error))?;
         if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", self.shown))) }
     }
 
-    /// Runs it and gives what it wrote to standard output; what it wrote to standard error is part of a
-    /// failure.
+    /// Runs it and returns its standard output. Its standard error becomes part of a failure.
     pub(crate) fn output(mut self) -> Result<String> {
         let done = self.command.stdin(Stdio::null()).output().map_err(|error| cannot_start(&self.shown, &error))?;
         if !done.status.success() {
@@ -106,7 +104,7 @@ impl Run {
     }
 }
 
-/// The failure of a program that could not be started at all.
+/// The failure of a program that could not be started.
 pub(crate) fn cannot_start(shown: &str, error: &std::io::Error) -> Failure {
     Failure::new(format!("could not start `{shown}`: {error}"))
 }

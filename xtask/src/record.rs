@@ -1,4 +1,4 @@
-//! `cargo xtask record`: the captures of the flows, from the server as it is.
+//! `cargo xtask record`: records the captures of the flows from the current server.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that has to pass, stage by stage. It is what CI runs.
+//! `cargo xtask test`: everything that has to pass, stage by stage. CI runs the same.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use crate::failure::{Failure, Result};
 use crate::process::Run;
 use crate::{codegen, fuzz, setup, tidy};
 
-/// One stage: its name on the command line, what it does, and how.
+/// One stage: its command-line name, its description and its function.
 struct Stage {
     name: &'static str,
     what: &'static str,
     run: fn(&Path) -> Result,
 }
 
-/// In the order in which they run: what is quick and says most comes first.
+/// In the order in which they run: fast and informative ones first.
 const STAGES: &[Stage] = &[
     Stage { name: SETUP, what: "what the tests need is installed", run: |root| setup::run(root, &[]) },
     Stage { name: "fmt", what: "cargo fmt --all --check", run: |root| cargo(root, &["fmt", "--all", "--check"]) },
@@ -78,10 +78,10 @@ const SDK: &str = "sdk";
 const CRASH: &str = "crash";
 const CONSOLE: &str = "console";
 
-/// Stages that run what `setup` installs.
+/// Stages that need `setup`.
 const SET_UP: [&str; 6] = [TESTS, "typescript", CLIENT, SDK, CRASH, CONSOLE];
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
     keep_going: bool,
@@ -89,7 +89,7 @@ struct Wanted {
     stages: Vec<&'static str>,
 }
 
-/// How one stage went.
+/// The result of one stage.
 struct Outcome {
     name: &'static str,
     time: Duration,
@@ -116,16 +116,16 @@ fn typescript(root: &Path) -> Result {
     scripts.iter().try_for_each(|script| Run::new("npm").args(*script).dir(root).wait())
 }
 
-/// Runs npm scripts one after the other, with the server that the Rust tests have built.
+/// Runs npm scripts in sequence, with the server that the Rust tests have built.
 pub(crate) fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
-    // With the features of the Rust tests, which have built it already.
+    // The same features as the Rust tests, which have built it already.
     cargo(root, &["build", "--workspace", "--all-features", "--bin", "holdpoint"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");
     scripts.iter().try_for_each(|script| Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root).wait())
 }
 
-/// The target can't be fetched everywhere, so its absence is told and is no failure.
+/// The target can't be fetched everywhere, so its absence is reported but is not a failure.
 fn wasm(root: &Path) -> Result {
     const TARGET: &str = "wasm32-unknown-unknown";
     let libraries = std::process::Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
@@ -138,7 +138,7 @@ fn wasm(root: &Path) -> Result {
     cargo(root, &["check", "--package", "holdpoint-protocol", "--target", TARGET])
 }
 
-/// Short of the full form only the property tests of the same reader run: the fuzzer takes its time, and has to be built.
+/// Outside the full run, only the property tests of this reader run: the fuzzer takes long, and has to be built.
 fn fuzz_reader(root: &Path) -> Result {
     if std::env::var_os("HOLDPOINT_E2E").is_none_or(|form| form != "full") {
         say!("skipped: `HOLDPOINT_E2E=full cargo xtask test fuzz`, or `cargo xtask fuzz` for every target");
@@ -195,7 +195,7 @@ fn play<'a>(stages: impl Iterator<Item = &'a Stage>, root: &Path, keep_going: bo
     outcomes
 }
 
-/// The summary table, and the failure if there is one.
+/// Prints the summary table. Fails if a stage failed.
 fn report(outcomes: &[Outcome], planned: usize) -> Result {
     heading("summary");
     for outcome in outcomes {

@@ -1,7 +1,7 @@
-//! Auto-send for the adk profile: should the client send again, now that this is its last message?
+//! Auto-send for the adk profile: whether the client sends again, given its last message.
 //!
-//! A pure function, in the order of its checks, tested on a table that is plain JSON so that a client in another language can be
-//! tested with it too: `fixtures/auto-send.json`.
+//! A pure function whose checks run in a fixed order. Its test table is plain JSON, `fixtures/auto-send.json`, so that
+//! clients in other languages can use it too.
 
 use std::collections::HashSet;
 
@@ -13,64 +13,64 @@ use crate::{
     message::{Part, Role, ToolPart, ToolState, UiMessage},
 };
 
-/// The separate confirmation part of the specification. It is a question: its output is no tool's result.
+/// The separate confirmation tool of the specification. It is an approval request: its output is not a tool result.
 const CONFIRMATION: &str = "adk_request_confirmation";
 
-/// What the client knows besides its messages. The default: every output counts as the client's, every error as the server's, and every
-/// tool as the server's.
+/// The client's state besides its messages. By default, outputs are attributed to the client, and errors and tools to
+/// the server.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
-    /// Tools that run in this browser; then only their results count as the client's.
+    /// Tools that run in this browser. If set, only their results count as the client's.
     pub frontend_tools: Option<HashSet<String>>,
-    /// Calls whose outcome the server sent. Given at all, every other outcome is the client's.
+    /// Calls whose outcome came from the server. If set, every other outcome is the client's.
     pub server_outcomes: Option<HashSet<ToolCallId>>,
-    /// Answers that have gone out already.
+    /// Answers already sent.
     pub sent: HashSet<AnswerKey>,
 }
 
-/// Names one answer in the state in which it was sent.
+/// Identifies one answer, in the state in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct AnswerKey(pub String);
 
-/// What was decided, and by which check.
+/// The decision, with the check that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Send. The keys are to be recorded as sent, and forgotten again if the request fails.
+    /// Send. Record the keys as sent, and forget them again if the request fails.
     Send {
-        /// Which check said yes.
+        /// The check that decided.
         because: Yes,
-        /// What goes out.
+        /// The answers to send.
         answers: Vec<AnswerKey>,
     },
     /// Do not send.
     Wait(No),
 }
 
-/// Why to send.
+/// A reason to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Yes {
-    /// Check 7: the browser has a result.
+    /// Check 7: a browser tool has a result.
     Result,
-    /// Check 8: a person has answered.
+    /// Check 8: a person has decided.
     Answered,
 }
 
-/// Why not to send.
+/// A reason not to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum No {
     /// Check 1: the last message is not the assistant's.
     NotAssistant,
-    /// Check 2: text after the last tool part: the backend has answered.
+    /// Check 2: text follows the last tool part, so the backend has replied.
     AnsweredInText,
-    /// Check 3: nothing was answered here, or all of it has been sent.
+    /// Check 3: no answer was given here, or all were sent already.
     NothingToSend,
-    /// Check 4: a question is still open.
+    /// Check 4: an approval request is still open.
     StillAsking,
-    /// Check 5: the backend has answered with an error.
+    /// Check 5: the backend replied with an error.
     AnsweredWithError,
-    /// Check 6: an approved call of this browser has no result yet.
+    /// Check 6: an approved browser tool has no result yet.
     WaitingForResult,
 }
 
@@ -81,7 +81,7 @@ impl Decision {
     }
 }
 
-/// Decides on messages as they were stored, whoever wrote them: malformed ones are never sent.
+/// Decides on stored messages from any source. Malformed ones are never sent.
 pub fn decide_json(messages: &Value, context: &Context) -> Decision {
     let last = messages.as_array().and_then(|messages| messages.last());
     let Some(message) = last.filter(|message| message["role"] == "assistant") else {
@@ -110,7 +110,7 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
             None => tool.name != CONFIRMATION,
         };
         let from_server = context.server_outcomes.as_ref().is_some_and(|calls| calls.contains(&tool.tool_call_id));
-        // Where nothing is known, an error is the backend's: a browser's own result is an output in all but rare cases.
+        // By default an error is the backend's: a browser tool rarely reports one.
         let is_known = context.frontend_tools.is_some() || context.server_outcomes.is_some();
         let settled = match tool.state {
             ToolState::OutputAvailable => true,
@@ -143,7 +143,7 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
     Decision::Send { because, answers }
 }
 
-/// The call and where it stands: an answered approval and the result that follows it are two answers.
+/// The call and its state: an approval response and the result that follows it are two answers.
 fn key(tool: &ToolPart) -> AnswerKey {
     let state = match tool.state {
         ToolState::ApprovalResponded => "approval",

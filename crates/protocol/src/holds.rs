@@ -1,6 +1,6 @@
-//! The calls of a chat that wait, or waited, for somebody, and what was decided about them: `GET /api/chat/{id}/holds`.
+//! The holds of a chat and their decisions: `GET /api/chat/{id}/holds`.
 //!
-//! A client reads here who decided and why a call ended; it never has to infer that from the text of an outcome.
+//! A client reads here who decided and why a call ended. It never has to infer that from the text of an outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,9 +20,9 @@ pub enum HoldKind {
     Approval,
     /// A browser's result.
     Frontend,
-    /// The user's answer to a question of a running tool.
+    /// The user's answer to a running tool's prompt.
     Prompt,
-    /// Nobody: the call ran, or runs, without a hold. Listed only where all calls are asked for.
+    /// Nothing: the call runs, or ran, without a hold. Listed only if all calls are requested.
     None,
 }
 
@@ -69,13 +69,13 @@ pub enum Cause {
     Stopped,
     /// A newer message took its place.
     Superseded,
-    /// The server or the model failed while it ran: whether it was carried out is not known.
+    /// The server or the model failed while it ran. Whether it took effect is unknown.
     Interrupted,
-    /// The server did not run it: its input does not fit, its tool is gone, or a limit was reached.
+    /// The server did not run it: invalid input, unknown tool, or a limit reached.
     Refused,
 }
 
-/// A decision that is in force.
+/// A decision in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -92,7 +92,7 @@ pub struct Decision {
     pub reason: Option<String>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

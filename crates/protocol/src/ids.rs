@@ -1,12 +1,12 @@
-//! Ids as types, so that a call's id can't be passed where a chat's belongs.
+//! Id newtypes, so that a call's id can't be passed where a chat's belongs.
 //!
-//! Strict to make (`new` refuses the empty string), lenient to read: whatever a peer sent is kept as it is.
+//! Strict to make (`new` rejects the empty string), lenient to read: a peer's id is kept as it is.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An id was empty.
+/// The error for an empty id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id must not be empty")]
 pub struct EmptyId;
@@ -20,19 +20,19 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Makes an id of our own; refuses the empty string.
+            /// Makes an id. Rejects the empty string.
             pub fn new(id: impl Into<Arc<str>>) -> Result<Self, EmptyId> {
                 let id = id.into();
                 if id.is_empty() { Err(EmptyId) } else { Ok(Self(id)) }
             }
 
-            /// The id as it stands on the wire.
+            /// The id as written on the wire.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
         }
 
-        /// Takes over an id that a peer sent, empty or not.
+        /// Accepts a peer's id as it is, empty or not.
         impl From<&str> for $name {
             fn from(id: &str) -> Self {
                 Self(id.into())
@@ -90,7 +90,7 @@ ids! {
     PartId;
     /// One call of a tool.
     ToolCallId;
-    /// One question to a person.
+    /// One approval request.
     ApprovalId;
     /// One request on the SDK's WebSocket.
     RequestId;

@@ -1,12 +1,12 @@
-//! What Holdpoint says and hears on the wire, and nothing else: no clock, no I/O, no async.
+//! The wire protocol of Holdpoint, and nothing else: no clock, no I/O, no async.
 //!
 //! - [`chunk`]: the chunks of the AI SDK's UI message stream; [`message`]: the messages that a client builds from them.
-//! - [`sse`]: both ways between chunks and bytes.
-//! - [`reduce`]: chunks to messages, part for part what the SDK's own client builds.
-//! - [`check`]: the rules that keep a client from throwing, hanging, doubling or looping.
-//! - [`holds`]: the calls that wait for somebody, and what was decided about them.
+//! - [`sse`]: chunks to bytes and back.
+//! - [`reduce`]: chunks to messages, exactly as the SDK's own client builds them.
+//! - [`check`]: the rules that keep a client from throwing, hanging, duplicating or looping.
+//! - [`holds`]: the holds of a chat and their decisions.
 //! - [`problem`]: errors over HTTP.
-//! - [`request`], [`skim`]: what a client sends over HTTP, whole or without what is known already.
+//! - [`request`], [`skim`]: HTTP request bodies, read in full or without the history that the server has.
 //! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
@@ -26,11 +26,11 @@ pub mod sse;
 pub mod typescript;
 pub mod websocket;
 
-/// The examples of the README are tests.
+/// Runs the README's examples as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The name under which a running tool's question to the user stands on the wire: a call of the browser's, with the input
+/// The wire name of a running tool's prompt to the user. It is a call that the browser answers, with the input
 /// `{message, schema, from}` and the output `{action: "accept" | "decline" | "cancel", content?}`.
 pub const ASK_USER: &str = "ask_user";

@@ -1,4 +1,4 @@
-//! Frames of `/live`, the WebSocket of the adk profile. What the server sends is SSE records (see [`crate::sse`]) and [`Pong`].
+//! Frames of `/live`, the WebSocket of the adk profile. The server sends SSE records (see [`crate::sse`]) and [`Pong`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,29 +9,29 @@ use crate::{ids::ToolCallId, json, request::ChatRequest};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LiveFrame {
-    /// A message, or answers: the same as the body of an HTTP request.
+    /// A message or answers, as in the body of an HTTP request.
     Message(ChatRequest),
-    /// A frontend's result.
+    /// The result of a browser tool.
     ToolResult(ToolResult),
     /// Stop the turn.
     Interrupt {
-        /// Why.
+        /// The reason.
         #[serde(default)]
         reason: Option<String>,
     },
-    /// Are you there?
+    /// A keep-alive ping.
     Ping {
-        /// Comes back in the pong.
+        /// Echoed in the pong.
         #[serde(default, deserialize_with = "json::value")]
         timestamp: Value,
     },
 }
 
 impl LiveFrame {
-    /// The types of frames that there are.
+    /// The known frame types.
     const KINDS: [&str; 4] = ["message", "tool_result", "interrupt", "ping"];
 
-    /// The type of a frame that is well-formed and of none of the known types.
+    /// The `type` of a well-formed frame of unknown type.
     pub fn unknown_kind(frame: &str) -> Option<String> {
         let Ok(Value::Object(fields)) = json::parse(frame.as_bytes()) else { return None };
         let kind = fields.get("type")?.as_str()?;
@@ -39,16 +39,16 @@ impl LiveFrame {
     }
 }
 
-/// A frontend's result in a frame: `result`, or `errorText`.
+/// The result of a browser tool: `result` or `errorText`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// The call.
     pub tool_call_id: ToolCallId,
-    /// What came of it.
+    /// The result.
     #[serde(default, deserialize_with = "json::optional")]
     pub result: Option<Value>,
-    /// What went wrong.
+    /// The error.
     #[serde(default)]
     pub error_text: Option<String>,
 }

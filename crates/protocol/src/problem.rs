@@ -7,7 +7,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $uri:literal;)*) => {
-        /// The kinds of problems. A client decides by these, never by a text.
+        /// The kinds of problems. Clients branch on these, never on a text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
         pub enum ProblemKind { $($(#[$doc])* #[serde(rename = $uri)] $name,)* }
@@ -16,7 +16,7 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The URI that stands in `type`.
+            /// The URI used as `type`.
             pub fn uri(self) -> &'static str {
                 match self { $(Self::$name => $uri,)* }
             }
@@ -25,19 +25,19 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The request carries no key.
+    /// The request carries no API key.
     KeyNeeded = "urn:holdpoint:problem:key-needed";
-    /// The key is not known.
+    /// The API key is unknown.
     KeyUnknown = "urn:holdpoint:problem:key-unknown";
     /// A WebSocket handshake carries neither a key nor a ticket.
     TicketNeeded = "urn:holdpoint:problem:ticket-needed";
-    /// The ticket is not known, was used, or is too old.
+    /// The ticket is unknown, used or expired.
     TicketUnknown = "urn:holdpoint:problem:ticket-unknown";
     /// There is no such chat, call, approval request or page, or it belongs to another subject.
     NotFound = "urn:holdpoint:problem:not-found";
-    /// The path does not take this method.
+    /// The path does not support this method.
     MethodNotAllowed = "urn:holdpoint:problem:method-not-allowed";
-    /// The endpoint is a WebSocket, and the request is no handshake.
+    /// The endpoint is a WebSocket, and the request is not a handshake.
     UpgradeNeeded = "urn:holdpoint:problem:upgrade-needed";
     /// The body is too large.
     TooLarge = "urn:holdpoint:problem:too-large";
@@ -49,41 +49,41 @@ kinds! {
     Incomplete = "urn:holdpoint:problem:incomplete";
     /// The body is not JSON.
     NotJson = "urn:holdpoint:problem:not-json";
-    /// A field or a parameter does not fit.
+    /// A field or parameter is invalid.
     Invalid = "urn:holdpoint:problem:invalid";
-    /// The request does not fit the state of the chat.
+    /// The request conflicts with the state of the chat.
     Conflict = "urn:holdpoint:problem:conflict";
-    /// Another decision or result was given before, and stands.
+    /// A different decision or result is already in force.
     Contradicts = "urn:holdpoint:problem:contradicts";
-    /// The call waits for its approval.
+    /// The call is waiting for approval.
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
     TooLate = "urn:holdpoint:problem:too-late";
-    /// The server has no keys and serves its own machine only.
+    /// The server has no API keys and serves its own machine only.
     ForeignHost = "urn:holdpoint:problem:foreign-host";
     /// Pages of this origin may not use the server.
     ForeignOrigin = "urn:holdpoint:problem:foreign-origin";
-    /// The content type is one that any page can send.
+    /// Any page can send this content type without a preflight request.
     FormContent = "urn:holdpoint:problem:form-content";
-    /// The body did not come in time.
+    /// The body did not arrive in time.
     TooSlow = "urn:holdpoint:problem:too-slow";
     /// Too many connections have a request in progress.
     TooManyConnections = "urn:holdpoint:problem:too-many-connections";
-    /// Too many requests of the subject, or from its address, in a second.
+    /// Too many requests per second by the subject or from its address.
     TooManyRequests = "urn:holdpoint:problem:too-many-requests";
-    /// Too many turns run, of the subject or in all.
+    /// Too many turns are running, for the subject or in total.
     TooManyTurns = "urn:holdpoint:problem:too-many-turns";
-    /// In too many chats of the subject something waits or runs.
+    /// The subject has too many chats in which something waits or runs.
     TooManyOpenChats = "urn:holdpoint:problem:too-many-open-chats";
-    /// The chat has reached its largest size.
+    /// The chat has reached its size limit.
     ChatFull = "urn:holdpoint:problem:chat-full";
     /// Too many bytes are in flight or in memory.
     Busy = "urn:holdpoint:problem:busy";
     /// The subject has too many streams open.
     TooManyStreams = "urn:holdpoint:problem:too-many-streams";
-    /// What is stored of the chat can't be decoded.
+    /// The stored chat can't be decoded.
     Unreadable = "urn:holdpoint:problem:unreadable";
-    /// The server can't do it right now.
+    /// The server can't do this right now.
     Unavailable = "urn:holdpoint:problem:unavailable";
 }
 
@@ -106,7 +106,7 @@ mod schema {
     impl ToSchema for ProblemKind {}
 }
 
-/// The body of every error but those of the chat endpoints, which are one sentence of plain text.
+/// The body of every error, except on the chat endpoints, which respond with one sentence of plain text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

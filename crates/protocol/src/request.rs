@@ -1,4 +1,4 @@
-//! What a client sends over HTTP: the chat request, the ack, the inbox's decision.
+//! HTTP request bodies: the chat request, the ack, the inbox's decision.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::{
     message::{ClientMessage, Part, ToolState},
 };
 
-/// What the client wants of the turn.
+/// The action that the client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -19,20 +19,20 @@ pub enum Trigger {
     /// A new message, an edit, or answers.
     #[default]
     SubmitMessage,
-    /// The last answer once more.
+    /// The last response again.
     RegenerateMessage,
 }
 
-/// The body of a chat request, as `useChat` sends it. Keys that we do not know are ignored: applications add their own.
+/// The body of a chat request, as `useChat` sends it. Unknown keys are ignored: applications add their own.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatRequest {
-    /// The chat; may be missing on the adk endpoints.
+    /// The chat. May be missing on the adk endpoints.
     #[serde(default)]
     pub id: Option<ChatId>,
     /// The client's copy of the history.
     pub messages: Vec<ClientMessage>,
-    /// What it wants.
+    /// The requested action.
     #[serde(default, deserialize_with = "null_is_default")]
     pub trigger: Trigger,
     /// The message that is edited, regenerated or continued.
@@ -40,12 +40,12 @@ pub struct ChatRequest {
     pub message_id: Option<MessageId>,
 }
 
-/// One thing that a client's message answers.
+/// One answer in a client's message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// A person's decision.
     Approval {
-        /// What was asked.
+        /// The approval request.
         approval_id: ApprovalId,
         /// The decision.
         approved: bool,
@@ -56,12 +56,12 @@ pub enum Answer {
     Result {
         /// The call.
         tool_call_id: ToolCallId,
-        /// What came of it.
+        /// Its result.
         result: ClientResult,
     },
 }
 
-/// What a client says came of a call.
+/// The result of a call, as reported by a client.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ClientResult {
@@ -77,7 +77,7 @@ impl ClientMessage {
 }
 
 impl Part {
-    /// The answers in one part: an approval, a result, or (a result that still carries its approval) both.
+    /// The answers in one part: an approval, a result, or both (a result that still carries its approval).
     pub fn answers(&self) -> Vec<Answer> {
         match self {
             Part::Tool(tool) => {
@@ -106,7 +106,7 @@ impl Part {
     }
 }
 
-/// The older shape: a part whose `approval` names the question whatever its type, and `tool-result`.
+/// The older shape: a part of any type with an `approval`, and `tool-result`.
 fn older_answers(map: &serde_json::Map<String, Value>) -> Vec<Answer> {
     #[derive(Deserialize)]
     struct OlderApproval {
@@ -133,7 +133,7 @@ fn older_result(map: &serde_json::Map<String, Value>) -> ClientResult {
     }
 }
 
-/// How a frontend's run of a call ended.
+/// The status of a browser tool's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -167,7 +167,7 @@ pub struct AckRequest {
     pub requested_at: String,
 }
 
-/// The answer of the ack endpoint and of the inbox.
+/// The response of the ack and inbox endpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -185,7 +185,7 @@ pub struct AckResponse {
 }
 
 impl AckResponse {
-    /// The answer is in force; `was_given`: it was given before, and is the same.
+    /// The answer is in force. `was_given`: the same answer was given before.
     pub fn taken(was_given: bool) -> Self {
         Self { ok: true, ignored: was_given.then_some(true), reason: None }
     }

@@ -1,5 +1,5 @@
-//! Reading the request of a chat that is known. A stock client sends its whole history every time: of what the server has itself, only
-//! what may be an answer is built, and everything else is skipped in the bytes.
+//! A faster reader for requests to a known chat. A stock client sends its whole history every time. Of the parts that
+//! the server has itself, only possible answers are built; the rest is skipped in the bytes.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
     request::{ChatRequest, Trigger},
 };
 
-/// What a request is about, without anything else of it being built.
+/// The outline of a request, read without building anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outline {
@@ -28,7 +28,7 @@ pub struct Outline {
     messages: Counted,
 }
 
-/// How many messages there are, and which one is the last.
+/// The number of messages, and the id and author of the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Counted {
     count: usize,
@@ -37,23 +37,23 @@ struct Counted {
 }
 
 impl Outline {
-    /// Looks through the bytes. `None` for what is no request, which [`ChatRequest`] tells more of.
+    /// Scans the bytes. `None` if they are not a request; [`ChatRequest`] gives the reason.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Whether it is worth while: there is a history, and the request is about its last message.
+    /// Whether skimming pays off: there is a history, and the request is about its last message.
     pub fn has_history(&self) -> bool {
         self.messages.count > 1 && (self.message_id.is_none() || self.message_id == self.messages.last)
     }
 
-    /// Reads the request: the user's last message, and of all others only the parts that answer something. `None` where it can't be read
-    /// this way, or is over the limits.
+    /// Reads the request: the user's last message, and only the answering parts of all others. `None` if it can't be
+    /// read this way or exceeds the limits.
     pub fn skim(&self, bytes: &[u8], limits: Limits) -> Option<ChatRequest> {
         let budget = Budget::new(limits.nodes);
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let last = self.messages.count.checked_sub(1)?;
-        // The message of an assistant is the server's own, and only what it answers counts: its calls have inputs of any size.
+        // An assistant message is the server's own, so only its answers count. Its calls have inputs of any size.
         let whole = if self.messages.is_last_ours { None } else { Some(last) };
         let request = Skim { budget: &budget, levels: limits.levels, whole };
         let request = deserializer.deserialize_map(request).ok()?;
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Counted {
 struct Skim<'a> {
     budget: &'a Budget,
     levels: usize,
-    /// Which message is read whole.
+    /// Index of the message to read in full.
     whole: Option<usize>,
 }
 
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Messages<'_> {
         let mut messages = Vec::new();
         loop {
             let message = if whole == Some(messages.len()) {
-                // Two levels are around it.
+                // Two levels enclose it.
                 let value = seq.next_element_seed(budget.plain(levels.saturating_sub(2)))?;
                 value.map(ClientMessage::deserialize).transpose().map_err(serde::de::Error::custom)?
             } else {
@@ -158,7 +158,7 @@ impl<'de> Visitor<'de> for Messages<'_> {
     }
 }
 
-/// A message of which only the answers count.
+/// A message of which only the answers are read.
 struct Earlier<'a>(Skim<'a>);
 
 impl<'de> DeserializeSeed<'de> for Earlier<'_> {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for Earlier<'_> {
                 "id" => id = map.next_value()?,
                 "role" => role = Some(map.next_value()?),
                 "parts" => parts = map.next_value_seed(PartsOf(self.0))?,
-                // The older shape; it counts where there are no parts.
+                // The older shape. Used if there are no parts.
                 "content" => content = map.next_value_seed(PartsOf(self.0))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -243,7 +243,7 @@ impl<'de> Visitor<'de> for PartsOf<'_> {
     }
 }
 
-/// The keys of which an answer is made, in both shapes.
+/// The keys that make up an answer, in both shapes.
 const KEPT: [&str; 9] =
     ["type", "toolName", "toolCallId", "state", "approval", "output", "errorText", "result", "preliminary"];
 
@@ -268,7 +268,7 @@ impl<'de> Visitor<'de> for PartOf<'_> {
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             match KEPT.contains(&&*key) {
-                // Five levels are around it.
+                // Five levels enclose it.
                 true => {
                     drop(fields.insert(key, map.next_value_seed(self.0.budget.plain(self.0.levels.saturating_sub(5)))?))
                 }
@@ -343,7 +343,7 @@ mod tests {
         assert!(skim(&body(json!({"type": "data-x", "data": nested(6)})), limits).is_none());
     }
 
-    /// An approval is sent with the call's whole input, which the server has.
+    /// An approval is sent with the call's whole input, which the server already has.
     #[test]
     fn the_calls_of_a_last_message_are_answered_whatever_their_input_is() {
         let call = json!({"type": "tool-pay", "toolCallId": "a", "state": "approval-responded", "input": vec![0; 1000], "approval": {"id": "q", "approved": true}});
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!((last.id.as_ref().map(MessageId::as_str), last.answers().len()), (Some("m"), 1));
     }
 
-    /// What a client says of another message than the last one may be needed as a whole.
+    /// A request about an earlier message may need that message in full.
     #[test]
     fn a_request_about_an_earlier_message_is_read_whole() {
         let has_history =

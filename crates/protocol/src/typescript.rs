@@ -1,4 +1,4 @@
-//! The TypeScript types of the wire, generated from the Rust ones (`cargo xtask codegen`).
+//! The TypeScript types of the wire protocol, generated from the Rust types (`cargo xtask codegen`).
 
 use ts_rs::{Config, TS};
 
@@ -14,7 +14,7 @@ use crate::{
     request::{AckRequest, AckResponse, AckStatus, DecisionRequest, PendingApproval, Trigger},
 };
 
-/// The whole file.
+/// Generates the whole file.
 pub fn generate() -> String {
     let config = Config::new().with_large_int("number");
     let mut out = String::from(

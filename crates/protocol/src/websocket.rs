@@ -14,9 +14,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum WsRequest {
-    /// The same as the body of an HTTP request.
+    /// Same as the body of an HTTP request.
     Send(WsSend),
-    /// Take up the answer that is being written.
+    /// Resume the response in progress.
     Resume(WsResume),
     /// Stop the turn of a request.
     #[serde(rename_all = "camelCase")]
@@ -30,9 +30,9 @@ pub enum WsRequest {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WsSend {
-    /// Comes back in every frame of the answer.
+    /// Echoed in every frame of the response.
     pub request_id: RequestId,
-    /// The headers that would have been sent over HTTP.
+    /// The headers that an HTTP request would have.
     #[serde(default, deserialize_with = "json::map")]
     pub headers: Map<String, Value>,
     /// The request.
@@ -40,18 +40,18 @@ pub struct WsSend {
     pub request: ChatRequest,
 }
 
-/// A request to take up an answer.
+/// A request to resume a response.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WsResume {
-    /// Comes back in every frame of the answer.
+    /// Echoed in every frame of the response.
     pub request_id: RequestId,
     /// The chat.
     pub id: ChatId,
-    /// The headers that would have been sent over HTTP.
+    /// The headers that an HTTP request would have.
     #[serde(default, deserialize_with = "json::map")]
     pub headers: Map<String, Value>,
-    /// The last chunk that the client has; without it the whole message is replayed.
+    /// The last chunk that the client has. Without it the whole message is replayed.
     #[serde(default)]
     pub last_sequence: Option<u64>,
 }
@@ -62,11 +62,11 @@ pub struct WsResume {
 #[allow(missing_docs, reason = "the fields are the SDK's own")]
 #[allow(clippy::large_enum_variant, reason = "written and dropped; chunks are nearly all of them")]
 pub enum WsResponse {
-    /// The answer begins.
+    /// The response begins.
     Start { request_id: RequestId },
     /// One chunk.
     Chunk { request_id: RequestId, sequence: u64, chunk: Chunk },
-    /// The answer is complete.
+    /// The response is complete.
     End { request_id: RequestId },
     /// The request failed.
     Error {

@@ -1,17 +1,17 @@
-//! Time, from outside: a deadline that is written down is wall-clock time, and tests move the clock by hand.
+//! The clock, injected: durable deadlines are wall-clock times, and tests move the clock by hand.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds since 1970, UTC.
+/// Milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// This much later.
+    /// The time `duration` later.
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
     }
@@ -27,9 +27,9 @@ impl Timestamp {
 
 /// Where time comes from.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// Ends when `now` has reached the time.
+    /// Completes when `now` has reached the time.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 }
 
@@ -46,7 +46,7 @@ impl Clock for SystemClock {
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // The wall clock can be set while we sleep: look again at least once a minute.
+            // The wall clock can be set while we sleep, so check at least once a minute.
             while let Some(left) = at.0.checked_sub(clock.now().0).filter(|left| *left > 0) {
                 tokio::time::sleep(Duration::from_millis(left.min(60_000))).await;
             }

@@ -1,4 +1,4 @@
-//! What a Rust program embeds: agents whose turns stop at holds, wait, and go on exactly once.
+//! The runtime that a Rust program embeds: agents whose turns stop at holds, wait, and continue exactly once.
 
 mod backoff;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! Who somebody is.
+//! The authenticated principal.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Subject(std::sync::Arc<str>);
 
 impl Subject {
-    /// The one user of a server without keys.
+    /// The only user of a server without keys.
     pub fn local() -> Self {
         Self::from("local")
     }

@@ -1,7 +1,8 @@
-//! The gate to the log: which JSON values may enter it.
+//! Admission of JSON values to the log.
 //!
-//! Model arguments, tool outputs, MCP results, browser results and client messages all pass [`admit`]. A value that a client's parser
-//! refuses, or that could not be read back, never becomes a fact: it is an error outcome or a rejected request instead.
+//! Model arguments, tool outputs, MCP results, browser results and client messages all pass [`admit`]. A value that a
+//! client's parser rejects, or that could not be read back, never becomes a fact: it becomes an error outcome or a
+//! rejected request.
 
 use std::io;
 
@@ -12,11 +13,11 @@ use holdpoint_protocol::{
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-/// Levels of arrays and objects in a value. A client that returns the value inside its history has the rest of a body's 64.
+/// Maximum nesting of a value. The rest of a body's 64 levels are for the history in which a client returns it.
 pub const MAX_LEVELS: usize = 48;
-/// Values inside a value, itself included.
+/// Maximum number of values inside a value, itself included.
 pub const MAX_NODES: usize = 100_000;
-/// Bytes of a call's input or output, as JSON.
+/// Maximum size of a call's input or output, in bytes of JSON.
 pub const MAX_BYTES: usize = 1024 * 1024;
 /// The largest integer that every JSON parser reads exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -24,54 +25,54 @@ pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// Why a value can't enter the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// A client's JSON parser refuses the key.
+    /// A client's JSON parser rejects the key.
     #[error("the key {key:?} at {pointer:?} is not allowed: a browser can't show it")]
     ForbiddenKey {
-        /// Where it stands, as a JSON pointer.
+        /// Its location, as a JSON pointer.
         pointer: String,
         /// The key.
         key: String,
     },
-    /// The JSON library takes an object with this key for something else, so a handler can't be given it.
+    /// The JSON library gives an object with this key a special meaning, so no handler can receive it.
     #[error("the key {key:?} is reserved: no tool can be given it")]
     ReservedKey {
         /// The key.
         key: String,
     },
-    /// It is nested too deep.
+    /// Nested too deeply.
     #[error("it is nested deeper than {limit} levels")]
     TooDeep {
         /// The limit.
         limit: usize,
     },
-    /// It consists of too many values.
+    /// Too many values.
     #[error("it has more than {limit} values")]
     TooManyNodes {
         /// The limit.
         limit: usize,
     },
-    /// It is too large.
+    /// Too large.
     #[error("it is larger than {limit} bytes")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
-    /// A browser would show another number.
+    /// A browser would show a different number.
     #[error("the integer {number} at {pointer:?} can't be shown exactly in a browser: send it as a string")]
     UnsafeInteger {
-        /// Where it stands, as a JSON pointer.
+        /// Its location, as a JSON pointer.
         pointer: String,
         /// The number.
         number: String,
     },
 }
 
-/// Whether a value may enter the log.
+/// Checks that a value may enter the log.
 pub fn admit(value: &Value) -> Result<(), Unfit> {
     admit_within(value, MAX_LEVELS, &mut 0)
 }
 
-/// Whether the input or the output of a call may enter the log: as [`admit`], and not too large.
+/// Checks that a call's input or output may enter the log: [`admit`], plus a size limit.
 pub fn admit_sized(value: &Value) -> Result<(), Unfit> {
     admit(value)?;
     if serde_json::to_writer(&mut Budget(MAX_BYTES), value).is_err() {
@@ -80,7 +81,7 @@ pub fn admit_sized(value: &Value) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Whether a tool can be called with this input: as [`admit_sized`], and every handler gets it as it is.
+/// Checks that a tool can be called with this input: [`admit_sized`], and no key that a handler could not receive.
 pub fn admit_input(value: &Value) -> Result<(), Unfit> {
     admit_sized(value)?;
     reserved_key(value).map_or(Ok(()), |key| Err(Unfit::ReservedKey { key: key.to_owned() }))
@@ -97,7 +98,7 @@ fn reserved_key(value: &Value) -> Option<&str> {
     }
 }
 
-/// Whether a browser shows every number of an input exactly. Asked of calls that a person decides about.
+/// Checks that a browser shows every integer of an input exactly. For calls that a person decides on.
 pub fn admit_integers(value: &Value) -> Result<(), Unfit> {
     let is_exact = |number: &Number| {
         let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
@@ -110,7 +111,7 @@ pub fn admit_integers(value: &Value) -> Result<(), Unfit> {
     Err(Unfit::UnsafeInteger { pointer, number })
 }
 
-/// Whether the values of a client's message may enter the log.
+/// Checks that the values of a client's message may enter the log.
 pub fn admit_message(message: &UiMessage) -> Result<(), Unfit> {
     let mut nodes = 0;
     if let Some(metadata) = &message.metadata {
@@ -118,25 +119,25 @@ pub fn admit_message(message: &UiMessage) -> Result<(), Unfit> {
     }
     for part in message.parts.iter().filter(|part| !matches!(part, Part::Text(_) | Part::StepStart)) {
         let part = serde_json::to_value(part).unwrap_or_default();
-        // The part itself is one level around the values in it.
+        // The part itself adds one level around its values.
         admit_within(&part, MAX_LEVELS + 1, &mut nodes)?;
     }
     Ok(())
 }
 
-/// How much is kept of what was refused.
+/// Bytes kept of a rejected value.
 const KEPT: usize = 2048;
 
-/// The start of a text that was refused.
+/// The beginning of a rejected text.
 pub fn excerpt_text(text: &str) -> Value {
     let end = text.floor_char_boundary(KEPT);
     Value::String(if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() })
 }
 
-/// The start of a value that was refused, as text, to tell people what it was.
+/// The beginning of a rejected value, as text for display.
 pub fn excerpt(value: &Value) -> Value {
     let mut text = Excerpt { text: Vec::new(), left: KEPT };
-    // It stops at the limit, whatever comes after it. Levels are cut too, since the writer recurses.
+    // It stops at the limit. Levels are cut too, since the serializer recurses.
     let _ = shallow(value, MAX_LEVELS).serialize(&mut serde_json::Serializer::new(&mut text));
     let is_cut = text.left == 0;
     let mut text = String::from_utf8_lossy(&text.text).into_owned();
@@ -186,7 +187,7 @@ fn escaped(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }
 
-/// The JSON pointer of the first value that is wanted. The value was admitted: its depth is bounded.
+/// The JSON pointer of the first matching value. The value was admitted, so its depth is bounded.
 fn find(value: &Value, is_wanted: &dyn Fn(&Value) -> bool) -> Option<String> {
     let below = |step: &str, value: &Value| Some(format!("/{}{}", escaped(step), find(value, is_wanted)?));
     match value {
@@ -196,7 +197,7 @@ fn find(value: &Value, is_wanted: &dyn Fn(&Value) -> bool) -> Option<String> {
     }
 }
 
-/// A copy without what is nested deeper.
+/// A copy without deeper levels.
 fn shallow(value: &Value, levels: usize) -> Value {
     match value {
         Value::Array(_) | Value::Object(_) if levels == 0 => Value::String("…".to_owned()),
@@ -209,7 +210,7 @@ fn shallow(value: &Value, levels: usize) -> Value {
     }
 }
 
-/// Counts bytes, and refuses those over the budget.
+/// Counts bytes, and fails beyond the budget.
 struct Budget(usize);
 
 impl io::Write for Budget {

@@ -1,4 +1,4 @@
-//! Who asks: an API key, or for a browser's WebSocket a ticket.
+//! Authentication: API keys, and tickets for a browser's WebSocket.
 
 use std::{
     collections::HashMap,
@@ -17,25 +17,25 @@ use subtle::ConstantTimeEq;
 
 use crate::{app::Server, request::Failure};
 
-/// How long a ticket is good for.
+/// The lifetime of a ticket.
 const TICKET: Duration = Duration::from_secs(60);
-/// How many tickets of one subject may be out: the oldest gives way.
+/// How many unused tickets a subject may have. The oldest is dropped.
 const TICKETS: usize = 100;
 
-/// One key, as the configuration has it: never the key itself.
+/// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuthKey {
-    /// SHA-256 of the key, in hex.
+    /// The SHA-256 digest of the key, in hex.
     pub key_sha256: String,
-    /// Who has it.
+    /// The key's subject.
     pub subject: String,
-    /// What they may do: user, approver, admin. Refused until roles give rights.
+    /// The roles of the key: user, approver, admin. Rejected until roles are enforced.
     #[serde(default)]
     pub roles: Vec<Role>,
 }
 
-/// What a subject may do.
+/// A role of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -45,14 +45,14 @@ pub enum Role {
     Admin,
 }
 
-/// The keys of a server. Without any it is open, and everybody is `local`.
+/// The API keys of a server. Without any it is open, and every caller is `local`.
 #[derive(Debug, Default)]
 pub struct Keys {
     keys: Vec<([u8; 32], Subject)>,
     tickets: Mutex<HashMap<String, (Subject, Timestamp)>>,
 }
 
-/// A key in the settings that can't be used.
+/// An unusable API key in the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum KeyError {
@@ -62,7 +62,7 @@ pub enum KeyError {
     NoSubject,
     #[error("{first:?} and {second:?} have the same key: give each their own")]
     Shared { first: String, second: String },
-    /// Somebody would rely on a right, or on the lack of one, that nothing enforces.
+    /// Rejected because nothing enforces roles yet, and an operator might rely on them.
     #[error(
         "roles of {subject:?}: roles give no rights yet, so this key is refused. Remove `roles`: every key is a user's"
     )]
@@ -92,14 +92,14 @@ impl Keys {
         Ok(Self { keys, tickets: Mutex::default() })
     }
 
-    /// Whether nobody has to show a key.
+    /// Whether no key is required.
     pub fn is_open(&self) -> bool {
         self.keys.is_empty()
     }
 
     fn subject(&self, key: &[u8]) -> Option<Subject> {
         let hash: [u8; 32] = Sha256::digest(key).into();
-        // All keys are compared, each in constant time: how long it takes says nothing.
+        // Compare all keys, each in constant time, so that timing reveals nothing.
         let mut found = None;
         for (known, subject) in &self.keys {
             if bool::from(known.ct_eq(&hash)) {
@@ -109,7 +109,7 @@ impl Keys {
         found
     }
 
-    /// A ticket for one WebSocket.
+    /// Issues a ticket for one WebSocket.
     pub(crate) fn issue(&self, subject: Subject, now: Timestamp) -> String {
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +144,7 @@ struct TicketQuery {
     ticket: String,
 }
 
-/// Who asks. Extracting it answers 401 for somebody without a key.
+/// The authenticated subject of a request. Its extractor rejects unauthenticated requests with 401.
 pub(crate) struct Caller(pub(crate) Subject);
 
 impl FromRequestParts<Server> for Caller {
@@ -174,16 +174,17 @@ fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     keys.redeem(&ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
 }
 
-/// Whether a WebSocket is asked for, where there is one: elsewhere a key can be sent, and a ticket is not taken.
+/// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not
+/// accepted.
 fn is_socket(parts: &Parts) -> bool {
     let upgrade = parts.headers.get(header::UPGRADE);
     let is_upgrade = upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
-    // The router may be nested below a path of an embedding program's own.
+    // An embedding program may nest the router below its own path.
     let path = parts.extensions.get::<MatchedPath>();
     is_upgrade && path.is_some_and(|path| SOCKETS.iter().any(|socket| path.as_str().ends_with(socket)))
 }
 
-/// The routes of WebSockets.
+/// The WebSocket routes.
 const SOCKETS: [&str; 2] = ["/live", "/api/chat/ws"];
 
 fn key_of(headers: &HeaderMap) -> Option<&str> {

@@ -1,6 +1,6 @@
-//! Metrics of one server: requests, streams, sockets, bytes and refusals. Written together with those of its runtime.
+//! Metrics of one server: requests, streams, sockets, bytes and rejections. Exposed together with those of its runtime.
 //!
-//! Labels are bounded: routes are templates, methods and limits are known ones.
+//! Labels are bounded: routes are templates, and methods and limits come from fixed sets.
 
 use std::{fmt, time::Instant};
 
@@ -23,19 +23,19 @@ use prometheus_client::{
 
 use crate::{app::Server, request::Limit};
 
-/// The media type of what `/metrics` answers.
+/// The media type of `/metrics`.
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a place among a subject's streams is taken for.
+/// The kinds of streams that count towards a subject's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum StreamKind {
     /// A turn over SSE.
     Turn,
-    /// A turn taken up again over SSE.
+    /// A turn resumed over SSE.
     Resume,
     /// `/api/events`.
     Events,
-    /// An answer on `/api/chat/ws`.
+    /// A response on `/api/chat/ws`.
     Answer,
     /// The socket `/live`.
     Live,
@@ -43,7 +43,7 @@ pub(crate) enum StreamKind {
     Ws,
 }
 
-/// How bytes travel.
+/// The transport of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Transport {
     Http,
@@ -108,7 +108,7 @@ pub(crate) struct Metrics {
     rejections: Family<LimitLabels, Counter>,
 }
 
-/// Seconds until a response begins.
+/// Buckets for the seconds until a response begins.
 const LATENCIES: [f64; 11] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
 impl Metrics {
@@ -146,7 +146,7 @@ impl Metrics {
         Self { registry: to, requests, duration, streams, sockets, received, sent, rejections }
     }
 
-    /// One more, or one less, of a kind of stream or socket.
+    /// Counts a stream or socket that opened.
     pub(crate) fn opened(&self, kind: StreamKind) {
         self.open(kind).inc();
     }
@@ -171,12 +171,12 @@ impl Metrics {
         self.sent.get_or_create(&TransportLabels { transport }).inc_by(bytes as u64);
     }
 
-    /// Something was refused because of a limit.
+    /// Counts a rejection by a limit.
     pub(crate) fn rejected(&self, limit: Limit) {
         self.rejections.get_or_create(&LimitLabels { limit }).inc();
     }
 
-    /// Everything, in the OpenMetrics text format.
+    /// All metrics, in the OpenMetrics text format.
     pub(crate) fn text(&self, runtime: &holdpoint_runtime::driver::Runtime) -> String {
         let mut out = String::with_capacity(16 * 1024);
         runtime.write_metrics(&mut out);
@@ -191,7 +191,7 @@ pub(crate) fn response(text: String) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))], text).into_response()
 }
 
-/// Counts and times a request, and counts the bytes of its bodies. Those of a stream are counted as they are written.
+/// Counts and times a request, and counts the bytes of its bodies. Bytes of a stream are counted as they are written.
 pub(crate) async fn measure(State(server): State<Server>, request: Request, next: Next) -> Response {
     let since = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
@@ -220,7 +220,7 @@ pub(crate) async fn measure(State(server): State<Server>, request: Request, next
     response
 }
 
-/// Anybody can make up a method.
+/// Known methods only: a client can make up any method.
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

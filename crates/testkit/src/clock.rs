@@ -1,4 +1,4 @@
-//! A clock that stands still until the test moves it.
+//! A clock that moves only when the test moves it.
 
 use std::{
     collections::BTreeMap,
@@ -13,39 +13,40 @@ use futures::future::BoxFuture;
 use holdpoint_runtime::clock::{Clock, Timestamp};
 use tokio::sync::Notify;
 
-/// Time as the test says. Clones are the same clock.
+/// Time under the test's control. Clones share one clock.
 #[derive(Clone)]
 pub struct ManualClock(Arc<Shared>);
 
 struct Shared {
     time: Mutex<Time>,
-    /// Somebody began to sleep.
+    /// Notified when a sleeper is added.
     asleep: Notify,
 }
 
 struct Time {
     now: Timestamp,
-    /// By when they are to wake; the number tells apart those of the same time.
+    /// Sleepers by wake-up time. The number distinguishes equal times.
     sleepers: BTreeMap<(Timestamp, u64), Waker>,
     numbers: u64,
 }
 
 impl ManualClock {
-    /// A clock that stands at this time.
+    /// A clock set to this time.
     pub fn new(start: Timestamp) -> Self {
         let time = Time { now: start, sleepers: BTreeMap::new(), numbers: 0 };
         Self(Arc::new(Shared { time: Mutex::new(time), asleep: Notify::new() }))
     }
 
-    /// Moves the clock on, and wakes whose time has come, the earliest first.
+    /// Moves the clock forward and wakes sleepers whose time has come, earliest first.
     ///
-    /// All of them find the clock at its new time. To go from deadline to deadline, `set` it to [`next_deadline`](Self::next_deadline).
+    /// All of them see the new time. To go from deadline to deadline, `set` it to
+    /// [`next_deadline`](Self::next_deadline).
     pub fn advance(&self, duration: Duration) {
         let to = self.now().after(duration);
         self.set(to);
     }
 
-    /// Sets the clock; back too, as wall clocks can be.
+    /// Sets the clock. It may go back, as wall clocks do.
     pub fn set(&self, now: Timestamp) {
         let mut due = Vec::new();
         {
@@ -58,17 +59,17 @@ impl ManualClock {
         due.into_iter().for_each(Waker::wake);
     }
 
-    /// The earliest time that somebody sleeps until.
+    /// The earliest time that a sleeper waits for.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.time().sleepers.keys().next().map(|(at, _)| *at)
     }
 
-    /// How many are asleep.
+    /// Number of sleepers.
     pub fn sleepers(&self) -> usize {
         self.time().sleepers.len()
     }
 
-    /// Ends when at least this many are asleep: what a test waits for before it moves the clock.
+    /// Waits for at least this many sleepers. Call it before moving the clock.
     pub async fn until_sleepers(&self, count: usize) {
         loop {
             let mut asleep = pin!(self.0.asleep.notified());
@@ -105,7 +106,7 @@ impl fmt::Debug for ManualClock {
 struct Sleep {
     clock: ManualClock,
     at: Timestamp,
-    /// Its number among the sleepers, once it is one.
+    /// Its number among the sleepers, once registered.
     number: Option<u64>,
 }
 

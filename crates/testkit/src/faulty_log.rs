@@ -1,4 +1,4 @@
-//! A log that fails when the test says so, in the ways in which real ones do.
+//! A log that fails on request, in the ways that real logs do.
 
 use std::{
     collections::VecDeque,
@@ -16,24 +16,24 @@ use tokio::sync::{broadcast, watch};
 
 use crate::Gate;
 
-/// What happens to one append.
+/// The fault of one append.
 pub enum AppendFault {
-    /// Nothing: it goes as it goes.
+    /// No fault.
     Pass,
-    /// It is not done, and answered with "unknown".
+    /// The append is not committed, and its result is unknown.
     UnknownBefore,
-    /// It is done, and answered with "unknown".
+    /// The append is committed, and its result is unknown.
     UnknownAfter,
-    /// It waits, and is then done.
+    /// The append waits, then is committed.
     HoldBefore(Gate),
-    /// It is done, and the answer waits.
+    /// The append is committed, and its result waits.
     HoldAfter(Gate),
-    /// Somebody else appends something first.
+    /// Another writer appends first.
     Overtaken(Box<dyn FnOnce(&Append) -> Append + Send>),
 }
 
 impl AppendFault {
-    /// Somebody else appends first what this makes of the append.
+    /// Another writer first appends what `by` makes of the append.
     pub fn overtaken(by: impl FnOnce(&Append) -> Append + Send + 'static) -> Self {
         Self::Overtaken(Box::new(by))
     }
@@ -52,25 +52,26 @@ impl fmt::Debug for AppendFault {
     }
 }
 
-/// What happens to one read.
+/// The fault of one read.
 #[derive(Debug)]
 pub enum ReadFault {
-    /// Nothing: it goes as it goes.
+    /// No fault.
     Pass,
-    /// It fails with this text.
+    /// The read fails with this text.
     Error(String),
-    /// It waits, and is then done.
+    /// The read waits, then succeeds.
     Hold(Gate),
 }
 
-/// Another log, with faults. Each append, read and list takes the next fault of its script; where there is none left, it passes.
+/// A log with scripted faults around another log. Each append, read and list takes the next fault of its script, or
+/// passes if none is left.
 #[derive(Debug)]
 pub struct FaultyLog {
     inner: Arc<dyn Log>,
     script: Mutex<Script>,
-    /// A channel on which nothing ever comes.
+    /// A channel without messages.
     silence: Option<broadcast::Sender<ChatId>>,
-    /// Failing while nothing can be written.
+    /// Failing while writes are impossible.
     health: watch::Sender<Health>,
 }
 
@@ -82,40 +83,40 @@ struct Script {
 }
 
 impl FaultyLog {
-    /// The log, without faults so far.
+    /// Wraps a log, with no faults yet.
     pub fn new(inner: Arc<dyn Log>) -> Self {
         Self { inner, script: Mutex::default(), silence: None, health: watch::Sender::default() }
     }
 
-    /// The same, and all wakeups are lost.
+    /// Wraps a log and drops all wakeups.
     pub fn without_wakeups(inner: Arc<dyn Log>) -> Self {
         Self { silence: Some(broadcast::Sender::new(1)), ..Self::new(inner) }
     }
 
-    /// What happens to the next append that has no fault yet. Each append of an `append_many` takes one.
+    /// Queues a fault for the next append. Each append of an `append_many` takes one.
     pub fn on_append(&self, fault: AppendFault) -> &Self {
         self.script().appends.push_back(fault);
         self
     }
 
-    /// What happens to the next read that has no fault yet.
+    /// Queues a fault for the next read.
     pub fn on_read(&self, fault: ReadFault) -> &Self {
         self.script().reads.push_back(fault);
         self
     }
 
-    /// What happens to the next list of heads that has no fault yet.
+    /// Queues a fault for the next list of heads.
     pub fn on_heads(&self, fault: ReadFault) -> &Self {
         self.script().heads.push_back(fault);
         self
     }
 
-    /// From now on the disk is full: nothing is written, and reads go on.
+    /// Fills the disk: writes fail, reads still succeed.
     pub fn fill_disk(&self) {
         self.health.send_replace(Health::Failing);
     }
 
-    /// There is room again.
+    /// Frees the disk again.
     pub fn free_disk(&self) {
         self.health.send_replace(Health::Writable);
     }
@@ -124,7 +125,7 @@ impl FaultyLog {
         *self.health.borrow() == Health::Failing
     }
 
-    /// How many faults have not happened yet.
+    /// Number of queued faults that have not happened yet.
     pub fn left(&self) -> usize {
         let script = self.script();
         script.appends.len() + script.reads.len() + script.heads.len()

@@ -1,10 +1,10 @@
-//! A place where something waits until the test lets it go on.
+//! A gate that holds up a task until the test opens it.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Closed at first. Clones are the same gate.
+/// Closed at first. Clones share one gate.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<watch::Sender<State>>);
 
@@ -20,17 +20,17 @@ impl Gate {
         Self::default()
     }
 
-    /// Lets everything through, from now on.
+    /// Opens the gate for good.
     pub fn open(&self) {
         self.0.send_modify(|state| state.is_open = true);
     }
 
-    /// Ends when something has come to the gate.
+    /// Waits until a task has arrived at the gate.
     pub async fn arrived(&self) {
         self.wait(|state| state.arrived > 0).await;
     }
 
-    /// Ends when the gate is open.
+    /// Waits until the gate is open.
     pub async fn pass(&self) {
         self.0.send_modify(|state| state.arrived += 1);
         self.wait(|state| state.is_open).await;

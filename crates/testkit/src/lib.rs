@@ -1,6 +1,6 @@
-//! What tests need: a clock moved by hand, a log that fails on request, the suites that every log engine must pass.
+//! Test support: a manual clock, a fault-injecting log, and the contract suite for log engines.
 //!
-//! For tests only: things panic where a test should fail.
+//! For tests only: code here panics where a test should fail.
 
 mod clock;
 mod faulty_log;

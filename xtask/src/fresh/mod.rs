@@ -1,4 +1,4 @@
-//! `cargo xtask fresh`: does the README tell the truth? Its two commands, side by side, in a clone with empty caches.
+//! `cargo xtask fresh`: checks the README by running its two commands side by side, in a clone with empty caches.
 
 mod readme;
 pub(crate) mod serve;
@@ -12,7 +12,7 @@ use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::process::Run;
 
-/// What this process may have in its environment that a new machine has not.
+/// Environment variables that a new machine would not have.
 const NOT_FRESH: [&str; 4] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
 
 /// Runs the check in a temporary folder, which is removed at the end unless something failed or `--keep` is
@@ -46,7 +46,7 @@ fn check(root: &Path, place: &Place) -> Result {
     heading(&format!("serve: {}", commands.serve));
     let server = serve::start(place.run(&commands.serve), &mut times)?;
 
-    // Side by side: somebody who tries the one in a terminal types the other in the next.
+    // Side by side: someone trying one of them in a terminal types the other in the next.
     heading(&format!("test: {}", commands.test));
     let started = Instant::now();
     place.run(&commands.test).wait()?;
@@ -88,7 +88,7 @@ impl Place {
         Ok(place)
     }
 
-    /// A person's cargo configuration may name a mirror, without which there are no crates at all.
+    /// The user's cargo configuration may name a mirror, without which no crates can be fetched.
     fn copy_cargo_config(&self) -> Result {
         let home = env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));

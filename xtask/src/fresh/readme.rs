@@ -9,7 +9,7 @@ pub(super) struct Commands {
     pub(super) test: String,
 }
 
-/// Finds them: the first lines in code blocks that begin as they do.
+/// Finds them: the first line in a code block with each command's beginning.
 pub(super) fn commands(readme: &str) -> Result<Commands> {
     let find = |begin: &str| {
         code_lines(readme)
@@ -20,7 +20,7 @@ pub(super) fn commands(readme: &str) -> Result<Commands> {
     Ok(Commands { serve: find("cargo run")?, test: find("cargo xtask test")? })
 }
 
-/// The lines of fenced code blocks, without a prompt before them or a comment after them.
+/// The lines of fenced code blocks, without prompts and comments.
 fn code_lines(readme: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     readme.lines().filter_map(move |line| {

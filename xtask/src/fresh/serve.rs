@@ -1,4 +1,4 @@
-//! The serve command: it prints its address, is ready for as long as it runs, and goes when it is told to.
+//! The serve command: it prints its address, stays ready while it runs, and stops when told to.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +52,7 @@ impl Ready {
         &self.address
     }
 
-    /// It is still ready, and goes when it is told to.
+    /// Checks that it is still ready, then stops it.
     pub(crate) fn stop(mut self, times: &mut Times) -> Result {
         ready(&self.address)?;
         let told = Instant::now();
@@ -65,7 +65,7 @@ impl Ready {
     }
 }
 
-/// The running server; killed when it is dropped before it has ended.
+/// The running server. Killed if dropped before it has ended.
 struct Server {
     child: Child,
     lines: Receiver<String>,
@@ -84,7 +84,7 @@ impl Server {
         Ok(Self { child, lines: read_lines(out) })
     }
 
-    /// Waits for the line with the address: `127.0.0.1:8787`.
+    /// Waits for the line with the address, such as `127.0.0.1:8787`.
     fn address(&mut self) -> Result<String> {
         let deadline = Instant::now() + BUILD;
         loop {
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    /// SIGTERM, and how it ended. The shell's own `kill` is on every machine.
+    /// Sends SIGTERM and returns the exit status. The shell's own `kill` is on every machine.
     fn terminate(&mut self) -> Result<ExitStatus> {
         Run::new("sh").args(["-c", &format!("kill -TERM {}", self.child.id())]).wait()?;
         let told = Instant::now();
@@ -122,13 +122,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail once it has ended, which is as good.
+        // Both fail if it has ended, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Passes on what the server prints, and keeps its pipe empty for as long as it lives.
+/// Forwards the server's output, and drains its pipe for as long as it lives.
 fn read_lines(out: ChildStdout) -> Receiver<String> {
     let (sender, lines) = channel();
     thread::spawn(move || {
@@ -148,7 +148,7 @@ fn address_in(line: &str) -> Option<String> {
     address.contains(':').then(|| address.to_owned())
 }
 
-/// One request by hand: this crate has no HTTP client, and needs no more than the status line.
+/// A hand-written request: this crate has no HTTP client and needs only the status line.
 fn ready(address: &str) -> Result {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;
@@ -185,7 +185,7 @@ mod tests {
         let address = listener.local_addr().expect("has one").to_string();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("accepts");
-            // All of the request: closing with some of it unread would reset the connection.
+            // Read the whole request: closing with unread bytes would reset the connection.
             let mut request = BufReader::new(stream.try_clone().expect("clones")).lines();
             while request.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
             let _ = write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");

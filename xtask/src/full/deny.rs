@@ -1,4 +1,4 @@
-//! cargo-deny: which crates, under which licences and from where, may be in the tree. `deny.toml` says which.
+//! cargo-deny: the crates, licences and sources allowed in the tree, as listed in `deny.toml`.
 
 use std::path::Path;
 

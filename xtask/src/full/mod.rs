@@ -10,7 +10,7 @@ use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::stages;
 
-/// One check: its name on the command line, what it does, and how.
+/// One check: its command-line name, its description and its function.
 struct Check {
     name: &'static str,
     what: &'static str,

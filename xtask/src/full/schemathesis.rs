@@ -1,4 +1,4 @@
-//! Schemathesis: makes requests from `/openapi.json`, good and bad ones, and compares the answers with it.
+//! Schemathesis: generates valid and invalid requests from `/openapi.json` and checks the responses against it.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use crate::fresh::serve;
 use crate::process::Run;
 use crate::setup;
 
-/// What an answer is compared by.
+/// The checks on each response.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,unsupported_method,allow_header_conformance";
 
-/// How many cases are made for each operation, besides those of the examples and of the limits of each field.
+/// Generated cases per operation, besides the examples and the boundary values of each field.
 const CASES: &str = "100";
 
-/// Starts the server, and plays.
+/// Starts the server and runs Schemathesis.
 pub(super) fn run(root: &Path) -> Result {
     setup::ensure(root, setup::SCHEMATHESIS)?;
     Run::cargo().args(["build", "--package", "holdpoint-server"]).dir(root).wait()?;
@@ -30,14 +30,14 @@ pub(super) fn run(root: &Path) -> Result {
     )?;
     let played = Run::new(&root.join(setup::TOOLS).join("schemathesis/bin/st").display().to_string())
         .args(["run", &format!("http://{}/openapi.json", running.address())])
-        // It never ends.
+        // This stream never ends.
         .args(["--exclude-operation-id", "events"])
         .args(["--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", CASES])
         .args(["--request-timeout", "30", "--warnings", "off", "--continue-on-failure"])
         .env("NO_PROXY", "127.0.0.1")
         .dir(&target)
         .show_and_wait();
-    // Alive and ready after all of it, whatever was found.
+    // The server must still be alive and ready, whatever was found.
     running.stop(&mut times)?;
     played
 }

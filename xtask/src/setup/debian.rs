@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::process::Run;
 
-/// `apt-get`, with the package lists brought up to date once, before the first installation.
+/// `apt-get`, which updates its package lists once, before the first installation.
 #[derive(Default)]
 pub(super) struct Apt {
     updated: bool,
@@ -31,7 +31,7 @@ impl Apt {
 }
 
 fn apt(root: bool, args: &[&str]) -> Run {
-    // `env` after sudo: sudo drops the environment that it is started with.
+    // `env` comes after sudo because sudo drops the environment.
     let command = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
     let run = if root { Run::new(command[0]) } else { Run::new("sudo").args([command[0]]) };
     run.args(&command[1..]).args(args)

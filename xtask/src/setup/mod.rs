@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: what the tests need besides Rust, installed only where it is missing.
+//! `cargo xtask setup`: installs the missing test dependencies besides Rust.
 
 mod debian;
 mod needs;
@@ -12,15 +12,15 @@ use crate::failure::{Failure, Result};
 pub(crate) use needs::{DENY, FUZZ, Need, SCHEMATHESIS, TOOLS};
 use needs::{Install, Probe, TESTS};
 
-/// Sees to everything that the tests need.
+/// Installs everything that the tests need.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     crate::no_arguments("setup", args)?;
     ensure(root, TESTS)
 }
 
-/// Goes through the needs in order and installs what is missing. All that only a person can install is
-/// reported together, so that it takes one round to fix; nothing is installed after the first of them,
-/// since it may build on it (npm on Node).
+/// Goes through the needs in order and installs what is missing. Everything that only a person can install is reported
+/// together, so that one round fixes it. Nothing is installed after the first of these, since it may depend on it (npm
+/// on Node).
 pub(crate) fn ensure(root: &Path, needs: &[Need]) -> Result {
     let mut debian = debian::Apt::default();
     let mut asked = Vec::new();

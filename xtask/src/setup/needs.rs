@@ -1,4 +1,4 @@
-//! The tables of what is needed: to need something more, add a row.
+//! The tables of requirements. To require something more, add a row.
 
 use std::path::Path;
 
@@ -6,34 +6,34 @@ use super::npm;
 use crate::failure::{Failure, Result};
 use crate::process::Run;
 
-/// One thing that has to be on the machine.
+/// One requirement on the machine.
 pub(crate) struct Need {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
-    /// What it is needed for: the end of a sentence "needed for …".
+    /// Its purpose: the end of a sentence "needed for …".
     pub(crate) why: &'static str,
-    /// How long an installation takes, as a person says it.
+    /// How long the installation takes, in words.
     pub(crate) takes: &'static str,
-    /// Is it there? Gets the workspace's folder.
+    /// Checks for it. Takes the workspace's folder.
     pub(crate) probe: fn(&Path) -> Probe,
-    /// How to get it.
+    /// How to install it.
     pub(crate) install: Install,
 }
 
-/// The answer of a probe.
+/// The result of a probe.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Probe {
-    /// It is there; the text says which one.
+    /// Present; the text says which version.
     Present(String),
-    /// It is not; the text says what was found instead.
+    /// Missing; the text says what was found instead.
     Missing(String),
-    /// This checkout has no use for it; the text says why.
+    /// Not needed in this checkout; the text says why.
     NotYet(String),
 }
 
 /// How something is installed.
 pub(crate) enum Install {
-    /// Only by a person: the text tells how.
+    /// Only by a person; the text says how.
     Ask(&'static str),
     /// From these Debian packages.
     Debian(&'static [&'static str]),
@@ -45,13 +45,13 @@ pub(crate) enum Install {
     Python { name: &'static str, version: &'static str },
 }
 
-/// Where cargo installs tools for this checkout: a person's own cargo folder is not touched.
+/// The folder for tools of this checkout. The user's own cargo folder is not touched.
 pub(crate) const TOOLS: &str = "target/tools";
 
 const NODE: u32 = 20;
 const NPM: &str = ".";
 
-/// What `cargo xtask test` needs.
+/// Requirements of `cargo xtask test`.
 pub(super) const TESTS: &[Need] = &[
     Need {
         name: "rustfmt",
@@ -100,7 +100,7 @@ pub(super) const TESTS: &[Need] = &[
     },
 ];
 
-/// What the console's tests run in.
+/// The browser for the console's tests.
 fn chromium() -> Probe {
     match std::env::var("CHROMIUM") {
         Ok(program) => answers(&[&program, "--version"]),
@@ -108,7 +108,7 @@ fn chromium() -> Probe {
     }
 }
 
-/// What `cargo xtask fuzz` needs.
+/// Requirements of `cargo xtask fuzz`.
 pub(crate) const FUZZ: &[Need] = &[
     Need {
         name: "a C++ compiler",
@@ -129,7 +129,7 @@ pub(crate) const FUZZ: &[Need] = &[
     },
 ];
 
-/// What `cargo xtask full schemathesis` needs.
+/// Requirements of `cargo xtask full schemathesis`.
 pub(crate) const SCHEMATHESIS: &[Need] = &[
     Need {
         name: "Python",
@@ -147,7 +147,7 @@ pub(crate) const SCHEMATHESIS: &[Need] = &[
     },
 ];
 
-/// What the stage `deny` needs.
+/// Requirements of the stage `deny`.
 pub(crate) const DENY: &[Need] = &[Need {
     name: "cargo-deny",
     why: "the check of licences and sources of dependencies",
@@ -159,7 +159,7 @@ pub(crate) const DENY: &[Need] = &[Need {
     install: Install::Cargo { name: "cargo-deny", version: "0.20.2" },
 }];
 
-/// A tool of this checkout.
+/// Probes a tool of this checkout.
 fn own(root: &Path, path: &str) -> Probe {
     let own = root.join(TOOLS).join(path);
     match own.to_str() {

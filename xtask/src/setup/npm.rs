@@ -1,4 +1,4 @@
-//! npm packages, kept in step with their lock file.
+//! npm packages, kept in sync with their lock file.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,10 @@ use crate::process::Run;
 
 const LOCK: &str = "package-lock.json";
 
-/// A copy of the lock file that the packages were installed from: file times would not survive a clone or a
-/// cache.
+/// A copy of the lock file that the packages were installed from. File times would not survive a clone or a cache.
 const STAMP: &str = "node_modules/.installed-from-lock";
 
-/// Are the packages of this folder those of its lock file?
+/// Whether the packages of this folder match its lock file.
 pub(super) fn probe(dir: &Path) -> Probe {
     if !dir.join("package.json").is_file() {
         return Probe::NotYet("no package.json there".to_owned());
@@ -28,7 +27,7 @@ pub(super) fn probe(dir: &Path) -> Probe {
     }
 }
 
-/// Installs exactly what the lock file says.
+/// Installs exactly the packages of the lock file.
 pub(super) fn install(dir: &Path, shown: &str) -> Result {
     // Read first: a lock file that changes during the installation must not count as installed.
     let lock = fs::read(dir.join(LOCK)).map_err(|error| {

@@ -1,5 +1,4 @@
-//! The golden captures: every file is listed with what the checker says of it, and every rule has a good
-//! and a bad one.
+//! The golden captures: every file is listed with its violations, and every rule has a good and a bad capture.
 
 use serde_json::Value;
 
@@ -10,8 +9,7 @@ const FOLDER: &str = "fixtures/rules/";
 const MANIFEST: &str = "fixtures/rules/manifest.json";
 const RULES: &str = "docs/rules.md";
 
-/// One entry of the manifest: a capture, and which rules it breaks. The same capture may stand there again
-/// with other options.
+/// One entry of the manifest: a capture and the rules that it breaks. A capture may be listed again with other options.
 struct Listed {
     file: String,
     line: usize,
@@ -37,7 +35,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Files that the manifest does not list, and what it lists that is no file.
+/// Files that the manifest does not list, and entries without a file.
 fn both_ways(tree: &Tree, listed: &[Listed]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for path in tree.paths().filter(|path| path.starts_with(FOLDER) && *path != MANIFEST) {
@@ -54,8 +52,8 @@ fn both_ways(tree: &Tree, listed: &[Listed]) -> Vec<Violation> {
     violations
 }
 
-/// What a rule lacks. A capture is named after its rule, `T4.good.sse` and `T4.bad.sse`, and the manifest
-/// agrees.
+/// The captures that a rule lacks. A capture is named after its rule, `T4.good.sse` and `T4.bad.sse`, and the manifest
+/// must agree.
 fn missing_captures(listed: &[Listed], rule: &str) -> impl Iterator<Item = String> {
     let has = |kind: &str, agrees: fn(&[String], &str) -> bool| {
         let prefix = format!("{rule}.{kind}.");
@@ -90,7 +88,7 @@ fn read_manifest(text: &str) -> Result<Vec<Listed>, Violation> {
     Ok(listed)
 }
 
-/// The rules that the page defines: table rows that begin with an id, a capital letter and digits.
+/// The rules defined on the page: table rows that begin with an id, a capital letter and digits.
 fn rule_ids(page: &str) -> Vec<(usize, String)> {
     let id = |line: &str| {
         let cell = line.strip_prefix('|')?.split('|').next()?.trim().trim_matches('`');

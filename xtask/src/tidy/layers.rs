@@ -1,4 +1,4 @@
-//! Which crate may depend on which: `protocol <- runtime <- server`, and nothing points back.
+//! The allowed dependencies between crates: `protocol <- runtime <- server`, and nothing points back.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::Violation;
 use super::tree::Tree;
 
-/// The shipped layers, lowest first, by their folder. One may depend on those before it.
+/// The shipped layers by folder, lowest first. Each may depend on those before it.
 const LAYERS: [&str; 3] = ["crates/protocol", "crates/runtime", "crates/server"];
 
-/// Helps tests, and stays out of everything that is shipped.
+/// Test support, which no shipped crate may depend on.
 const TESTKIT: &str = "crates/testkit";
 
-/// What must not be anywhere in the protocol crate's tree: it has to run in a browser too.
+/// Crates that must not be anywhere in the protocol crate's tree: it has to run in a browser too.
 const NOT_BELOW_PROTOCOL: [&str; 3] = ["tokio", "axum", "hyper"];
 
-/// What the runtime must not depend on itself: it knows nothing of HTTP. (A model's client below it may.)
+/// Crates that the runtime must not depend on directly: it knows nothing of HTTP. (A model client below it may.)
 const NOT_IN_RUNTIME: [&str; 4] = ["axum", "hyper", "http", "tower-http"];
 
-/// Checks what `cargo metadata` says. Layers that do not exist yet are passed over.
+/// Checks the output of `cargo metadata`. Layers that do not exist yet are skipped.
 pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
     let root = metadata["workspace_root"].as_str().unwrap_or_default();
     let mut violations = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// What is wrong with one declared dependency of the crate in `folder`, if anything is.
+/// The problem with one declared dependency of the crate in `folder`, if any.
 fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
     let name = dependency["name"].as_str()?;
     let is_dev = dependency["kind"].as_str() == Some("dev");
@@ -64,7 +64,7 @@ fn judge(root: &str, folder: &str, dependency: &Value) -> Option<String> {
     }
 }
 
-/// For each crate that must not be below the protocol, the shortest way down to it by normal dependencies.
+/// For each crate forbidden below the protocol, the shortest path down to it by normal dependencies.
 fn forbidden_below(metadata: &Value, protocol: &str) -> Vec<Vec<String>> {
     let names: BTreeMap<&str, &str> = items(&metadata["packages"])
         .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
@@ -95,7 +95,7 @@ fn forbidden_below(metadata: &Value, protocol: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Points at the line of the manifest that names the dependency.
+/// Points to the line of the manifest that names the dependency.
 fn at_dependency(tree: &Tree, folder: &str, name: &str, message: String) -> Violation {
     let manifest = format!("{folder}/Cargo.toml");
     let names_it = |line: &str| {
@@ -106,7 +106,7 @@ fn at_dependency(tree: &Tree, folder: &str, name: &str, message: String) -> Viol
     Violation::new(manifest, line.map_or(1, |at| at + 1), message)
 }
 
-/// The folder of a manifest from the workspace's root.
+/// The folder of a manifest, relative to the workspace root.
 fn folder<'a>(root: &str, manifest: &'a str) -> Option<&'a str> {
     manifest.strip_prefix(root)?.trim_start_matches('/').strip_suffix("/Cargo.toml")
 }
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace of two crates, of which the first depends on the second in the given way.
+    /// The findings for two crates, where the first depends on the second with this kind.
     fn found(from: &str, to: &str, kind: Value) -> Vec<String> {
         let package = |folder: &str, dependencies: Value| {
             json!({"id": folder, "name": folder.replace("crates/", "holdpoint-"),
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(found("crates/server", "axum", Value::Null), [""; 0]);
     }
 
-    /// The protocol crate, a crate below it, and tokio below that in the given way.
+    /// The findings for the protocol crate, a crate below it, and tokio below that with this kind.
     fn below(kind: Value) -> Vec<String> {
         let package = |name: &str, folder: &str| {
             let manifest = format!("{folder}/Cargo.toml");

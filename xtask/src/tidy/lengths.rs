@@ -1,16 +1,16 @@
-//! Source files stay short, each about one thing.
+//! The length limit for source files, each of which should be about one thing.
 
 use super::Violation;
 use super::tree::Tree;
 use crate::codegen;
 
-/// The aim is about 400; this is where it stops being an aim.
+/// The aim is about 400; this is the hard limit.
 const MOST: usize = 450;
 
 const FOLDERS: [&str; 5] = ["crates/", "packages/", "apps/", "xtask/", "bench/"];
 const ENDINGS: [&str; 3] = [".rs", ".ts", ".tsx"];
 
-/// Finds the source files that are too long; tests and generated files may be.
+/// Finds source files over the limit. Tests and generated files are exempt.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.paths()
         .filter(|path| is_source(path) && !is_test(path))

@@ -1,10 +1,9 @@
-//! Relative links in Markdown files lead to files that are in the tree.
+//! Relative links in Markdown files, which must lead to files in the tree.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Finds the relative links that lead nowhere. What is only on one machine (an ignored file) counts as
-/// nowhere.
+/// Finds broken relative links. An ignored file exists on one machine only, so a link to it is broken.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.paths().filter(|file| file.ends_with(".md")) {
@@ -54,11 +53,11 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The line with its code spans taken out: what stands in them is no link.
+/// The line without its code spans, which contain no links.
 fn without_code(line: &str) -> String {
     let pieces: Vec<&str> = line.split('`').collect();
     let closed = pieces.len() - (pieces.len() + 1) % 2;
-    // Odd pieces stand between two backticks; after an unpaired one everything is text.
+    // Odd pieces are between two backticks. After an unpaired backtick everything is text.
     pieces.iter().enumerate().filter(|(at, _)| at % 2 == 0 || *at >= closed).map(|(_, piece)| *piece).collect()
 }
 
@@ -79,23 +78,21 @@ fn inline(rest: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// The target of a line `[name]: target`. A footnote (`[^1]: text`) is none.
+/// The target of a line `[name]: target`. A footnote (`[^1]: text`) has none.
 fn definition(line: &str) -> Option<String> {
     let (name, rest) = line.trim_start().strip_prefix('[')?.split_once("]:")?;
     let target = rest.split_whitespace().next()?;
     (!name.starts_with('^') && !name.contains(']')).then(|| target.trim_matches(['<', '>']).to_owned())
 }
 
-/// The path of a relative link without its fragment; `None` for other addresses and for links within the
-/// page.
+/// The path of a relative link without its fragment; `None` for other addresses and for links within the page.
 fn relative(target: &str) -> Option<String> {
     let path = target.split(['#', '?']).next().unwrap_or_default();
     let scheme = path.split_once(':').is_some_and(|(before, _)| !before.contains('/'));
     (!path.is_empty() && !scheme && !path.starts_with("//")).then(|| path.replace("%20", " "))
 }
 
-/// The path from the root that a link in `file` leads to; `None` if that is outside. A leading `/` is the
-/// root.
+/// The path, from the root, that a link in `file` leads to; `None` if it is outside. A leading `/` is the root.
 fn resolve(file: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     if !target.starts_with('/') {

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: checks of the tree that no compiler makes. Nothing is changed.
+//! `cargo xtask tidy`: checks of the tree that no compiler makes. It changes nothing.
 
 mod captures;
 mod layers;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::process::Run;
 use tree::Tree;
 
-/// One thing that is not as it should be, and where.
+/// One violation and its location.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
     path: String,
@@ -24,7 +24,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    /// Lines count from 1; what is about a whole file stands at its line 1.
+    /// Lines count from 1. A violation of a whole file is reported at line 1.
     fn new(path: impl Into<String>, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.into(), line, message: message.into() }
     }
@@ -65,7 +65,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     }
 }
 
-/// What cargo says about the workspace, with all features on: an optional dependency counts too.
+/// The output of `cargo metadata` with all features, so that optional dependencies count too.
 fn metadata(root: &Path) -> Result<serde_json::Value> {
     let json = Run::cargo().args(["metadata", "--format-version", "1", "--all-features"]).dir(root).output()?;
     serde_json::from_str(&json).map_err(|error| Failure::new(format!("cargo metadata is not JSON: {error}")))

@@ -1,13 +1,13 @@
-//! Nothing in the tree names the machine that it was written on, or the hosts that its packages came from.
+//! Machine-specific names, which must not be in the tree: paths of the author's machine and hosts of its package
+//! sources.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Something that must not be named. The texts are put together from pieces, so that this file passes its
-/// own check.
+/// A forbidden name. The texts are assembled from pieces, so that this file passes its own check.
 struct Pattern {
     text: &'static str,
-    /// A path counts only where it begins: in `src/home/…` it is just a folder.
+    /// A path counts only at its beginning: in `src/home/…` it is just a folder.
     absolute_path: bool,
     why: &'static str,
 }
@@ -26,7 +26,7 @@ const PATTERNS: &[Pattern] = &[
     note(concat!("shared/", "RULES.md")),
 ];
 
-/// Files that may name them, by their path from the root.
+/// Exempt files, by their path from the root.
 const ALLOWED: &[&str] = &[];
 
 const fn path(text: &'static str) -> Pattern {
@@ -41,13 +41,13 @@ const fn note(text: &'static str) -> Pattern {
     Pattern { text, absolute_path: false, why: "a document outside the repository; say here what it says" }
 }
 
-/// Finds every line that names one.
+/// Finds every line with a forbidden name.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.paths().filter(|file| !ALLOWED.contains(file)) {
         let Some(text) = tree.text(file) else { continue };
         for (at, line) in text.lines().enumerate() {
-            // At most one for each line and pattern: a minified file must not drown the rest.
+            // At most one per line and pattern: a minified file must not drown the rest.
             for pattern in PATTERNS.iter().filter(|pattern| names(line, pattern)) {
                 violations.push(Violation::new(file, at + 1, format!("`{}`: {}", pattern.text, pattern.why)));
             }

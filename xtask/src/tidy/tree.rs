@@ -1,4 +1,4 @@
-//! The files that belong to the project, in memory: the checks are functions of this and nothing else.
+//! The project's files, in memory: the checks are functions of this and nothing else.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::failure::{Failure, Result};
 use crate::process::Run;
 
-/// Every file that git tracks or would add, by its path from the root, with `/` between folders.
+/// Every file that git tracks or would add, by its path from the root, with `/` as the separator.
 pub(super) struct Tree {
     files: BTreeMap<String, Vec<u8>>,
 }
@@ -23,7 +23,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
             let full = root.join(path);
-            // A tracked file may be deleted and not yet staged; a link or a submodule has no text of its own.
+            // A tracked file may be deleted and not yet staged. A link or a submodule has no text of its own.
             if !fs::symlink_metadata(&full).is_ok_and(|found| found.is_file()) {
                 continue;
             }
@@ -33,7 +33,7 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// A tree made up for a test.
+    /// A made-up tree for a test.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
@@ -45,12 +45,12 @@ impl Tree {
         self.files.keys().map(String::as_str)
     }
 
-    /// The text of one file, if it is there; bytes that are not UTF-8 are replaced.
+    /// The text of one file, if present. Invalid UTF-8 is replaced.
     pub(super) fn text(&self, path: &str) -> Option<Cow<'_, str>> {
         self.files.get(path).map(|bytes| String::from_utf8_lossy(bytes))
     }
 
-    /// Is there such a file, or a folder with files in it?
+    /// Whether there is such a file, or a folder with files in it.
     pub(super) fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()

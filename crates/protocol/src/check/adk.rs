@@ -3,19 +3,20 @@
 use super::{Profile, Rule, calls::State, stream::StreamChecker};
 use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
 
-/// Where a live stream stands in `tool-input-available`, `start-step`, `tool-approval-request`, `finish-step`.
+/// The position of a live stream in the sequence `tool-input-available`, `start-step`, `tool-approval-request`,
+/// `finish-step`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum LiveStep {
     #[default]
     Elsewhere,
     Available(ToolCallId),
-    /// `start-step` has come, for this call.
+    /// `start-step` has come for this call.
     Started(Option<ToolCallId>),
     Asked,
 }
 
 impl StreamChecker {
-    /// K1 and K2: where steps may stand.
+    /// K1 and K2: where steps may occur.
     pub(super) fn live_order(&mut self, chunk: &Chunk) {
         match self.options.profile {
             Profile::AiSdk => {}
@@ -35,14 +36,14 @@ impl StreamChecker {
         }
     }
 
-    /// K7: one call at a time. A question that a running tool asks the user has to come before that tool's outcome.
+    /// K7: one call at a time. A running tool's prompt must come before that tool's outcome.
     pub(super) fn adk_announce(&mut self, id: &ToolCallId, name: &str) {
         if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 && name != ASK_USER {
             self.tell(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
     }
 
-    /// K3 and K4, at a text.
+    /// K3 and K4, on text.
     pub(super) fn adk_text(&mut self) {
         self.message.has_text = true;
         self.segment.has_text = true;
@@ -61,14 +62,14 @@ impl StreamChecker {
         }
     }
 
-    /// K3 and K4, at an approval request.
+    /// K3 and K4, on an approval request.
     pub(super) fn adk_question(&mut self) {
         self.segment.has_question = true;
         self.message.asked_in.get_or_insert(self.segment.number);
         if self.options.profile == Profile::AiSdk {
             return;
         }
-        // Text of this segment, if it comes after one that asked, is told when the segment has ended: K4.
+        // Text in a segment that follows one with an approval request is reported at the segment's end: K4.
         let is_told_later = self.is_later() && self.segment.has_text;
         if self.message.has_text && !self.options.progressive_text && !is_told_later {
             self.tell(
@@ -78,19 +79,19 @@ impl StreamChecker {
         }
     }
 
-    /// Whether this segment comes after one that asked.
+    /// Whether this segment follows one with an approval request.
     fn is_later(&self) -> bool {
         self.options.profile == Profile::AdkSse
             && self.message.asked_in.is_some_and(|asked| asked < self.segment.number)
     }
 
-    /// An outcome, for K4.
+    /// Records an outcome, for K4.
     pub(super) fn adk_outcome(&mut self) {
         self.segment.has_outcome = true;
         self.segment.outcome_line.get_or_insert(self.line);
     }
 
-    /// K4: a later segment that ends on an open question is not the last one.
+    /// K4: a later segment that ends with an open approval request is not the last one.
     fn intermediate(&mut self) {
         if !self.is_later() || !self.segment.has_question || self.message.calls.asked == 0 {
             return;
@@ -110,7 +111,7 @@ impl StreamChecker {
         self.line = end;
     }
 
-    /// K5: at `[DONE]`.
+    /// K5, at `[DONE]`.
     pub(super) fn adk_done(&mut self) {
         if self.options.profile == Profile::AiSdk {
             return;
@@ -122,7 +123,7 @@ impl StreamChecker {
         }
     }
 
-    /// K5 and K6: at the end of a segment.
+    /// K5 and K6, at the end of a segment.
     pub(super) fn adk_close(&mut self) {
         self.intermediate();
         if !self.segment.has_done {
@@ -130,7 +131,7 @@ impl StreamChecker {
         }
         let segment = self.segment.number;
         let waits = |state: State, asked_in: Option<u32>| state == State::Asked && asked_in < Some(segment);
-        // Without the request nobody can tell which questions it answered: anything that came of one shows that it was not this.
+        // Without the request, it is unknown which approvals were answered. A visible effect of one rules out K6.
         let is_again = self.message.calls.iter().any(|(_, call)| call.again_in == Some(segment));
         let shows = self.segment.has_outcome || self.segment.has_question || self.segment.has_error || is_again;
         let request = &self.request;

@@ -1,12 +1,12 @@
-//! The SDK's own auto-send, asked at the end of a segment: A1 to A6.
+//! The SDK's own auto-send, evaluated at the end of a segment: A1 to A6.
 
 use super::{Rule, calls::State, stream::StreamChecker};
 
-/// The calls of one step, counted as the SDK's predicates look at them.
+/// The calls of one step, counted as the SDK's predicates count them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Step {
     pub(super) number: u32,
-    /// Calls that are the client's business, and how many of them have an output or an error.
+    /// Calls that the client handles, and how many of them have an output or an error.
     pub(super) calls: usize,
     complete: usize,
     denied: usize,
@@ -49,7 +49,7 @@ impl StreamChecker {
         self.message.written_step.get_or_insert(old);
     }
 
-    /// `reset-step` takes the parts of the step away, its calls among them.
+    /// `reset-step` removes the parts of the step, including its calls.
     pub(super) fn reset_step(&mut self) {
         self.segment.blocks.clear();
         let number = self.message.step.number;
@@ -87,11 +87,11 @@ impl StreamChecker {
         }
     }
 
-    /// A4: calls whose approval was asked in an earlier segment, and answered since, with nothing to show for it.
+    /// A4: calls whose approval was requested in an earlier segment and answered since, without an outcome.
     fn unanswered(&mut self) {
         let segment = self.segment.number;
         let request = &self.request;
-        // While a call of the same step still waits for the browser, the predicate says no.
+        // While a call of the same step still waits for the browser, the predicate is false.
         let waits = |step: u32| {
             let mut calls = self.message.calls.iter().filter(|(_, call)| call.step == step && !call.provider_executed);
             calls.any(|(_, call)| matches!(call.state, State::Announced { .. }))

@@ -7,9 +7,9 @@ use crate::ids::PartId;
 pub(super) struct Block {
     id: PartId,
     pub(super) is_text: bool,
-    /// It was told that it should be closed by now.
+    /// Already reported as not closed in time.
     is_late: bool,
-    /// The step, and how many calls it had, when the block was started.
+    /// The step and its number of calls when the block started.
     pub(super) place: (u32, usize),
 }
 

@@ -1,4 +1,4 @@
-//! The calls of a chat: those of the current message in full, the older ones as hashes, and never more than a set number of either.
+//! The calls of a chat: those of the current message in full, older ones as hashes, both bounded.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -9,15 +9,15 @@ use crate::ids::ToolCallId;
 
 /// How many settled calls of the current message are kept in full.
 const SETTLED: usize = 4096;
-/// How many ids of earlier calls, messages and the like are kept as hashes. What is older is forgotten.
+/// How many ids of earlier calls, messages and so on are kept as hashes. Older ones are forgotten.
 const REMEMBERED: usize = 65_536;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Its input is being written, or is there.
+    /// Its input is streaming or complete.
     Announced { available: bool },
-    /// A person was asked.
+    /// Its approval was requested.
     Asked,
     /// It has its outcome.
     Settled,
@@ -30,11 +30,11 @@ pub(super) struct Call {
     pub(super) provider_executed: bool,
     pub(super) step: u32,
     pub(super) state: State,
-    /// The segment in which its input was begun.
+    /// The segment in which its input began.
     pub(super) begun_in: Option<u32>,
-    /// The segment in which a person was asked.
+    /// The segment in which its approval was requested.
     pub(super) asked_in: Option<u32>,
-    /// The segment in which it was announced once more after that.
+    /// The segment in which it was announced again after that.
     pub(super) again_in: Option<u32>,
     pub(super) preliminary: bool,
 }
@@ -54,7 +54,7 @@ impl Calls {
         self.calls.get(id)
     }
 
-    /// The segment in which the call's input was begun.
+    /// The segment in which the call's input began.
     pub(super) fn begun_in(&self, id: &str) -> Option<u32> {
         self.calls.get(id)?.begun_in
     }
@@ -77,7 +77,7 @@ impl Calls {
         }
     }
 
-    /// Settles an open call; gives back the id of a call that is forgotten for it.
+    /// Settles an open call. Returns the id of a call that was evicted to make room.
     pub(super) fn settle(&mut self, id: &ToolCallId) -> Option<ToolCallId> {
         let call = self.calls.get_mut(id).filter(|call| call.state != State::Settled)?;
         self.asked -= usize::from(call.state == State::Asked);
@@ -92,7 +92,7 @@ impl Calls {
         Some(oldest)
     }
 
-    /// A call whose question was answered by announcing it once more.
+    /// Records a call whose approval was answered by announcing it again.
     pub(super) fn announce_again(&mut self, id: &ToolCallId, segment: u32) {
         if let Some(call) = self.calls.get_mut(id).filter(|call| call.state == State::Asked) {
             call.state = State::Announced { available: true };
@@ -101,7 +101,7 @@ impl Calls {
         }
     }
 
-    /// Drops the calls of a step that is taken back.
+    /// Drops the calls of a step that was reset.
     pub(super) fn forget_step(&mut self, step: u32) {
         self.calls.retain(|_, call| call.step != step);
         self.settled.retain(|id| self.calls.contains_key(id));
@@ -109,7 +109,7 @@ impl Calls {
         self.asked = self.calls.values().filter(|call| call.state == State::Asked).count();
     }
 
-    /// How many have no outcome.
+    /// Number of calls without an outcome.
     pub(super) fn open(&self) -> usize {
         self.open
     }
@@ -119,7 +119,7 @@ impl Calls {
     }
 }
 
-/// A set that forgets its oldest members: ids as hashes.
+/// A bounded set of hashed ids that forgets its oldest members.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     hashes: HashSet<u64>,

@@ -1,12 +1,12 @@
-//! The bytes of a capture, in any of its three forms, in pieces of any size.
+//! The bytes of a capture, in any of its three formats, fed in pieces of any size.
 
 use super::{Options, Rule, StreamChecker, Violation, transcript::Transcript};
 use crate::sse::{Decoder, Event};
 
-/// The largest event or line that is read.
+/// The largest event or line that is read, in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// How much is looked at to tell the form of a capture.
+/// How many bytes are examined to detect the format of a capture.
 const LOOK: usize = 64 * 1024;
 
 /// Checks the bytes of a capture. Feed it, finish it, and take the violations as they come.
@@ -16,11 +16,11 @@ pub struct Checker {
     form: Form,
     unreadable: Option<Unreadable>,
     has_payload: bool,
-    /// How many bytes of the beginning were looked at for a NUL.
+    /// How many leading bytes were checked for NUL.
     looked: usize,
 }
 
-/// Why a capture, or a part of it, could not be read.
+/// Why a capture, or part of it, could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {
@@ -34,7 +34,7 @@ pub enum Unreadable {
 
 #[derive(Debug)]
 enum Form {
-    /// Not known yet; what has come so far.
+    /// Not detected yet; the bytes so far.
     Unknown(Vec<u8>),
     Sse(Decoder),
     Lines(Lines),
@@ -45,7 +45,7 @@ struct Lines {
     number: u64,
     partial: Vec<u8>,
     is_dropping: bool,
-    /// `None` until the first line tells whether it is one.
+    /// `None` until the first line decides.
     is_transcript: Option<bool>,
     transcript: Transcript,
 }
@@ -83,7 +83,7 @@ impl Checker {
         }
     }
 
-    /// The end of the file.
+    /// Ends the file.
     pub fn finish(&mut self) {
         if let Form::Unknown(begun) = &mut self.form {
             let begun = std::mem::take(begun);
@@ -117,12 +117,12 @@ impl Checker {
         }
     }
 
-    /// What was found since this was last asked.
+    /// The violations found since the last call.
     pub fn take_violations(&mut self) -> Vec<Violation> {
         self.stream.take_violations()
     }
 
-    /// What could not be read, if anything.
+    /// The first part that could not be read, if any.
     pub fn unreadable(&self) -> Option<&Unreadable> {
         self.unreadable.as_ref()
     }
@@ -148,7 +148,7 @@ impl Checker {
     }
 }
 
-/// The form, as soon as the beginning tells it.
+/// The format, once the first bytes show it.
 fn form_of(begun: &[u8], is_all: bool) -> Option<Form> {
     let text = begun.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(begun);
     let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -195,7 +195,7 @@ impl Lines {
         }
     }
 
-    /// Returns whether there was anything on the line.
+    /// Returns whether the line was non-empty.
     fn line(&mut self, line: &[u8], stream: &mut StreamChecker) -> bool {
         self.number += 1;
         let line = if self.number == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
@@ -212,7 +212,7 @@ impl Lines {
     }
 }
 
-/// A piece of a capture, fit to be printed.
+/// A printable excerpt of a capture.
 pub(super) struct Shown<'a>(pub(super) &'a [u8]);
 
 impl std::fmt::Display for Shown<'_> {

@@ -1,7 +1,7 @@
-//! The rule checker: what would break a client, told chunk by chunk, in memory that is bounded by what is open.
+//! The rule checker: reports, chunk by chunk, what would break a client. Its memory is bounded by what is open.
 //!
-//! [`Checker`] reads the bytes of a capture in any of its three forms. [`StreamChecker`] takes chunks one by one, for a test that
-//! has them already.
+//! [`Checker`] reads the bytes of a capture in any of its three formats. [`StreamChecker`] takes single chunks, for a
+//! test that already has them.
 
 mod adk;
 mod auto_send;
@@ -21,7 +21,7 @@ pub use input::{Checker, MAX_EVENT, Unreadable};
 pub use rule::Rule;
 pub use stream::StreamChecker;
 
-/// How the stream is meant to be written.
+/// The profile that the stream is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// For a stock `useChat`.
@@ -33,30 +33,30 @@ pub enum Profile {
     AdkLive,
 }
 
-/// What to check against.
+/// Options of the checker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     /// The profile.
     pub profile: Profile,
-    /// The client asked for text as it comes (adk).
+    /// The client asked for progressive text (adk).
     pub progressive_text: bool,
 }
 
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The line of the capture that gets the blame, from 1.
+    /// The line of the capture at fault, from 1.
     pub line: u64,
     /// The rule.
     pub rule: Rule,
-    /// What is wrong, and what to do.
+    /// What is wrong, and how to fix it.
     pub text: String,
-    /// The beginning of the payload at which it was found, for people to look at.
+    /// The beginning of the offending payload, for display.
     #[serde(skip)]
     pub payload: String,
 }
 
-/// Which client reads: over HTTP any version, on the SDK's WebSocket 7.
+/// The client versions that read the stream: any over HTTP, 7 on the SDK's WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     Any,

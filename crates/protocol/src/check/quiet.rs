@@ -1,11 +1,11 @@
-//! The fast way for deltas that there is nothing to tell about: nearly all of a stream.
+//! The fast path for deltas that break no rule: nearly all of a stream.
 
 use super::{adk::LiveStep, stream::StreamChecker};
 use crate::chunk::{DeltaKind, PlainDelta};
 
 impl StreamChecker {
-    /// Whether this payload is a delta that breaks no rule and changes nothing but that the client has written. `false` is no verdict: the
-    /// chunk has to be read and looked at.
+    /// Whether this payload is a delta that breaks no rule and changes no state, except that the client has written. On
+    /// `false` the chunk has to be read and checked.
     pub(super) fn is_quiet(&self, payload: &[u8]) -> bool {
         let segment = &self.segment;
         if !segment.is_open || segment.has_error || segment.live_step != LiveStep::Elsewhere {

@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 
 macro_rules! rules {
     ($($id:ident $text:literal)*) => {
-        /// A rule that keeps a client from throwing, hanging, doubling or looping. `docs/rules.md` says when each is broken.
+        /// A rule that keeps a client from throwing, hanging, duplicating or looping. `docs/rules.md` says when each is
+        /// broken.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Rule { $(#[doc = $text] $id,)* }
 
@@ -14,12 +15,12 @@ macro_rules! rules {
             /// All of them.
             pub const ALL: &[Rule] = &[$(Rule::$id),*];
 
-            /// The id, as it is printed.
+            /// The id, as printed.
             pub fn id(self) -> &'static str {
                 match self { $(Rule::$id => stringify!($id),)* }
             }
 
-            /// What it asks for, in one sentence.
+            /// The rule in one sentence.
             pub fn text(self) -> &'static str {
                 match self { $(Rule::$id => $text,)* }
             }

@@ -1,4 +1,4 @@
-//! One payload: F3, F4 and the S rules.
+//! Checks of a single payload: F3, F4 and the S rules.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     json::{self, MessageMetadata},
 };
 
-/// Reads a payload and tells what is wrong with it. `None`: there is nothing left to check.
+/// Reads a payload and reports its faults. `None` if nothing is left to check.
 pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule, String)) -> Option<Chunk> {
     let read = match ReadChunk::parse(payload) {
         Ok(read) => read,
@@ -60,7 +60,8 @@ fn may_throw(payload: &[u8]) -> bool {
     json::may_have_forbidden_key(payload) && json::parse(payload).is_ok_and(|value| json::has_forbidden_key(&value))
 }
 
-/// The chunk without the optional key that made it invalid, so that one fault is not told again as what it leads to.
+/// The chunk without the optional key that made it invalid, so that one fault is not reported again through its
+/// consequences.
 fn without_key(payload: &[u8], fault: &Fault) -> Option<Chunk> {
     let (Fault::Null { key } | Fault::WrongType { key, .. }) = fault else {
         return None;
@@ -85,7 +86,7 @@ fn rule_of(fault: &Fault) -> Rule {
     }
 }
 
-/// Values that can be read but must not be written.
+/// Reports values that can be read but must not be written.
 fn values(chunk: &Chunk, audience: Audience, mut tell: impl FnMut(Rule, String)) {
     let metadata = match chunk {
         Chunk::Start(c) => c.message_metadata.as_ref(),

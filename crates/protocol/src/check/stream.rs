@@ -1,4 +1,5 @@
-//! Chunk by chunk: segments, identity, blocks. Tools are in `tools.rs`, the ends of segments in `auto_send.rs` and `adk.rs`.
+//! Checks chunk by chunk: segments, identity, blocks. Tools are in `tools.rs`, the ends of segments in `auto_send.rs`
+//! and `adk.rs`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,49 +18,49 @@ use crate::{
     sse::DONE,
 };
 
-/// How much of a payload is shown with a violation.
+/// Bytes of a payload shown with a violation.
 const SHOWN: usize = 200;
 
-/// Checks the chunks of one chat, in the order in which a client gets them.
+/// Checks the chunks of one chat, in the order in which a client receives them.
 #[derive(Debug)]
 pub struct StreamChecker {
     pub(super) options: Options,
     pub(super) audience: Audience,
     violations: Vec<Violation>,
-    /// The beginning of the payload that is being looked at, or was last.
+    /// The beginning of the current or last payload.
     shown: Vec<u8>,
-    /// The line of the chunk that is being looked at, or was last.
+    /// The line of the current or last chunk.
     pub(super) line: u64,
     pub(super) message: Message,
     pub(super) segment: Segment,
     /// Calls of earlier messages.
     pub(super) older_calls: Remembered,
-    /// Calls without an outcome of the message before this one.
+    /// Unsettled calls of the previous message.
     pub(super) left_open: HashSet<ToolCallId>,
     older_messages: Remembered,
-    /// What the next segment answers, where a transcript tells.
+    /// The request that the next segment responds to, if a transcript shows it.
     pub(super) request: Request,
-    /// Message ids that the last history answer had.
+    /// Message ids in the last history response.
     pub(super) history: HashSet<MessageId>,
 }
 
-/// The assistant message that is being built.
+/// The current assistant message.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     pub(super) id: Option<MessageId>,
     pub(super) calls: Calls,
     pub(super) approvals: Remembered,
     pub(super) has_text: bool,
-    /// The segment in which a person was asked first.
+    /// The segment with the first approval request.
     pub(super) asked_in: Option<u32>,
     pub(super) step: Step,
-    /// The last step that the client has written, while a newer one is not written yet.
+    /// The last step that the client has written, until it writes a newer one.
     pub(super) written_step: Option<Step>,
-    /// What the message had before a resume or regenerate emptied it, and whether it was settled.
+    /// The calls of the message before a resume or regenerate emptied it, and whether each was settled.
     pub(super) before: HashMap<ToolCallId, bool>,
 }
 
-/// The response that is being read.
+/// The current response.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     pub(super) number: u32,
@@ -82,7 +83,7 @@ pub(super) struct Segment {
 }
 
 impl StreamChecker {
-    /// A checker for chunks that come over HTTP or `/live`.
+    /// A checker for chunks sent over HTTP or `/live`.
     pub fn new(options: Options) -> Self {
         Self {
             options,
@@ -100,7 +101,7 @@ impl StreamChecker {
         }
     }
 
-    /// Takes one payload: the JSON of a chunk, or `[DONE]`.
+    /// Checks one payload: the JSON of a chunk, or `[DONE]`.
     pub fn payload(&mut self, line: u64, payload: &[u8]) {
         self.show(payload);
         if payload == DONE.as_bytes() {
@@ -121,7 +122,7 @@ impl StreamChecker {
         }
     }
 
-    /// Takes one chunk that is known to be well-formed.
+    /// Checks one well-formed chunk.
     pub fn chunk(&mut self, line: u64, chunk: &Chunk) {
         match chunk {
             Chunk::Start(start) if !self.segment.is_open || self.segment.has_end || self.is_superseded(start) => {
@@ -147,7 +148,7 @@ impl StreamChecker {
         self.body(chunk);
     }
 
-    /// `[DONE]`.
+    /// Checks `[DONE]`.
     pub fn done(&mut self, line: u64) {
         self.line = line;
         self.adk_done();
@@ -157,20 +158,20 @@ impl StreamChecker {
         }
     }
 
-    /// The response is over: the connection ended, or the next request came.
+    /// Ends the response: the connection closed, or the next request came.
     pub fn end(&mut self) {
         if self.segment.is_open {
             self.close();
         }
     }
 
-    /// The response broke off, and the client knows it: there is no end to look at.
+    /// Drops a response that broke off, which the client knows. It has no end to check.
     pub(super) fn abandon(&mut self) {
         self.segment.is_open = false;
         self.request = Request::Unknown;
     }
 
-    /// What was found since this was last asked.
+    /// The violations found since the last call.
     pub fn take_violations(&mut self) -> Vec<Violation> {
         std::mem::take(&mut self.violations)
     }
@@ -180,7 +181,7 @@ impl StreamChecker {
         self.violations.push(Violation { line: self.line, rule, text: text.into(), payload });
     }
 
-    /// Keeps the beginning of what is being looked at.
+    /// Keeps the beginning of the current payload.
     pub(super) fn show(&mut self, payload: &[u8]) {
         self.shown.clear();
         self.shown.extend_from_slice(&payload[..payload.len().min(SHOWN)]);
@@ -202,7 +203,7 @@ impl StreamChecker {
             self.message = Message { id, before: std::mem::take(&mut self.message.before), ..Message::default() };
         } else if goes_on {
             self.segment.continues = true;
-            // What the client has not written is not in the message that it goes on with.
+            // The client continues the message without what it has not written.
             if let Some(step) = self.message.written_step.take() {
                 self.message.step = step;
             }
@@ -228,7 +229,7 @@ impl StreamChecker {
         }
     }
 
-    /// A continuation of a message that no chunk has shown: the client has it from its history, and the request tells it.
+    /// Takes over a message that no chunk has shown: the client has it from its history, and the request carries it.
     fn carry(&mut self) {
         let Request::Submit { continues: Some(continued), carried, .. } = &self.request else { return };
         if Some(continued) != self.message.id.as_ref() {
@@ -294,7 +295,7 @@ impl StreamChecker {
             Profile::AdkSse | Profile::AdkLive => self.adk_close(),
         }
         if self.request == Request::Resume {
-            // The least, not the first: the order of a map is another one each time.
+            // The smallest, not the first: the order of a map changes from run to run.
             let missing = self.message.before.keys().filter(|id| self.message.calls.get(id).is_none()).min().cloned();
             if let Some(id) = missing {
                 self.tell(Rule::R3, format!("the replay leaves out the call {id:?} that the message had"));
@@ -304,13 +305,13 @@ impl StreamChecker {
         self.request = Request::Unknown;
     }
 
-    /// On live a newer message goes first while an approval is open: the old turn is never ended on the wire.
+    /// On live, a new message supersedes an open approval: the old turn never ends on the wire.
     fn is_superseded(&self, start: &Start) -> bool {
         let is_other = start.message_id.is_some() && start.message_id != self.message.id;
         self.options.profile == Profile::AdkLive && self.message.calls.asked > 0 && is_other
     }
 
-    /// Remembers that the client has written what it has.
+    /// Records that the client has written its state.
     pub(super) fn wrote_if(&mut self, wrote: bool) {
         if wrote {
             self.message.written_step = None;
@@ -328,7 +329,7 @@ impl StreamChecker {
         }
     }
 
-    /// A3, once a segment.
+    /// A3, once per segment.
     pub(super) fn new_content(&mut self, chunk: &'static str) {
         let segment = &mut self.segment;
         if self.options.profile == Profile::AiSdk && segment.continues && !segment.has_step && !segment.told_no_step {

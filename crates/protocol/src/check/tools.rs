@@ -1,4 +1,4 @@
-//! Tool chunks: T1 to T9, and the identity rules that only a call can show.
+//! Checks of tool chunks: T1 to T9, and the identity rules that only a call can show.
 
 use super::{
     Rule,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
 
-/// How a chunk announces a call.
+/// The kind of chunk that announces a call.
 #[derive(Clone, Copy, PartialEq)]
 enum As {
     Begun,
@@ -16,7 +16,7 @@ enum As {
     Unusable,
 }
 
-/// An outcome, or the preview of one.
+/// An outcome, or a preliminary one.
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
     Complete,
@@ -124,7 +124,7 @@ impl StreamChecker {
             (State::Announced { .. }, As::Available | As::Unusable) => {}
         }
         call.state = State::Announced { available: true };
-        // A call that can't run keeps the kind of part that it has.
+        // A call that can't run keeps its kind of part.
         let other_kind = how == As::Available && call.dynamic != dynamic;
         let other_step = call.step != step;
         if other_kind || other_step {
@@ -153,7 +153,7 @@ impl StreamChecker {
         if self.older_calls.contains(id.as_str()) && !self.message.before.contains_key(id) {
             self.tell(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
         }
-        // A running tool's question belongs to the step of the call that asks.
+        // A running tool's prompt belongs to the step of the call that asks.
         if name != ASK_USER {
             self.new_content(kind);
         }
@@ -251,7 +251,7 @@ impl StreamChecker {
         }
     }
 
-    /// Whether the message has the call; tells what it means if not.
+    /// Whether the message has the call. Reports a violation if not.
     fn find(&mut self, id: &ToolCallId, kind: &'static str) -> bool {
         if self.message.calls.get(id).is_some() {
             return true;

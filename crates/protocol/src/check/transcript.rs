@@ -1,4 +1,4 @@
-//! Transcripts: requests, statuses and frames, for the rules that need more than the chunks.
+//! Transcripts: requests, statuses and frames, for the rules that need more than chunks.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,18 +19,18 @@ use crate::{
     sse::{Decoder, Event},
 };
 
-/// What a segment answers.
+/// The request that a segment responds to.
 #[derive(Debug, Default, PartialEq)]
 pub(super) enum Request {
-    /// Nothing tells.
+    /// Not known.
     #[default]
     Unknown,
-    /// A new message (`continues` is none), or answers.
+    /// A new message (`continues` is `None`), or answers.
     Submit {
         continues: Option<MessageId>,
         history: HashSet<MessageId>,
         answered: HashSet<ToolCallId>,
-        /// The calls of the message that it continues, as the client has them.
+        /// The calls of the continued message, as the client has them.
         carried: Vec<Carried>,
     },
     Regenerate {
@@ -39,7 +39,7 @@ pub(super) enum Request {
     Resume,
 }
 
-/// A call that the request itself carries: a client that has just loaded its history has it, though no chunk has shown it.
+/// A call known from the request alone: a client that has just loaded its history has it, though no chunk has shown it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Carried {
     pub(super) id: ToolCallId,
@@ -85,12 +85,12 @@ impl Carried {
 }
 
 impl Request {
-    /// Whether the client begins with an empty message.
+    /// Whether the client starts with an empty message.
     pub(super) fn starts_empty(&self) -> bool {
         matches!(self, Request::Resume | Request::Regenerate { .. })
     }
 
-    /// Whether the call's approval was answered, as far as one can tell.
+    /// Whether the call's approval was answered, as far as is known.
     pub(super) fn has_answered(&self, call: &ToolCallId) -> bool {
         match self {
             Request::Submit { answered, .. } => answered.contains(call),
@@ -103,7 +103,7 @@ impl Request {
         if body.trigger == Trigger::RegenerateMessage {
             return Request::Regenerate { history };
         }
-        // The client continues the message that it names, else its last one.
+        // The client continues the message that it names, or else its last one.
         let is_named = |message: &&ClientMessage| message.id.is_some() && message.id == body.message_id;
         let last = body.messages.iter().rfind(is_named).filter(|message| message.role == Role::Assistant);
         let last = last.or(body.messages.last()).filter(|message| message.role == Role::Assistant);
@@ -117,15 +117,15 @@ impl Request {
     }
 }
 
-/// Ended requests are kept for a while, to tell frames that come too late.
+/// How many ended requests are kept, to detect late frames.
 const ENDED: usize = 1024;
 
 /// Reads a transcript line by line.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
-    /// The SSE body of the current answer.
+    /// The SSE body of the current response.
     body: Option<Decoder>,
-    /// The current answer is a history.
+    /// Whether the current response is a history.
     is_history: bool,
     requests: HashMap<RequestId, Socket>,
 }
@@ -137,16 +137,16 @@ struct Socket {
     next: u64,
     has_started: bool,
     is_over: bool,
-    /// The client listens no more: what still comes up to the `end` is ignored, and the `end` may be missing.
+    /// The client no longer listens: chunks up to `end` are ignored, and `end` may be missing.
     is_aborted: bool,
-    /// It goes on after a chunk that this connection did not bring: nobody can tell what came before.
+    /// It resumes after a chunk that this connection did not bring, so the earlier chunks are unknown.
     is_rest: bool,
-    /// What its chunks answer, until the first one comes.
+    /// The request that its chunks respond to, until the first one comes.
     request: Option<Request>,
 }
 
 impl Transcript {
-    /// Whether the first line of a file is a transcript's.
+    /// Whether the first line of a file is that of a transcript.
     pub(super) fn is_one(line: &[u8]) -> bool {
         let Ok(Value::Object(map)) = json::parse(line) else {
             return false;
@@ -188,7 +188,7 @@ impl Transcript {
             stream.abandon();
         }
         if !open.is_empty() {
-            // The missing `end` is the fault; what the segment lacks because of it is not told again.
+            // The missing `end` is the violation. Its consequences in the segment are not reported again.
             stream.abandon();
         }
         for id in open {
@@ -203,7 +203,7 @@ impl Transcript {
             return self.socket_request(kind, id.into(), request);
         }
         if matches!(text("type"), Some("message" | "tool_result" | "interrupt" | "ping")) {
-            return; // On `/live` the turn goes on across frames.
+            return; // On `/live` the turn continues across frames.
         }
         self.end_body(stream);
         stream.end();
@@ -399,7 +399,7 @@ impl Socket {
     }
 }
 
-/// A pong of `/live`, which is no SSE record.
+/// A pong on `/live`, which is not an SSE record.
 fn is_pong(text: &[u8]) -> bool {
     json::parse(text).is_ok_and(|value| value.get("type") == Some(&Value::from("pong")))
 }

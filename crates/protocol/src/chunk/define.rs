@@ -1,4 +1,4 @@
-//! The macro behind `kinds.rs`: one table makes the types, the strict writer and the lenient reader.
+//! The macro behind `kinds.rs`: one table generates the types, the strict writer and the lenient reader.
 
 /// `Name "wire-type" { required } { optional }`, each field as `rust_name "wireName": Type`.
 macro_rules! chunks {
@@ -56,7 +56,7 @@ macro_rules! chunks {
             }
         )*
 
-        /// One chunk of the UI message stream, as we write it.
+        /// One chunk of the UI message stream, as Holdpoint writes it.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "each variant's type says what it is")]
         pub enum Chunk {
@@ -65,7 +65,7 @@ macro_rules! chunks {
         }
 
         impl Chunk {
-            /// The wire types of all chunks but the data parts.
+            /// The wire types of all chunks except data parts.
             pub const KINDS: &[&str] = &[$($tag),*];
 
             /// The chunk's `type` (for a data part, without its name).
@@ -76,7 +76,7 @@ macro_rules! chunks {
                 }
             }
 
-            /// Reads the rest of an object whose `type` is known; `None` if the type is not.
+            /// Reads the rest of an object whose `type` has been read; `None` if the type is unknown.
             pub(super) fn read_fields<'de, A: MapAccess<'de>>(
                 kind: &str,
                 map: &mut A,
@@ -96,7 +96,7 @@ macro_rules! chunks {
                 })
             }
 
-            /// Appends the chunk's JSON: what `Serialize` writes, but keys and types are known to need no escapes.
+            /// Appends the chunk's JSON. Same output as `Serialize`, but keys and types need no escaping.
             pub(crate) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
                 match self {
                     $(Chunk::$name(_chunk) => {
@@ -114,7 +114,7 @@ macro_rules! chunks {
                 }
             }
 
-            /// What is wrong with an object of this type that could not be read.
+            /// Explains why an object of this type could not be read.
             pub(super) fn diagnose(kind: &str, fields: &Map<String, Value>) -> Option<Fault> {
                 match kind {
                     $($tag => $name::diagnose(fields),)*
@@ -123,7 +123,7 @@ macro_rules! chunks {
                 }
             }
 
-            /// Every chunk type's TypeScript declaration: its wire type, its name, its body.
+            /// The TypeScript declaration of every chunk type: wire type, name, body.
             #[cfg(feature = "typescript")]
             pub(crate) fn declarations(config: &ts_rs::Config) -> Vec<(&'static str, &'static str, String)> {
                 use ts_rs::TS;
@@ -133,7 +133,7 @@ macro_rules! chunks {
 
         impl Serialize for Chunk {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // The length is only a hint in JSON, which is all that this protocol is ever written in.
+                // The length is only a hint in JSON, the protocol's only format.
                 let mut out = serializer.serialize_struct("Chunk", 1)?;
                 match self {
                     $(Chunk::$name(_chunk) => {

@@ -1,13 +1,13 @@
-//! Deltas as nearly every server writes them, looked at in place: nearly all of a stream is that.
+//! Zero-copy reading of deltas in their usual form, which make up nearly all of a stream.
 
-/// A delta without anything unusual. Nothing is copied, and its text is known to be a valid JSON string.
+/// A delta in its usual form, borrowed from the input. Its text is a valid JSON string body.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PlainDelta<'a> {
     pub(crate) kind: DeltaKind,
     pub(crate) id: &'a str,
 }
 
-/// Which of the three.
+/// The kind of a delta.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum DeltaKind {
     Text,
@@ -16,8 +16,8 @@ pub(crate) enum DeltaKind {
 }
 
 impl<'a> PlainDelta<'a> {
-    /// Sees `type`, id and text in this order, without blanks, other keys or escapes in the id. `None` is no verdict: the general
-    /// reader has to look.
+    /// Matches `type`, id and text in this order, without whitespace, other keys or escapes in the id. On `None`, use
+    /// the general reader.
     pub(crate) fn see(payload: &'a [u8]) -> Option<Self> {
         let rest = payload.strip_prefix(b"{\"type\":\"")?;
         let (kind, rest) = if let Some(rest) = rest.strip_prefix(b"text-delta\",\"id\":\"") {
@@ -40,7 +40,7 @@ impl<'a> PlainDelta<'a> {
     }
 }
 
-/// Whether this can stand between quotes. An escape with a code, `\u`, is left to the general reader.
+/// Whether the bytes are a valid JSON string body. `\u` escapes are left to the general reader.
 fn is_string_body(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
@@ -53,7 +53,7 @@ fn is_string_body(text: &[u8]) -> bool {
 }
 
 fn has_control(text: &[u8]) -> bool {
-    // A fold, not `any`: without an early way out it is done 32 bytes at a time.
+    // A fold, not `any`: without an early exit it vectorizes, 32 bytes at a time.
     text.iter().fold(false, |found, byte| found | (*byte < 0x20))
 }
 

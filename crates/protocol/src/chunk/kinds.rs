@@ -27,11 +27,11 @@ chunks! {
     StartStep "start-step" {} {}
     /// Closes a step.
     FinishStep "finish-step" {} {}
-    /// Takes back the parts of the current step (`ai` 7).
+    /// Removes the parts of the current step (`ai` 7).
     ResetStep "reset-step" {} {}
     /// The turn was stopped.
     Abort "abort" {} { reason "reason": String }
-    /// The turn failed; the text is for a person.
+    /// The turn failed. The text is meant for people.
     Error "error" { error_text "errorText": String } {}
     /// Metadata in the middle of a message.
     SetMetadata "message-metadata" { message_metadata "messageMetadata": MessageMetadata } {}
@@ -72,7 +72,7 @@ chunks! {
             dynamic "dynamic": bool,
             title "title": String,
         }
-    /// A call that can't run: its input does not fit, or there is no such tool. An outcome.
+    /// A call that can't run: its input is invalid, or there is no such tool. An outcome.
     ToolInputError "tool-input-error"
         { tool_call_id "toolCallId": ToolCallId, tool_name "toolName": String, input "input": Payload, error_text "errorText": String }
         {
@@ -82,7 +82,7 @@ chunks! {
             dynamic "dynamic": bool,
             title "title": String,
         }
-    /// Asks a person (`reason`, `isAutomatic`: `ai` 7).
+    /// An approval request (`reason`, `isAutomatic`: `ai` 7).
     ToolApprovalRequest "tool-approval-request"
         { approval_id "approvalId": ApprovalId, tool_call_id "toolCallId": ToolCallId }
         {
@@ -92,7 +92,7 @@ chunks! {
             is_automatic "isAutomatic": bool,
             signature "signature": String,
         }
-    /// The answer to such a question, when it did not come from this client (`ai` 7).
+    /// The response to an approval request, when it did not come from this client (`ai` 7).
     ToolApprovalResponse "tool-approval-response"
         { approval_id "approvalId": ApprovalId, approved "approved": bool }
         { reason "reason": String, provider_executed "providerExecuted": bool, provider_metadata "providerMetadata": ProviderMetadata }
@@ -115,7 +115,7 @@ chunks! {
             tool_metadata "toolMetadata": Object,
             dynamic "dynamic": bool,
         }
-    /// A call was refused by a person. An outcome.
+    /// A person denied the call. An outcome.
     ToolOutputDenied "tool-output-denied" { tool_call_id "toolCallId": ToolCallId } {}
 
     /// A web source.
@@ -126,11 +126,11 @@ chunks! {
     SourceDocument "source-document"
         { source_id "sourceId": PartId, media_type "mediaType": String, title "title": String }
         { filename "filename": String, provider_metadata "providerMetadata": ProviderMetadata }
-    /// A file of the answer.
+    /// A file in the response.
     File "file" { url "url": String, media_type "mediaType": String } { provider_metadata "providerMetadata": ProviderMetadata }
-    /// A file of the reasoning (`ai` 7).
+    /// A file in the reasoning (`ai` 7).
     ReasoningFile "reasoning-file" { url "url": String, media_type "mediaType": String } { provider_metadata "providerMetadata": ProviderMetadata }
-    /// Something of a provider's own (`ai` 7).
+    /// A provider-specific part (`ai` 7).
     Custom "custom" { kind "kind": String } { provider_metadata "providerMetadata": ProviderMetadata }
     /// A user message that was added while the turn ran (`ai` 7).
     SteeringMessage "steering-message" { id "id": PartId, parts "parts": Vec<SteeringPart> } {}
@@ -139,7 +139,7 @@ chunks! {
 /// A `data-NAME` chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Data {
-    /// What stands behind `data-` in the type.
+    /// The part of `type` after `data-`.
     pub name: String,
     /// A later chunk with the same id replaces the data.
     pub id: Option<PartId>,

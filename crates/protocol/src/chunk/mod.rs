@@ -1,7 +1,7 @@
 //! The chunks of the UI message stream: typed, strict when written, lenient when read.
 //!
 //! [`Chunk`] is what we write: it can't hold a null, an extra key or an unknown type. [`ReadChunk`] is what a peer
-//! sent: extra keys and unknown types are kept beside it.
+//! sent: extra keys and unknown types are kept.
 
 mod define;
 mod delta;
@@ -39,7 +39,7 @@ impl Chunk {
         }
     }
 
-    /// Whether JSON of somebody else's making is in here, in which a forbidden key can hide.
+    /// Whether it carries JSON from elsewhere, which may contain a forbidden key.
     pub(crate) fn carries_json(&self) -> bool {
         !matches!(self, Chunk::TextDelta(TextDelta { provider_metadata: None, .. }))
             && !matches!(self, Chunk::ReasoningDelta(ReasoningDelta { provider_metadata: None, .. }))

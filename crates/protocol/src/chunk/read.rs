@@ -1,4 +1,4 @@
-//! Reading chunks that somebody else wrote: extra keys and unknown types are kept, and what is wrong gets a name.
+//! Reading chunks from a peer: extra keys and unknown types are kept, and faults are typed.
 
 use std::{borrow::Cow, fmt};
 
@@ -15,7 +15,7 @@ use crate::json;
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "nearly every chunk is known: a box for each would cost more")]
 pub enum ReadChunk {
-    /// A chunk of a known type, and the keys that the type does not have.
+    /// A chunk of a known type, with the keys that the type does not define.
     Known {
         /// The chunk.
         chunk: Chunk,
@@ -31,7 +31,7 @@ pub enum ReadChunk {
     },
 }
 
-/// Why a payload is no chunk.
+/// Why a payload is not a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Fault {
@@ -73,8 +73,8 @@ impl Fault {
 }
 
 impl ReadChunk {
-    /// Reads the JSON of one chunk. The fast way reads straight into the type; only what fails there is looked at again, to
-    /// say what is wrong with it.
+    /// Reads the JSON of one chunk. The fast path reads straight into the type; only a failure is read again, for a
+    /// diagnosis.
     pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         if let Ok(chunk) = serde_json::from_slice(bytes) {
             return Ok(chunk);
@@ -146,7 +146,7 @@ impl<'de> Deserialize<'de> for ReadChunk {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadChunk, A::Error> {
                 let mut fields = Map::new();
                 let kind = match map.next_key::<Text<'de>>()? {
-                    // `type` comes first in practice: then nothing has to be kept aside.
+                    // `type` comes first in practice, so nothing has to be buffered.
                     Some(Text(key)) if key == "type" => map.next_value::<Text<'de>>()?.0,
                     Some(Text(key)) => {
                         fields.insert(key.into_owned(), json::next_value(&mut map)?);

@@ -1,4 +1,4 @@
-//! Runs of deltas: nearly all of a stream is text in small pieces, so a run of them is kept, passed on and written as one thing.
+//! Runs of deltas. Nearly all of a stream is text in small pieces, so a run is kept, passed on and written as one unit.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Pieces {
         joined.ends.push(joined.text.len());
     }
 
-    /// All of them together.
+    /// All pieces as one string.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -58,7 +58,7 @@ impl Serialize for Pieces {
     }
 }
 
-/// A list of strings, or one string alone.
+/// Reads a list of strings, or a single string.
 impl<'de> Deserialize<'de> for Pieces {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Strings;
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Pieces {
     }
 }
 
-/// What deltas are added to.
+/// The block or input that deltas belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum DeltaOf {
@@ -94,7 +94,7 @@ pub enum DeltaOf {
     ToolInput(ToolCallId),
 }
 
-/// Deltas of one thing, one after the other: a chunk for each piece.
+/// Consecutive deltas of one block or input: one chunk per piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the types say it")]
 pub struct Run {
@@ -115,7 +115,7 @@ impl Run {
         })
     }
 
-    /// Appends every chunk's JSON between `before` and `after`; what they have in common is put together once.
+    /// Appends the JSON of every chunk between `before` and `after`. The common prefix is built once.
     pub(crate) fn write(&self, before: &[u8], after: &[u8], out: &mut Vec<u8>) -> serde_json::Result<()> {
         let (kind, id, key) = match &self.of {
             DeltaOf::Text(id) => ("{\"type\":\"text-delta\",\"id\":", id.as_str(), ",\"delta\":"),
@@ -139,7 +139,7 @@ impl Run {
     }
 }
 
-/// What is written next: a chunk, or a run of deltas.
+/// The next output: a chunk, or a run of deltas.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(
     clippy::large_enum_variant,
@@ -152,7 +152,7 @@ pub enum Chunks {
 }
 
 impl Chunks {
-    /// Every chunk by itself.
+    /// Calls `take` with every chunk.
     pub fn for_each(self, mut take: impl FnMut(Chunk)) {
         match self {
             Chunks::One(chunk) => take(chunk),

@@ -14,30 +14,30 @@ pub enum FinishReason {
     Stop,
     /// The token limit was reached.
     Length,
-    /// The provider's filter stepped in.
+    /// The provider's content filter stepped in.
     ContentFilter,
-    /// The model called tools and waits for them.
+    /// The model called tools and waits for their results.
     ToolCalls,
     /// The model failed.
     Error,
-    /// Cut short; the client must not go on by itself (`ai` 7 only).
+    /// Cut short. The client must not continue by itself (`ai` 7 only).
     Interrupted,
     /// Anything else.
     Other,
 }
 
-/// How the deltas of a tool's input are to be read.
+/// The encoding of a tool's input deltas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum InputEncoding {
-    /// Parts of one JSON text.
+    /// Fragments of one JSON text.
     Json,
     /// Plain text.
     Text,
 }
 
-/// A source that supports a text (`ai` 7). Unknown keys are dropped here, as the client drops them.
+/// A source that supports a text (`ai` 7). Unknown keys are dropped, as the client does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -55,7 +55,7 @@ pub struct Citation {
     pub cited_text: Option<String>,
 }
 
-/// What a [`Citation`] points to: the SDK's source object, checked and otherwise as it came.
+/// The target of a [`Citation`]: the SDK's source object, validated and otherwise unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
 #[serde(transparent)]
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for CitedSource {
     }
 }
 
-/// A part of a steering message (`ai` 7): a text or a file part, extra keys kept.
+/// A text or file part of a steering message (`ai` 7). Extra keys are kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
 #[serde(transparent)]
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for SteeringPart {
     }
 }
 
-/// For an optional key that may be left out but not be null.
+/// For an optional key that may be absent but not null.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

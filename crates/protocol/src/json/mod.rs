@@ -1,4 +1,4 @@
-//! JSON values: reading them, and the limits that the SDK's client sets to them.
+//! JSON values: how they are read, and what the SDK's client accepts.
 
 mod read;
 mod screen;
@@ -11,10 +11,10 @@ pub use screen::{Screen, is_private_key};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-/// Any JSON value that goes to a client: a tool's input or output, the data of a data part.
+/// A JSON value sent to a client: a tool's input or output, or the data of a data part.
 ///
-/// Made from a [`Value`], it is cleaned of the keys at which the client's parser throws (rule F4). Read from the
-/// wire, it is kept as it came, so that the checker sees what the client would see.
+/// Made from a [`Value`], it is stripped of the keys at which the client's parser throws (rule F4). Read from the wire,
+/// it is kept unchanged, so that the checker sees what the client would see.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
 #[serde(transparent)]
@@ -26,7 +26,7 @@ impl Payload {
         &self.0
     }
 
-    /// The value, given away.
+    /// Consumes the payload and returns the value.
     pub fn into_value(self) -> Value {
         self.0
     }
@@ -39,14 +39,14 @@ impl From<Value> for Payload {
     }
 }
 
-/// Metadata of a message: an object when it is ours, whatever the peer sent when it is read.
+/// Metadata of a message. An object when Holdpoint writes it; any value when read from a peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "unknown"))]
 #[serde(transparent)]
 pub struct MessageMetadata(#[serde(deserialize_with = "value")] Value);
 
 impl MessageMetadata {
-    /// The metadata; `null` counts as none at the client.
+    /// The metadata. The client treats `null` as none.
     pub fn value(&self) -> &Value {
         &self.0
     }
@@ -58,14 +58,14 @@ impl From<Map<String, Value>> for MessageMetadata {
     }
 }
 
-/// What a provider adds to a part: an object of objects.
+/// Provider metadata of a part: an object of objects.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, Record<string, unknown>>"))]
 #[serde(transparent)]
 pub struct ProviderMetadata(Box<Map<String, Value>>);
 
 impl ProviderMetadata {
-    /// Adds what one provider says, cleaned as a [`Payload`] is.
+    /// Adds one provider's fields, stripped like a [`Payload`].
     pub fn insert(&mut self, provider: impl Into<String>, fields: Map<String, Value>) {
         self.0.insert(provider.into(), Payload::from(Value::Object(fields)).into_value());
     }
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for ProviderMetadata {
     }
 }
 
-/// An object of any fields.
+/// An object with arbitrary fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, unknown>"))]
 #[serde(transparent)]
@@ -111,7 +111,7 @@ fn boxed_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Map<Strin
     map(deserializer).map(Box::new)
 }
 
-/// The same JSON in UTF-8 and without lone surrogate escapes, where it was not so already.
+/// Replaces invalid UTF-8 and lone surrogate escapes; `None` if there is nothing to replace.
 pub(crate) fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes);
     let lone = lone_surrogates(text.as_bytes());
@@ -125,7 +125,7 @@ pub(crate) fn mend(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(mended)
 }
 
-/// Where the four digits of each `\uD8xx` or `\uDCxx` stand that has no other half.
+/// Offsets of the four hex digits of each unpaired surrogate escape.
 fn lone_surrogates(bytes: &[u8]) -> Vec<usize> {
     let unit = |at: usize| -> Option<u32> {
         let digits = bytes.get(at..at + 4)?;
@@ -181,7 +181,7 @@ fn remove_forbidden_keys(value: &mut Value) {
     }
 }
 
-/// A cheap look at the bytes: `false` means that no forbidden key can be in them, in any spelling.
+/// A cheap scan of the bytes: `false` means that they contain no forbidden key, in any spelling.
 pub(crate) fn may_have_forbidden_key(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, b"__proto__").is_some()
         || memchr::memmem::find(bytes, b"constructor").is_some()

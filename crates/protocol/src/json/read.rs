@@ -1,8 +1,9 @@
-//! Reading JSON values that others wrote.
+//! Reading untrusted JSON values.
 //!
-//! `serde_json` reads some objects as something else: with its feature `raw_value`, which any dependency can switch on, an object with
-//! the key `$serde_json::private::RawValue` is replaced by what its string says, parsed anew with a fresh recursion budget. A short
-//! body then overflows the stack. Here every object is an object, levels and nodes are counted, and nothing is built beyond a limit.
+//! `serde_json` gives some objects a special meaning. With its feature `raw_value`, which any dependency can switch on,
+//! an object with the key `$serde_json::private::RawValue` is replaced by the content of its string, parsed with a
+//! fresh recursion budget. A short body then overflows the stack. Here every object is an object, levels and nodes are
+//! counted, and nothing is built beyond a limit.
 
 use std::{cell::Cell, fmt};
 
@@ -14,30 +15,30 @@ use serde_json::{Map, Number, Value};
 
 use super::mend;
 
-/// How much a JSON text may hold.
+/// Limits on a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Levels of arrays and objects; `serde_json` itself reads 127 at the most.
+    /// Levels of arrays and objects. `serde_json` itself reads at most 127.
     pub levels: usize,
-    /// Values, the outermost and those inside it.
+    /// Number of values, including the outermost.
     pub nodes: usize,
 }
 
 impl Limits {
-    /// What `serde_json` reads.
+    /// The limits of `serde_json` itself.
     pub const NONE: Limits = Limits { levels: 128, nodes: usize::MAX };
 }
 
 /// Why a JSON text was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is nested too deep.
+    /// Nested too deeply.
     #[error("it is nested deeper than {limit} levels")]
     TooDeep {
         /// The limit.
         limit: usize,
     },
-    /// It consists of too many values.
+    /// Too many values.
     #[error("it has more than {limit} values")]
     TooManyNodes {
         /// The limit.
@@ -48,8 +49,8 @@ pub enum ReadError {
     Syntax(#[from] serde_json::Error),
 }
 
-/// Reads a value as a JavaScript client does: half a surrogate pair in an escape is no error. Rust strings can't hold
-/// one, so it is read as U+FFFD. (A number beyond the range of `f64` stays an error; JavaScript reads infinity.)
+/// Reads a value as a JavaScript client does: an unpaired surrogate escape is not an error. Rust strings can't hold
+/// one, so it becomes U+FFFD. (A number beyond the range of `f64` is still an error; JavaScript reads infinity.)
 pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     parse_within(bytes, Limits::NONE).map_err(|error| match error {
         ReadError::Syntax(error) => error,
@@ -57,7 +58,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// The same, as long as it stays within the limits.
+/// Like [`parse`], within limits.
 pub fn parse_within(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
     match read(bytes, limits) {
         Err(ReadError::Syntax(error)) => match mend(bytes) {
@@ -85,17 +86,17 @@ pub fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Err
     Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels).deserialize(deserializer)
 }
 
-/// For fields that may be missing: null is a value.
+/// For optional fields in which null is a value.
 pub fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     value(deserializer).map(Some)
 }
 
-/// For fields that may be missing: null is none.
+/// For optional fields in which null means none.
 pub fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     value(deserializer).map(|value| Some(value).filter(|value| !value.is_null()))
 }
 
-/// For fields that are objects, flattened ones too.
+/// For object fields, including flattened ones.
 pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     struct Object;
     impl<'de> Visitor<'de> for Object {
@@ -112,7 +113,7 @@ pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Val
     deserializer.deserialize_map(Object)
 }
 
-/// For a value that a map access is about to give.
+/// Reads the next value of a map access.
 pub(crate) fn next_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
     map.next_value_seed(Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels))
 }
@@ -123,10 +124,10 @@ enum Exceeded {
     Nodes,
 }
 
-/// What is left for the whole text.
+/// The budget left for the whole text.
 pub(crate) struct Budget {
     nodes: Cell<usize>,
-    /// Errors of a deserializer are texts: what they are about stands here.
+    /// A deserializer's errors are plain text, so the exceeded limit is kept here.
     exceeded: Cell<Option<Exceeded>>,
 }
 
@@ -135,17 +136,17 @@ impl Budget {
         Self { nodes: Cell::new(nodes), exceeded: Cell::new(None) }
     }
 
-    /// Builds a value of at most so many levels.
+    /// Builds a value of at most this many levels.
     pub(crate) fn plain(&self, levels: usize) -> Plain<'_> {
         Plain { budget: self, levels }
     }
 }
 
-/// Builds a value of whatever comes, object for object.
+/// Builds any value, with no special meaning for any key.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<'a> {
     budget: &'a Budget,
-    /// How many levels there may be from here on.
+    /// Levels left from here.
     levels: usize,
 }
 
@@ -160,7 +161,7 @@ impl Plain<'_> {
         }
     }
 
-    /// The fields of an object, whatever their names. A name that comes twice has its last value, as in JavaScript.
+    /// The fields of an object, whatever their names. On duplicate names the last value wins, as in JavaScript.
     fn object<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<Map<String, Value>, A::Error> {
         let inside = self.inside()?;
         let mut fields = Map::new();

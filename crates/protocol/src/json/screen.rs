@@ -1,24 +1,25 @@
-//! Looking at JSON on its way to a parser that is not ours.
+//! A scanner for JSON on its way to a third-party parser.
 
-/// How the keys begin that `serde_json` does not take as data.
+/// The prefix of the keys that `serde_json` does not treat as data.
 const PRIVATE: &[u8] = b"$serde_json::private::";
 
-/// Whether `serde_json` takes an object for something else when this is its first key.
+/// Whether `serde_json` gives an object a special meaning when this is its first key.
 pub fn is_private_key(key: &str) -> bool {
     key.as_bytes().starts_with(PRIVATE)
 }
 
-/// Looks for object keys that `serde_json` does not take as data, in JSON text that comes in pieces. Libraries that read into a
+/// Finds object keys that `serde_json` does not treat as data, in JSON text fed in pieces. Libraries that read into a
 /// [`serde_json::Value`] must never see one: see [`super::parse`].
 ///
-/// It knows strings, escapes, colons and brackets, and nothing else of JSON: documents may follow each other, in lines or in server-sent events.
+/// It tracks only strings, escapes, colons and brackets, so documents may follow each other, as lines or as server-sent
+/// events.
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     place: Place,
-    /// How much of [`PRIVATE`] the string has begun with, if that is all it has so far.
+    /// Bytes of [`PRIVATE`] matched so far, while the string is a prefix of it.
     matched: Option<usize>,
     is_found: bool,
-    /// Brackets that are open, and that ever were at a time.
+    /// Open brackets: now, and the maximum so far.
     levels: usize,
     deepest: usize,
 }
@@ -29,14 +30,14 @@ enum Place {
     Outside,
     String,
     Escape,
-    /// In `\uXXXX`: how many digits came, and what they say.
+    /// Inside `\uXXXX`: the number of digits and their value so far.
     Unicode(u8, u32),
-    /// After a string that begins like such a key: a colon makes it one.
+    /// After a string with the prefix. A colon makes it a key.
     After,
 }
 
 impl Screen {
-    /// Looks at more of it; whether such a key was found, in this piece or before.
+    /// Scans more bytes. Returns whether a reserved key has been found, in this piece or before.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             self.byte(*byte);
@@ -44,7 +45,7 @@ impl Screen {
         self.is_found
     }
 
-    /// How deep it was nested so far.
+    /// The deepest nesting so far.
     pub fn deepest(&self) -> usize {
         self.deepest
     }
@@ -60,7 +61,7 @@ impl Screen {
 
     fn byte(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
-            // No JSON string has a line end in it: a quote before this one was no JSON.
+            // A JSON string contains no line end, so an earlier quote was not JSON.
             (_, b'\n') if !matches!(self.place, Place::After) => Place::Outside,
             (Place::Outside | Place::After, b'"') => {
                 self.matched = Some(0);
@@ -81,7 +82,7 @@ impl Screen {
             (Place::String, b'\\') => Place::Escape,
             (Place::String, byte) => self.character(u32::from(byte)),
             (Place::Escape, b'u') => Place::Unicode(0, 0),
-            // None of the other escapes stands for a character of the key's beginning.
+            // No other escape stands for a character of the prefix.
             (Place::Escape, _) => self.character(0),
             (Place::Unicode(digits, so_far), byte) => match (digits, char::from(byte).to_digit(16)) {
                 (_, None) => self.character(0),
@@ -93,7 +94,7 @@ impl Screen {
 
     fn character(&mut self, character: u32) -> Place {
         self.matched = self.matched.and_then(|at| match PRIVATE.get(at) {
-            // What follows the beginning does not matter.
+            // The rest of the key does not matter.
             None => Some(at),
             Some(expected) => (u32::from(*expected) == character).then_some(at + 1),
         });

@@ -1,4 +1,4 @@
-//! Messages as the AI SDK's client keeps them.
+//! Messages as the AI SDK's client stores them.
 
 mod part;
 mod tool;
@@ -12,7 +12,7 @@ pub use tool::{Approval, ToolFields, ToolPart, ToolState};
 
 use crate::{ids::MessageId, json};
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -24,31 +24,31 @@ pub enum Role {
     Assistant,
 }
 
-/// A message: what a client builds from chunks, sends back with each request, and reads as history.
+/// A message: built by a client from chunks, sent back with each request, and read as history.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UiMessage {
     /// Its id.
     pub id: MessageId,
-    /// Who wrote it.
+    /// Its author.
     pub role: Role,
-    /// What `messageMetadata` has left on it.
+    /// The merged `messageMetadata`.
     #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
     /// Its parts, in order.
     pub parts: Vec<Part>,
 }
 
-/// A message as a client sends it: the id may be missing, and the older shape has its text in `content`.
+/// A message as a client sends it. The id may be missing, and the older shape has its text in `content`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientMessage {
     /// Its id, if the client gave one.
     pub id: Option<MessageId>,
-    /// Who wrote it.
+    /// Its author.
     pub role: Role,
     /// The client's metadata.
     pub metadata: Option<Value>,
-    /// Its parts; `content` as a plain string counts as one text part.
+    /// Its parts. A string `content` becomes one text part.
     pub parts: Vec<Part>,
 }
 

@@ -10,7 +10,7 @@ use crate::{
     json::{self, ProviderMetadata},
 };
 
-/// One part of a message. What is of no known shape is kept as it came.
+/// One part of a message. A part of unknown shape is kept as it came.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant's type says what it is")]
 pub enum Part {
@@ -30,7 +30,7 @@ pub enum Part {
     },
     /// A new step begins here.
     StepStart,
-    /// A part of a type that we do not know, or that lacks what its type needs.
+    /// A part of an unknown type, or one that lacks a required field.
     Other(Map<String, Value>),
 }
 
@@ -69,7 +69,7 @@ parts! {
         #[cfg_attr(feature = "typescript", ts(optional))]
         provider_metadata: Option<ProviderMetadata>,
     }
-    /// What the model thought.
+    /// Reasoning of the model.
     ReasoningPart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "typescript", ts(optional))]
@@ -82,7 +82,7 @@ parts! {
         #[cfg_attr(feature = "typescript", ts(optional))]
         provider_metadata: Option<ProviderMetadata>,
     }
-    /// A file, by address or as a data URL.
+    /// A file, by URL or as a data URL.
     FilePart {
         media_type: String,
         url: String,
@@ -119,7 +119,7 @@ parts! {
         #[cfg_attr(feature = "typescript", ts(optional))]
         provider_metadata: Option<ProviderMetadata>,
     }
-    /// Something of a provider's own (`ai` 7).
+    /// A provider-specific part (`ai` 7).
     CustomPart {
         kind: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,21 +128,21 @@ parts! {
     }
 }
 
-/// Data of the application's own.
+/// Application data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataPart {
-    /// What stands behind `data-` in the type.
+    /// The part of `type` after `data-`.
     pub name: String,
     /// Its id, if it has one.
     pub id: Option<PartId>,
     /// The data.
     pub data: Value,
-    /// The other keys of the chunk that made it: the SDK's client keeps the chunk itself as the part.
+    /// The other keys of its chunk: the SDK's client stores the chunk itself as the part.
     pub extra: Map<String, Value>,
 }
 
 impl TextPart {
-    /// A text that is complete and has nothing else to it.
+    /// A complete text part without metadata.
     pub fn done(text: impl Into<String>) -> Self {
         Self { text: text.into(), state: None, citations: None, provider_metadata: None }
     }
@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for Part {
     }
 }
 
-/// The part, if it is of a known type and has what that type needs. Read by reference: parts can be large.
+/// The part, if its type is known and its required fields are present. Takes a reference because parts can be large.
 fn known(map: &Map<String, Value>) -> Option<Part> {
     fn file(map: &Map<String, Value>) -> Option<FilePart> {
         let mut file = FilePart::deserialize(map).ok()?;
@@ -242,7 +242,7 @@ fn known(map: &Map<String, Value>) -> Option<Part> {
     })
 }
 
-/// A part with data of the application's own, if it has some.
+/// A data part if it is well-formed, else [`Part::Other`].
 fn data(name: String, mut map: Map<String, Value>) -> Part {
     let has_id = match map.get("id") {
         None | Some(Value::String(_)) => true,
@@ -261,7 +261,7 @@ fn data(name: String, mut map: Map<String, Value>) -> Part {
     })
 }
 
-/// A part is an object with a `type`; its other fields are the SDK's own, and unknown ones are kept.
+/// A part is an object with a `type`. Its other fields are the SDK's own, and unknown ones are kept.
 #[cfg(feature = "openapi")]
 mod schema {
     use utoipa::{

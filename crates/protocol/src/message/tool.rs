@@ -1,4 +1,4 @@
-//! A tool call as a client shows it.
+//! A tool call inside a message.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::{
     json::{self, Object, ProviderMetadata},
 };
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
@@ -24,7 +24,7 @@ pub enum ToolState {
     OutputDenied,
 }
 
-/// A question to a person, and the answer once there is one.
+/// An approval request, and the response to it once there is one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -43,13 +43,13 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub request_reason: Option<String>,
-    /// Other keys: descriptor, signature and the like.
+    /// Other keys, such as descriptor and signature.
     #[serde(flatten, deserialize_with = "json::map")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub extra: Map<String, Value>,
 }
 
-/// A tool call inside a message. The fields are as loose as the SDK's own: a client can hold, and send, any mix of them.
+/// A tool call inside a message. The fields are as loose as the SDK's own: a client can hold and send any mix of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolPart {
     /// The tool's name.
@@ -58,7 +58,7 @@ pub struct ToolPart {
     pub dynamic: bool,
     /// The call.
     pub tool_call_id: ToolCallId,
-    /// Where it stands.
+    /// Its state.
     pub state: ToolState,
     /// Everything else.
     pub fields: ToolFields,
@@ -106,7 +106,7 @@ pub struct ToolFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub result_provider_metadata: Option<ProviderMetadata>,
-    /// Keys that no SDK version knows.
+    /// Keys that no SDK version defines.
     #[serde(flatten, deserialize_with = "json::map")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub extra: Map<String, Value>,

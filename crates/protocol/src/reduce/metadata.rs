@@ -1,9 +1,9 @@
-//! How the client merges message metadata.
+//! Merging of message metadata, as the client does it.
 
 use serde_json::{Map, Value};
 
-/// Objects are merged deeply, everything else is replaced. `None` where the client throws: something is merged into a value
-/// that has no keys.
+/// Merges objects deeply and replaces everything else. `None` where the client throws: when merging into a value
+/// without keys.
 pub(super) fn merge(base: &Value, over: &Value) -> Option<Value> {
     let mut merged = entries(base);
     for (key, value) in entries(over) {
@@ -22,7 +22,7 @@ pub(super) fn merge(base: &Value, over: &Value) -> Option<Value> {
     Some(Value::Object(merged))
 }
 
-/// What JavaScript finds in a value when it spreads it.
+/// The entries that a JavaScript spread finds in a value.
 fn entries(value: &Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map.clone(),

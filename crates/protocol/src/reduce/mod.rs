@@ -1,4 +1,4 @@
-//! Chunks to messages, part for part what the SDK's own client builds.
+//! The reducer: chunks to messages, exactly as the SDK's own client builds them.
 
 mod metadata;
 mod partial_json;
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Which client: the two differ in places.
+/// The client version. The two differ in places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sdk {
     /// `ai` 6.0.326.
@@ -28,7 +28,7 @@ pub enum Sdk {
 }
 
 impl Sdk {
-    /// Reads a payload as this client does; an error where it throws. Keys that this version does not know it does not look at.
+    /// Reads a payload as this client does, failing where it throws. Keys unknown to this version are ignored.
     pub fn read(self, payload: &[u8]) -> Result<ReadChunk, Fault> {
         if json::may_have_forbidden_key(payload)
             && json::parse(payload).is_ok_and(|value| json::has_forbidden_key(&value))
@@ -50,11 +50,11 @@ impl Sdk {
     }
 }
 
-/// Keys that `ai` 6 does not know of chunks that it knows.
+/// Keys of known chunks that `ai` 6 does not know.
 const SDK7_KEYS: [(&str, &str); 3] =
     [("text-end", "citations"), ("tool-approval-request", "reason"), ("tool-approval-request", "isAutomatic")];
 
-/// What makes the client throw.
+/// An error that the client throws.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ReduceError {
@@ -76,7 +76,7 @@ pub enum ReduceError {
     Told(String),
 }
 
-/// Builds one assistant message.
+/// Builds one assistant message from chunks.
 #[derive(Debug, Clone)]
 pub struct Reducer {
     sdk: Sdk,
@@ -84,18 +84,18 @@ pub struct Reducer {
     texts: HashMap<PartId, usize>,
     reasonings: HashMap<PartId, usize>,
     inputs: HashMap<ToolCallId, tools::Input>,
-    /// How many parts the client had when it last wrote; `None` before it has written at all.
+    /// Number of parts at the client's last write; `None` before the first.
     written: Option<usize>,
 }
 
 impl Reducer {
-    /// A new assistant message. The id stands until `start` brings one.
+    /// Starts a new assistant message. The id holds until `start` brings one.
     pub fn new(sdk: Sdk, id: MessageId) -> Self {
         let message = UiMessage { id, role: Role::Assistant, metadata: None, parts: Vec::new() };
         Self { sdk, message, texts: HashMap::new(), reasonings: HashMap::new(), inputs: HashMap::new(), written: None }
     }
 
-    /// Goes on with a message, in a new response: blocks of text that were open are not open any more.
+    /// Continues a message in a new response. Text blocks that were open are now closed.
     pub fn go_on(sdk: Sdk, message: UiMessage) -> Self {
         let inputs = tools::begun_inputs(&message);
         let written = Some(message.parts.len());
@@ -107,19 +107,19 @@ impl Reducer {
         &self.message
     }
 
-    /// The message as the client's application sees it: what came since the last writing chunk is missing. `None` where the
-    /// client has shown nothing yet.
+    /// The message as the application sees it, without anything since the last writing chunk. `None` if the client has
+    /// shown nothing yet.
     pub fn written(&self) -> Option<UiMessage> {
         let parts = self.message.parts[..self.written?].to_vec();
         Some(UiMessage { parts, ..self.message.clone() })
     }
 
-    /// Gives the message away.
+    /// Consumes the reducer and returns the message.
     pub fn into_message(self) -> UiMessage {
         self.message
     }
 
-    /// Takes one chunk as a peer sent it, its extra keys included: the client keeps those of a data part.
+    /// Applies a chunk as a peer sent it. The client keeps the extra keys of a data part.
     pub fn apply_read(&mut self, read: &ReadChunk) -> Result<(), ReduceError> {
         match read {
             ReadChunk::Unknown { kind, .. } => Err(ReduceError::UnknownType(kind.clone())),
@@ -134,7 +134,7 @@ impl Reducer {
         }
     }
 
-    /// Takes one chunk.
+    /// Applies one chunk.
     pub fn apply(&mut self, chunk: &Chunk) -> Result<(), ReduceError> {
         if self.sdk == Sdk::V6 && chunk.is_sdk7_only() {
             return Err(ReduceError::UnknownToClient(chunk.kind()));
@@ -273,7 +273,7 @@ impl Reducer {
         self.message.parts.push(part);
     }
 
-    /// Where the current step's parts begin.
+    /// Index of the first part of the current step.
     fn step(&self) -> usize {
         self.message.parts.iter().rposition(|part| *part == Part::StepStart).map_or(0, |at| at + 1)
     }
@@ -305,7 +305,7 @@ impl Reducer {
         match existing {
             Some(part) => part.data = data.data.value().clone(),
             None => {
-                // The client keeps the chunk itself as the part.
+                // The client stores the chunk itself as the part.
                 let extra = data.transient.map(|transient| ("transient".to_owned(), Value::Bool(transient)));
                 self.push(Part::Data(DataPart {
                     name: data.name.clone(),
@@ -343,7 +343,7 @@ fn file(url: &str, media_type: &str, provider_metadata: &Option<crate::json::Pro
     }
 }
 
-/// The new value where there is one, else the old.
+/// Replaces the old value if there is a new one.
 fn replace_some<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
     if new.is_some() {
         old.clone_from(new);

@@ -1,49 +1,49 @@
-//! What the client shows of a tool's input while it is still being written: the longest readable beginning.
+//! The longest readable prefix of a partial JSON text: what the client shows of a tool's input while it streams.
 
 use serde_json::Value;
 
 use super::Sdk;
 use crate::json;
 
-/// What a JSON text that may be cut off anywhere stands for so far; `None` where nothing can be read yet.
+/// The value of a JSON text that may be cut off anywhere; `None` if nothing can be read yet.
 pub(super) fn read(text: &str, sdk: Sdk) -> Option<Value> {
     parse(text).or_else(|| parse(&complete(text, sdk)))
 }
 
-/// The client's parser refuses forbidden keys, so nothing is shown of such an input.
+/// The client's parser rejects forbidden keys, so such an input is not shown.
 fn parse(text: &str) -> Option<Value> {
     json::parse(text.as_bytes()).ok().filter(|value| !json::has_forbidden_key(value))
 }
 
-/// What is open at some point of a JSON text, innermost last.
+/// The open constructs at some point of a JSON text, innermost last.
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Root,
-    /// `{` and nothing yet: a key or the end may come.
+    /// After `{`: a key or the end may follow.
     Object,
     NextKey,
     Key,
     Colon,
     MemberValue,
     AfterMember,
-    /// `[` and nothing yet.
+    /// After `[`.
     Array,
     NextItem,
     AfterItem,
     Text,
     Escape,
-    /// `\u` and this many hex digits.
+    /// `\u` and the number of hex digits so far.
     Unicode(u8),
     Number,
-    /// `true`, `false` or `null`, begun at this byte.
+    /// `true`, `false` or `null`, starting at this byte.
     Word(usize),
 }
 
-/// Cuts the text behind its last complete piece and closes what is open there.
+/// Cuts the text after its last complete piece and closes what is open there.
 fn complete(text: &str, sdk: Sdk) -> String {
     let mut open = vec![Open::Root];
     let mut good = 0;
-    // The client goes by UTF-16 units: a character beyond ASCII stands here with its last byte, once for each of its units.
+    // The client counts UTF-16 units: a non-ASCII character yields its last byte once per unit.
     let units = text.char_indices().flat_map(|(at, char)| {
         let last = at + char.len_utf8() - 1;
         std::iter::repeat_n((last, text.as_bytes()[last]), char.len_utf16())
@@ -72,7 +72,7 @@ fn complete(text: &str, sdk: Sdk) -> String {
             Open::AfterMember | Open::AfterItem => after(byte, at, &mut open, &mut good),
             Open::Array if byte == b']' => close(&mut open, &mut good, at),
             Open::Array => {
-                // `ai` 6 takes whatever comes first in an array for good, a minus sign included.
+                // `ai` 6 accepts any first character in an array, even a minus sign.
                 if sdk == Sdk::V6 {
                     good = at + 1;
                 }
@@ -138,7 +138,7 @@ fn close(open: &mut Vec<Open>, good: &mut usize, at: usize) {
     *good = at + 1;
 }
 
-/// A value may begin here; when it does, its container waits in `then`.
+/// A value may begin here. If it does, its container continues as `then`.
 fn value(byte: u8, at: usize, then: Open, open: &mut Vec<Open>, good: &mut usize) {
     let before = open.len();
     begin(byte, at, open, good);
@@ -161,7 +161,7 @@ fn begin(byte: u8, at: usize, open: &mut Vec<Open>, good: &mut usize) {
     }
 }
 
-/// Behind a value: a comma or the end of its container.
+/// After a value: a comma or the end of its container.
 fn after(byte: u8, at: usize, open: &mut Vec<Open>, good: &mut usize) {
     match (open.last(), byte) {
         (Some(Open::AfterMember), b',') => replace(open, Open::NextKey),
@@ -171,7 +171,7 @@ fn after(byte: u8, at: usize, open: &mut Vec<Open>, good: &mut usize) {
     }
 }
 
-/// What is missing of the word that begins so, if one does.
+/// The missing rest of a keyword that starts with `begun`, if any.
 fn word(begun: &str) -> Option<&'static str> {
     ["true", "false", "null"].into_iter().find_map(|word| word.strip_prefix(begun))
 }

@@ -15,7 +15,7 @@ use crate::{
     message::{Approval, Part, ToolPart, ToolState, UiMessage},
 };
 
-/// An input of which the beginning has come.
+/// A partial input.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
     text: String,
@@ -26,7 +26,7 @@ pub(super) struct Input {
     tool_metadata: Option<Object>,
 }
 
-/// Inputs that were being written when the response before ended: their deltas may go on.
+/// Inputs that were still streaming when the previous response ended. Their deltas may continue.
 pub(super) fn begun_inputs(message: &UiMessage) -> HashMap<ToolCallId, Input> {
     let step = message.parts.iter().rposition(|part| *part == Part::StepStart).map_or(0, |at| at + 1);
     let begun =
@@ -47,7 +47,7 @@ pub(super) fn begun_inputs(message: &UiMessage) -> HashMap<ToolCallId, Input> {
         .collect()
 }
 
-/// What a chunk says of its call. What it does not say is taken away, except where [`Reducer::update`] keeps it.
+/// The fields that a chunk sets on its call. Others are cleared, except where [`Reducer::update`] keeps them.
 #[derive(Default)]
 struct Update<'a> {
     name: &'a str,
@@ -145,7 +145,7 @@ impl Reducer {
             .next()
             .unwrap_or(c.dynamic == Some(true));
         let input = Some(c.input.value().clone());
-        // `ai` 6 keeps an input that does not fit apart from those that do.
+        // `ai` 6 keeps invalid input in a separate field.
         let (input, raw_input) = if self.sdk == Sdk::V6 && !dynamic { (None, input) } else { (input, None) };
         self.announce(
             &c.tool_call_id,
@@ -257,7 +257,7 @@ impl Reducer {
         Ok(())
     }
 
-    /// The call's part: in the current step the first, else the last one anywhere.
+    /// The call's part: the first in the current step, else the last anywhere.
     fn call(&mut self, chunk: &'static str, id: &ToolCallId) -> Result<&mut ToolPart, ReduceError> {
         let is_it = |part: &Part| part.as_tool().is_some_and(|tool| tool.tool_call_id == *id);
         let step = self.step();
@@ -272,7 +272,7 @@ impl Reducer {
         }
     }
 
-    /// Changes the call's part in the current step, or makes one: a call announced in two steps has two parts.
+    /// Updates the call's part in the current step, or adds one: a call announced in two steps has two parts.
     fn announce(&mut self, id: &ToolCallId, dynamic: bool, update: Update<'_>) {
         let step = self.step();
         let existing = self.message.parts[step..].iter_mut().find_map(|part| match part {
@@ -291,7 +291,7 @@ impl Reducer {
                 };
                 apply(&mut part, update);
                 if dynamic {
-                    // The client forgets the raw text when it makes a dynamic part out of a delta.
+                    // The client drops the raw text when a delta makes a dynamic part.
                     part.fields.raw_input = None;
                 }
                 self.push(Part::Tool(Box::new(part)));

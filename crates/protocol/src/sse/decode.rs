@@ -1,58 +1,59 @@
-//! An incremental decoder: the same events wherever the bytes are split.
+//! An incremental SSE decoder: the same events wherever the bytes are split.
 
-/// One thing that the decoder found.
+/// An item of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A complete event. `line` is that of its first `data` field.
     Data {
-        /// Where it began, from 1.
+        /// Its first line, from 1.
         line: u64,
-        /// The lines of its data, joined by LF.
+        /// The data lines, joined by LF.
         data: &'a [u8],
     },
-    /// A comment line: keep-alive.
+    /// A comment line, used as a keep-alive.
     Comment {
         /// Its line.
         line: u64,
     },
-    /// A line that is no field of the format: a client drops it without a word.
+    /// A line that is not a field of the format. Clients drop it silently.
     Junk {
         /// Its line.
         line: u64,
         /// The line.
         text: &'a [u8],
     },
-    /// A line or an event over the limit. It is dropped up to its blank line; what comes after it is read again.
+    /// A line or event over the limit. It is dropped up to its blank line; decoding resumes after that.
     TooLarge {
-        /// The line at which it was too much.
+        /// The line that exceeded the limit.
         line: u64,
     },
-    /// The input ended inside an event: a client loses it.
+    /// The input ended inside an event, which clients drop.
     Incomplete {
-        /// Where the event began.
+        /// The first line of the event.
         line: u64,
-        /// What there is of it: its data, or the unfinished line.
+        /// The data, or the unfinished line.
         data: &'a [u8],
     },
 }
 
-/// Decodes SSE bytes. Holds at most one event, and never more than twice the limit.
+/// Decodes SSE bytes. Buffers at most one event, and never more than twice the limit.
 #[derive(Debug)]
 pub struct Decoder {
     limit: usize,
-    /// How much of a byte order mark has been seen; `None` once past it.
+    /// Bytes of a byte order mark seen so far; `None` once past it.
     bom: Option<usize>,
-    /// The last byte was CR. Like the SDK's parser we end the line only when the next byte has come, be it the LF that belongs to it.
+    /// The last byte was CR. Like the SDK's parser, we end the line only at the next byte, in case it is the matching
+    /// LF.
     held_cr: bool,
-    /// The number of the line that is being read.
+    /// Number of the current line.
     line: u64,
-    /// What came of it in earlier calls.
+    /// The current line, as far as earlier calls brought it.
     partial: Vec<u8>,
-    /// Data lines of the event that is being read.
+    /// Data lines of the current event.
     data: Vec<u8>,
     /// The line of its first `data` field.
     data_line: Option<u64>,
-    /// Dropping an event that was too large.
+    /// Whether an event over the limit is being dropped.
     dropping: bool,
     /// While dropping: whether the current line has any bytes.
     dropped_bytes: bool,
@@ -76,7 +77,7 @@ impl Decoder {
         }
     }
 
-    /// Takes more bytes and gives what they complete.
+    /// Decodes more bytes and passes on every complete item.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event<'_>)) {
         while let Some(seen) = self.bom {
             match bytes.first() {
@@ -106,7 +107,7 @@ impl Decoder {
             }
             bytes = if cr { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
             if self.partial.is_empty() {
-                // The usual event, `data: …` and a blank line, is given without a copy.
+                // The usual event, `data: …` and a blank line, is passed on without a copy.
                 if !cr
                     && !self.dropping
                     && self.data_line.is_none()
@@ -131,7 +132,7 @@ impl Decoder {
         self.keep(bytes, &mut each);
     }
 
-    /// The end of the input: gives what was left unfinished.
+    /// Ends the input and passes on what was unfinished.
     pub fn finish(mut self, mut each: impl FnMut(Event<'_>)) {
         if let Some(seen) = self.bom {
             self.partial.extend_from_slice(&BOM[..seen]);
@@ -144,7 +145,7 @@ impl Decoder {
         }
     }
 
-    /// Keeps the beginning of a line for the next call.
+    /// Buffers the beginning of a line for the next call.
     fn keep(&mut self, bytes: &[u8], each: &mut impl FnMut(Event<'_>)) {
         if self.dropping {
             self.dropped_bytes |= !bytes.is_empty();

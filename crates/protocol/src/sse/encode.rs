@@ -1,4 +1,4 @@
-//! Writing chunks into a caller's buffer, without an allocation of our own.
+//! The SSE encoder. Writes into the caller's buffer and allocates nothing itself.
 
 use serde::Serialize;
 
@@ -31,7 +31,8 @@ pub fn encode_chunks(chunks: &Chunks, out: &mut Vec<u8>) {
 /// Appends the JSON of one chunk, as the WebSocket frames have it.
 pub fn encode_json(value: &impl Serialize, out: &mut Vec<u8>) {
     let before = out.len();
-    // Writing to a Vec can't fail and a chunk's keys are strings. Should that ever change, nothing is written rather than half of it.
+    // Writing to a Vec can't fail, and a chunk's keys are strings. Should that change, nothing is written rather than a
+    // fragment.
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(before);
     }
@@ -44,7 +45,8 @@ pub fn encode_done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// Appends a comment, the only keep-alive that a client ignores. A line end in it would end the comment: it becomes a space.
+/// Appends a comment, the only keep-alive that a client ignores. Line ends become spaces, since they would end the
+/// comment.
 pub fn encode_comment(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
     out.extend(text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));

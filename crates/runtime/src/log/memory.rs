@@ -1,4 +1,4 @@
-//! A log that lives as long as its process: for `--ephemeral`, and for tests.
+//! An in-memory log, for `--ephemeral` and for tests.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,10 +13,10 @@ use tokio::sync::{broadcast, watch};
 use super::{Append, AppendId, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
-/// Keeps everything in memory.
+/// A log kept in memory.
 #[derive(Debug)]
 pub struct MemoryLog {
-    /// Held for one operation at a time, never across an await.
+    /// Locked for one operation at a time, never across an await.
     chats: Mutex<Chats>,
     wakeups: broadcast::Sender<ChatId>,
     health: watch::Sender<Health>,
@@ -29,7 +29,7 @@ struct Chats {
     open: BTreeSet<ChatId>,
 }
 
-/// What is a subject's.
+/// The chats and keys of a subject.
 #[derive(Debug, Default)]
 struct Owned {
     chats: BTreeSet<ChatId>,
@@ -40,7 +40,7 @@ struct Owned {
 struct Chat {
     batches: Vec<(AppendId, Batch)>,
     head: Head,
-    /// The keys that were given in it, and whose they are.
+    /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
 }
 
@@ -78,7 +78,7 @@ impl Log for MemoryLog {
                 appends.into_iter().map(append).collect()
             };
             for chat in changed {
-                // Nobody listens: nobody needs to be woken.
+                // Having no subscribers is fine.
                 let _ = self.wakeups.send(chat);
             }
             results
@@ -160,7 +160,7 @@ impl Chats {
         Appended::Committed { len }
     }
 
-    /// Makes the indexes say what the new head says.
+    /// Updates the indexes to match the new head.
     fn index(&mut self, id: &ChatId, head: &Head) {
         let before = self.by_id.get(id).map(|chat| &chat.head.subject);
         if before != Some(&head.subject) {
@@ -176,14 +176,14 @@ impl Chats {
         }
     }
 
-    /// Lets a subject find a chat by a key.
+    /// Makes a chat findable by a key, for one subject.
     fn give(&mut self, id: &ChatId, subject: &Subject, key: Box<str>) -> (Subject, Arc<str>) {
         let key = Arc::from(key);
         self.by_subject.entry(subject.clone()).or_default().by_key.insert(Arc::clone(&key), id.clone());
         (subject.clone(), key)
     }
 
-    /// Takes something from a subject; a subject that has nothing left takes no room.
+    /// Removes something from a subject, and the subject once it is empty.
     fn disown(&mut self, subject: &Subject, take: impl FnOnce(&mut Owned)) {
         if let Some(owned) = self.by_subject.get_mut(subject) {
             take(owned);
@@ -216,7 +216,7 @@ impl Chats {
         self.open.remove(id);
         self.disown(&chat.head.subject, |owned| _ = owned.chats.remove(id));
         for (subject, key) in chat.keys {
-            // It may have been given in another chat since.
+            // Another chat may have used the key since.
             self.disown(&subject, |owned| {
                 if owned.by_key.get(&key) == Some(id) {
                     owned.by_key.remove(&key);
@@ -232,7 +232,7 @@ impl Chat {
         self.batches.last().map_or(0, |(_, batch)| end(batch))
     }
 
-    /// Where the append with this id at this place ended, if it was done.
+    /// The end of the append with this id at this position, if committed.
     fn appended(&self, first: u64, id: AppendId) -> Option<u64> {
         let at = self.batches.binary_search_by_key(&first, |(_, batch)| batch.first).ok()?;
         let (done, batch) = &self.batches[at];

@@ -1,7 +1,7 @@
-//! The log: what happened in each chat, in order, once.
+//! The log: the events of each chat, in order, each once.
 //!
-//! An engine knows chats, positions and bytes, and nothing of what the bytes say. From its compare-and-set come the product's
-//! promises: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
+//! An engine knows chats, positions and bytes, and does not interpret the bytes. Its compare-and-set gives the
+//! product's guarantees: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
 
 mod memory;
 mod sqlite;
@@ -19,85 +19,85 @@ use tokio::sync::{broadcast, watch};
 
 use crate::{clock::Timestamp, subject::Subject};
 
-/// How many wakeups an engine keeps for a slow reader.
+/// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;
 
-/// Names one append, so that it can be tried again without being done twice.
+/// Identifies an append, so that retrying it does not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AppendId(pub u128);
 
-/// One append to one chat. It becomes one [`Batch`].
+/// One append to one chat, stored as one [`Batch`].
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// The chat; the first append makes it.
+    /// The chat, created by its first append.
     pub chat: ChatId,
-    /// How many events the chat must have for this to be done.
+    /// The number of events that the chat must have.
     pub expected: u64,
-    /// The same id at the same place is the same append.
+    /// The same id at the same position is the same append.
     pub append_id: AppendId,
-    /// How many events the payload holds; at least 1.
+    /// Number of events in the payload; at least 1.
     pub count: u32,
     /// The events.
     pub payload: Bytes,
-    /// What the chat looks like from outside after this append. It replaces the head before.
+    /// The chat's head after this append. It replaces the previous head.
     pub head: Head,
-    /// Ids by which its subject can find the chat from now on: those of its calls and questions.
+    /// Ids by which its subject can find the chat from now on: those of its calls and approval requests.
     pub keys: Vec<Box<str>>,
 }
 
-/// What lists and a restarted server need to know of a chat without reading it. Written together with the append that made it so.
+/// The summary of a chat for lists and recovery, committed together with its append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Whose chat it is.
+    /// The owner of the chat.
     pub subject: Subject,
     /// Whether anything waits or runs in it.
     pub is_open: bool,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// The rest: the runtime's own JSON.
+    /// Other data: the runtime's own JSON.
     pub data: Bytes,
 }
 
-/// How an append went.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
-    /// It is durable. The same append again is answered the same, whatever came after it.
+    /// Durable. Repeating the append gives the same result, whatever came after it.
     Committed {
-        /// How many events the chat had with it.
+        /// The length of the chat after this append.
         len: u64,
     },
-    /// Somebody else was first: read again.
+    /// Another append was first. Read again.
     Conflict {
-        /// How many events there are.
+        /// The current length of the chat.
         len: u64,
     },
-    /// Nobody knows whether it was done. Append the same thing with the same id at the same place to find out.
+    /// Whether it was committed is not known. Repeat it with the same id at the same position to find out.
     Unknown,
 }
 
-/// One append as it was stored.
+/// One stored append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// How many events came before it.
+    /// Number of events before it.
     pub first: u64,
-    /// How many it holds.
+    /// Number of events in it.
     pub count: u32,
     /// The events.
     pub payload: Bytes,
 }
 
-/// Which chats to list.
+/// Filters for a list of chats.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadQuery {
-    /// Only this subject's.
+    /// Only chats of this subject.
     pub subject: Option<Subject>,
-    /// Only those in which anything waits or runs.
+    /// Only chats in which anything waits or runs.
     pub only_open: bool,
-    /// Only chats whose id comes after this one: for the next page.
+    /// Only chats whose id comes after this one, for paging.
     pub after: Option<ChatId>,
 }
 
-/// A chat in a list: its id, how many events it has, and its head.
+/// A listed chat: its id, its length and its head.
 pub type Listed = (ChatId, u64, Head);
 
 /// Whether an engine can write.
@@ -106,48 +106,48 @@ pub enum Health {
     /// The last write succeeded, or nothing was written yet.
     #[default]
     Writable,
-    /// The last write failed, for a reason that the next one will share: a full disk, a locked or read-only file.
+    /// The last write failed, and the next would fail for the same reason: a full disk, a locked or read-only file.
     Failing,
 }
 
-/// The engine failed.
+/// An engine failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// What was being done may or may not have been done. It may succeed the next time.
+    /// The operation may or may not have taken effect. A retry may succeed.
     #[error("the log: {0}")]
     Failed(String),
-    /// What is stored can't be read, now or later.
+    /// The stored data is damaged. A retry won't help.
     #[error("the log is damaged: {0}")]
     Damaged(String),
 }
 
 /// A log engine.
 pub trait Log: Send + Sync + fmt::Debug + 'static {
-    /// Appends to several chats; each goes or fails by itself. The results are in the order of the appends.
+    /// Appends to several chats. Each succeeds or fails independently. The results are in the order of the appends.
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>>;
 
-    /// The batches of a chat that hold events after the first `after`, oldest first, at most `limit` batches. Linearizable: what was
-    /// committed before the call is in it. An unknown chat has none.
+    /// The batches of a chat with events after the first `after`, oldest first, at most `limit` batches. Linearizable:
+    /// includes everything committed before the call. Empty for an unknown chat.
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>>;
 
-    /// Which chats changed, from now on. Lossy: a slow reader misses some, and is told so by the channel.
+    /// The ids of changed chats, from now on. Lossy: a slow reader misses some, and the channel reports the lag.
     fn wakeups(&self) -> broadcast::Receiver<ChatId>;
 
     /// Whether it can write, as of the last write.
     fn health(&self) -> watch::Receiver<Health>;
 
-    /// Finds out whether it can write, by writing. Not more often than is good for the disk: a write of a moment ago counts.
+    /// Tests whether it can write, by writing. A recent write counts, to spare the disk.
     fn probe(&self) -> BoxFuture<'_, Health>;
 
-    /// Heads of chats, in the order of their ids, at most `limit`.
+    /// Heads of chats, ordered by id, at most `limit`.
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>>;
 
-    /// How many events a chat has, and its head; `None` for an unknown chat.
+    /// The length and the head of a chat; `None` for an unknown chat.
     fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>>;
 
-    /// The chat of a subject in which a key was last given.
+    /// The subject's chat that used a key last.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 
-    /// Forgets a chat and all that happened in it. Its id may be used again, from 0.
+    /// Deletes a chat and its events. Its id may be used again, from position 0.
     fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>>;
 }

@@ -1,4 +1,4 @@
-//! Following a chat: what is there, then what comes.
+//! Following a chat: existing batches, then new ones.
 
 use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
@@ -11,20 +11,21 @@ use tokio::{
 
 use super::{Batch, Log, LogError};
 
-/// How many batches one read asks for.
+/// Batches per read.
 const PAGE: usize = 64;
 
-/// The batches of a chat that hold events after the first `after`, as they come, each once and in order. It never ends.
+/// The batches of a chat with events after the first `after`, as they are committed, each once and in order. It never
+/// ends.
 ///
-/// A wakeup only makes it look sooner: one that is lost costs at most `poll`. After an error it waits like after an empty read, and
-/// goes on where it was.
+/// A wakeup only makes it read sooner: a lost one costs at most `poll`. After an error it waits as after an empty read,
+/// then continues from the same position.
 pub fn tail(
     log: Arc<dyn Log>,
     chat: ChatId,
     after: u64,
     poll: Duration,
 ) -> impl Stream<Item = Result<Batch, LogError>> + Send {
-    // Before the first read, so that nothing can fall between the two.
+    // Subscribe before the first read, so that nothing falls between the two.
     let wakeups = log.wakeups();
     let tail = Tail { log, chat, after, poll, wakeups, ready: VecDeque::new(), is_waiting: false };
     stream::unfold(tail, |mut tail| async move { Some((tail.next().await, tail)) })
@@ -36,9 +37,9 @@ struct Tail {
     after: u64,
     poll: Duration,
     wakeups: broadcast::Receiver<ChatId>,
-    /// Read and not yet given out.
+    /// Read but not yet yielded.
     ready: VecDeque<Batch>,
-    /// All that was there has been read.
+    /// Whether everything available has been read.
     is_waiting: bool,
 }
 
@@ -60,7 +61,7 @@ impl Tail {
         }
     }
 
-    /// Ends when the chat may have changed.
+    /// Completes when the chat may have changed.
     async fn wait(&mut self) {
         let mut polled = pin!(time::sleep(self.poll));
         loop {

@@ -1,4 +1,4 @@
-//! The run time of tools.
+//! Run times of tools.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use super::{
     labels::{RunResult, ToolName},
 };
 
-/// Measures one run of a tool. Dropped before its end, the run was cancelled or panicked.
+/// Measures one run of a tool. Dropped early, it records the run as cancelled or panicked.
 #[derive(Debug)]
 pub(crate) struct ToolTimer {
     metrics: Metrics,
@@ -17,7 +17,7 @@ pub(crate) struct ToolTimer {
 }
 
 impl Metrics {
-    /// A tool starts.
+    /// Starts measuring a run.
     pub(crate) fn tool(&self, name: &str) -> ToolTimer {
         let tool = self.0.tools.label(name);
         ToolTimer { metrics: self.clone(), tool, since: Instant::now(), result: RunResult::Cancelled }
@@ -25,7 +25,7 @@ impl Metrics {
 }
 
 impl ToolTimer {
-    /// The tool has ended.
+    /// Ends the measurement.
     pub(crate) fn done(mut self, is_ok: bool) {
         self.result = if is_ok { RunResult::Ok } else { RunResult::Error };
     }

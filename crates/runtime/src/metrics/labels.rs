@@ -1,4 +1,5 @@
-//! The labels, all of them bounded. Those that are known beforehand are written from the start, so that the first event is an increase.
+//! Labels, all of them bounded. Values known in advance are exported from the start, so that the first event is an
+//! increase.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use prometheus_client::{
 use super::{Cause, Histograms, TurnEnd};
 use crate::{driver::Hold, turn::Call};
 
-/// Through which endpoint an answer came.
+/// The endpoint that an answer came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Channel {
     /// `POST /api/approvals/{approvalId}` or `POST /api/tools/ack`.
@@ -54,7 +55,7 @@ impl HoldKind {
     }
 }
 
-/// How long a hold has been open.
+/// The age bucket of an open hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Age(&'static str);
 
@@ -70,7 +71,7 @@ impl Age {
     }
 }
 
-/// A tool's name, as [`super::names::ToolNames`] gives it.
+/// A tool's name as a label. See [`super::names::ToolNames`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ToolName(pub(super) Arc<str>);
 
@@ -120,7 +121,7 @@ values! {
     Operation { Append, Read, List, Find, Forget }
 }
 
-/// Why a call ended, as on the wire.
+/// The cause of a call's end, as on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CauseLabel(Cause);
 
@@ -130,7 +131,7 @@ impl From<Cause> for CauseLabel {
     }
 }
 
-/// How each value is written.
+/// Implements how each value is written.
 macro_rules! written {
     ($($type:ty: |$value:ident| $text:expr;)*) => {$(
         impl EncodeLabelValue for $type {

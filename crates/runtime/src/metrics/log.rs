@@ -1,4 +1,4 @@
-//! The log, measured: every engine alike.
+//! A metering wrapper for any log engine.
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,7 +1,7 @@
-//! Metrics of one runtime, in a registry of its own: two runtimes in one process never mix.
+//! Metrics of one runtime, in its own registry: two runtimes in one process never mix.
 //!
-//! Labels are bounded. Tools are labelled by name, and after [`names::MOST`] different names as `other`; chats, calls and subjects
-//! are never labels. Latencies are of the machine's own clock, waiting times of the injected one.
+//! Labels are bounded. Tools are labelled by name, or as `other` after [`names::MOST`] different names; chats, calls
+//! and subjects are never labels. Latencies use the machine's clock, waiting times the injected one.
 
 mod call;
 mod labels;
@@ -62,14 +62,14 @@ struct Inner {
     retention_kept: Gauge,
 }
 
-/// What waits now: read when the metrics are written.
+/// The current gauges, read when the metrics are exported.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     /// Chats with at least one open hold.
     pub(crate) chats: usize,
     /// Chats in memory.
     pub(crate) awake: usize,
-    /// Turns that run.
+    /// Running turns.
     pub(crate) running: usize,
     /// Open holds by tool, kind and age.
     pub(crate) holds: Vec<(Box<str>, HoldKind, Age, u64)>,
@@ -103,7 +103,7 @@ impl Metrics {
         Self(Arc::new(Inner { registry, ..inner }))
     }
 
-    /// Appends all metrics in the OpenMetrics text format, without its end.
+    /// Appends all metrics in the OpenMetrics text format, without its end marker.
     pub(crate) fn write(&self, waiting: Waiting, counts: Counts, out: &mut String) {
         let inner = &self.0;
         let mut now = Registry::with_prefix(PREFIX);
@@ -131,7 +131,7 @@ impl Metrics {
         let _ = encode_registry(out, &now).and_then(|()| encode_registry(out, &inner.registry));
     }
 
-    /// A fact is on disk.
+    /// Records a durable fact.
     pub(crate) fn fact(&self, fact: &Fact, state: &ChatState, channel: Channel) {
         let inner = &self.0;
         match fact {
@@ -165,17 +165,17 @@ impl Metrics {
         self.0.calls.get_or_create(&CallLabels { tool, cause: cause.into() }).inc();
     }
 
-    /// A hold has expired.
+    /// Counts an expired hold.
     pub(crate) fn expired(&self, kind: HoldKind) {
         self.0.expiries.get_or_create(&ExpiryLabels { kind }).inc();
     }
 
-    /// A chat was removed because of its age.
+    /// Counts a chat deleted by retention.
     pub(crate) fn retention_removed(&self) {
         self.0.retention_removed.inc();
     }
 
-    /// How many old chats the last sweep kept because something waits or runs in them.
+    /// Records how many old chats the last sweep kept because something waits or runs in them.
     pub(crate) fn retention_kept(&self, count: usize) {
         self.0.retention_kept.set(gauge(count));
     }
@@ -208,17 +208,17 @@ impl Inner {
     }
 }
 
-/// The label of calls to tools that do not exist: the model makes up their names.
+/// The label of calls to unknown tools, whose names the model made up.
 const UNKNOWN_TOOL: &str = "unknown";
 
-/// Seconds that a person takes.
+/// Buckets for a person's response time, in seconds.
 const WAITS: [f64; 11] = [1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0, 259_200.0, 604_800.0];
-/// Seconds that a tool or a model takes.
+/// Buckets for tools and models, in seconds.
 const LATENCIES: [f64; 13] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// Seconds that a disk takes.
+/// Buckets for appends, in seconds.
 const APPENDS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
-/// What the driver counts by itself.
+/// Registers the driver's own counters.
 fn counted(to: &mut Registry, counts: Counts) {
     let counters = [
         (

@@ -1,4 +1,4 @@
-//! The latency of the model.
+//! Latencies of the model.
 
 use std::{
     pin::Pin,
@@ -13,7 +13,7 @@ use crate::model::{ModelError, ModelEvent};
 
 type Step = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
-/// One step of a model, measured. Dropped before its end, the step was cancelled.
+/// A measured step of a model. Dropped early, the step is recorded as cancelled.
 struct Measured {
     step: Step,
     metrics: Metrics,
@@ -43,7 +43,7 @@ impl Stream for Measured {
             Some(Ok(ModelEvent::Finish { .. })) => self.result = StepResult::Finished,
             Some(Ok(_)) => {}
             Some(Err(_)) => self.result = StepResult::Failed,
-            // The answer was cut off.
+            // The stream was cut off.
             None if self.result == StepResult::Cancelled => self.result = StepResult::Failed,
             None => {}
         }

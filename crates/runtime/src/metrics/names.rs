@@ -7,10 +7,10 @@ use std::{
 
 use super::labels::ToolName;
 
-/// How many different names are told apart. The tools of an MCP server can change names for as long as it likes.
+/// Maximum number of distinct names. An MCP server can rename its tools without end.
 pub(super) const MOST: usize = 200;
 
-/// What all further names are called.
+/// The label of all further names.
 const OTHER: &str = "other";
 
 /// The names seen so far.

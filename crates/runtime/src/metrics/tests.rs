@@ -1,4 +1,4 @@
-//! What is written, and what is not.
+//! Tests of the exported metrics.
 
 use holdpoint_protocol::ids::ToolCallId;
 use prometheus_client::encoding::text::encode_eof;

@@ -1,8 +1,8 @@
-//! What the built-in models look at in a conversation: what the user said last, and what has happened since.
+//! Helpers of the built-in models: the last user message, and everything since.
 
 use super::{ModelMessage, UserPart};
 
-/// The text of the last thing that the user said.
+/// The text of the last user message.
 pub(super) fn last_user_text(messages: &[ModelMessage]) -> String {
     let parts = messages.iter().rev().find_map(|message| match message {
         ModelMessage::User(parts) => Some(parts),
@@ -15,7 +15,7 @@ pub(super) fn last_user_text(messages: &[ModelMessage]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What came after it.
+/// The messages after it.
 pub(super) fn since_user(messages: &[ModelMessage]) -> &[ModelMessage] {
     let last = messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)));
     &messages[last.map_or(0, |index| index + 1)..]

@@ -1,4 +1,4 @@
-//! Models: what is asked of one, and what it streams back. One call is one step of a turn.
+//! Models: the request, and the events streamed back. One request is one step of a turn.
 
 mod conversation;
 mod demo;
@@ -19,45 +19,45 @@ use crate::tool::ToolSpec;
 
 /// A language model.
 pub trait Model: Send + Sync + fmt::Debug + 'static {
-    /// The name that `finish` shows unless the model says another.
+    /// The name shown in `finish`, unless the model reports another.
     fn version(&self) -> &str;
 
-    /// Streams one step. Dropping the stream cancels the call. After an error nothing follows; a stream that ends without
+    /// Streams one step. Dropping the stream cancels the request. Nothing follows an error. A stream that ends without
     /// [`ModelEvent::Finish`] was cut off.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The conversation. Every call in it has its result, whatever happened to it.
+    /// The conversation. Every call in it has a result, whatever its outcome.
     pub messages: Arc<[ModelMessage]>,
-    /// The tools on offer.
+    /// The available tools.
     pub tools: Arc<[Arc<ToolSpec>]>,
 }
 
-/// One message of the conversation, as a model sees it.
+/// One message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelMessage {
-    /// What the user said.
+    /// A user message.
     User(Vec<UserPart>),
-    /// What the model said and called in one step.
+    /// The model's text and calls in one step.
     Assistant {
         /// Its text.
         text: String,
         /// Its calls, in order.
         calls: Vec<ModelCall>,
     },
-    /// What came of the calls of the step before.
+    /// The results of the previous step's calls.
     Results(Vec<ModelResult>),
 }
 
-/// A part of what the user said.
+/// A part of a user message.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum UserPart {
     Text(String),
-    /// By address or as a data URL.
+    /// By URL or as a data URL.
     File {
         media_type: String,
         url: String,
@@ -68,7 +68,7 @@ pub enum UserPart {
 /// A call that the model made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
-    /// Our id of the call.
+    /// Holdpoint's id of the call.
     pub id: ToolCallId,
     /// The tool.
     pub name: String,
@@ -76,18 +76,18 @@ pub struct ModelCall {
     pub input: Value,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelResult {
-    /// Our id of the call.
+    /// Holdpoint's id of the call.
     pub id: ToolCallId,
     /// The tool.
     pub name: String,
-    /// The output, or what to tell the model in its place.
+    /// The output, or the error text for the model.
     pub outcome: Result<Value, String>,
 }
 
-/// A piece of what a model streams. Blocks do not overlap.
+/// An event of a model's stream. Blocks do not overlap.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ModelEvent {
@@ -107,7 +107,7 @@ pub enum ModelEvent {
         id: String,
         delta: String,
     },
-    /// A call is complete. `input` is an error where the provider's text was no JSON.
+    /// A call is complete. `input` is an error if the provider's text was not JSON.
     Call {
         id: String,
         name: String,
@@ -121,7 +121,7 @@ pub enum ModelEvent {
     },
 }
 
-/// Tokens.
+/// Token usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
@@ -138,11 +138,11 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// The model failed.
+/// A failed model request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct ModelError {
-    /// For the user: no internals, and what to do.
+    /// For the user: says what to do, and no internals.
     pub message: String,
     /// For the server's own log.
     pub detail: String,

@@ -11,8 +11,8 @@ pub(crate) use mask::Mask;
 /// Stands for what is not shown.
 pub(crate) const MASK: &str = "•••";
 
-/// Masks the user, the password, the query and the fragment of every address in a text: keys of servers stand there. What is left says
-/// where it is.
+/// Masks the user, password, query and fragment of every URL in a text, which may contain keys. The rest still
+/// identifies the server.
 pub fn urls(text: &str) -> Cow<'_, str> {
     if !text.contains(['?', '@', '#']) {
         return Cow::Borrowed(text);
@@ -30,7 +30,7 @@ pub fn urls(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// What no address has in it where it is quoted.
+/// Characters that end a URL inside a text.
 fn is_delimiter(char: char) -> bool {
     char.is_whitespace() || matches!(char, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '{' | '}' | '\\')
 }
@@ -50,7 +50,8 @@ fn address(token: &str, masked: &mut String) {
         return masked.push_str(token);
     }
     match rest.find(['?', '#']) {
-        // A question mark at the end of a sentence is none of a query; and without a scheme only `name=value` is one.
+        // A question mark at the end of a sentence does not start a query. Without a scheme, only `name=value` is a
+        // query.
         Some(at) if rest.len() > at + 1 && (rest.len() < token.len() || rest[at..].contains('=')) => {
             masked.push_str(&rest[..=at]);
             masked.push_str(MASK);

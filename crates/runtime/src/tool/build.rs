@@ -1,4 +1,4 @@
-//! How tools are made.
+//! The builder of tools.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use super::{
 
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What providers of models take.
+/// The limit of model providers.
 const NAME_LENGTH: usize = 64;
 
-/// A tool in the making: see [`Tool::server`], [`Tool::frontend`] and [`Tool::delegate`].
+/// A builder for a tool: see [`Tool::server`], [`Tool::frontend`] and [`Tool::delegate`].
 ///
 /// ```
 /// use holdpoint_runtime::tool::{Tool, ToolContext, ToolError};
@@ -56,7 +56,7 @@ pub struct ToolBuilder {
     handler: Option<Handler>,
 }
 
-/// Why a tool can't be made.
+/// Why a tool definition is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ToolDefinitionError {
@@ -81,7 +81,7 @@ pub enum ToolDefinitionError {
 }
 
 impl ToolBuilder {
-    /// A tool that runs here.
+    /// A tool that runs on the server.
     pub fn server<I, O, F, R>(name: &str, description: &str, handler: F) -> Self
     where
         I: DeserializeOwned + JsonSchema,
@@ -111,60 +111,60 @@ impl ToolBuilder {
         }
     }
 
-    /// A name for people.
+    /// Sets the display name.
     pub fn title(mut self, title: &str) -> Self {
         self.title = Some(title.to_owned());
         self
     }
 
-    /// Who has to agree; nobody by default.
+    /// Sets the approval rule; never by default.
     pub fn approval(mut self, approval: impl Into<Approval>) -> Self {
         self.approval = approval.into();
         self
     }
 
-    /// Somebody has to agree every time.
+    /// Requires approval for every call.
     pub fn approve_always(self) -> Self {
         self.approval(Approval::Always)
     }
 
-    /// How long a person has to answer: five minutes by default; `None`, or no time at all, is for ever.
+    /// Sets the timeout for an approval: five minutes by default; `None` or zero means none.
     pub fn approval_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.approval_timeout = timeout.filter(|timeout| !timeout.is_zero());
         self
     }
 
-    /// How long a frontend has to act: a minute by default.
+    /// Sets the timeout for a browser tool: one minute by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How the response waits for a frontend.
+    /// Sets how the response waits for a browser tool.
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
-    /// What a frontend call's output is.
+    /// Sets what the output of a browser tool is.
     pub fn returns(mut self, returns: Returns) -> Self {
         self.returns = returns;
         self
     }
 
-    /// A call that was cut off by a crash may simply be run again.
+    /// Allows a call interrupted by a crash to run again.
     pub fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
         self
     }
 
-    /// What the input must look like, in place of what its type says.
+    /// Sets the JSON Schema of the input, in place of that of its type.
     pub fn schema(mut self, schema: Value) -> Self {
         self.input = InputSchema::new(schema);
         self
     }
 
-    /// What runs the call; for a delegate, what makes its output.
+    /// Sets the handler of the call; for a delegate, the handler that makes its output.
     pub fn handler<I, O, F, R>(mut self, handler: F) -> Self
     where
         I: DeserializeOwned,
@@ -176,19 +176,19 @@ impl ToolBuilder {
         self
     }
 
-    /// Where it comes from, for a tool that comes and goes: a call that was made to it never runs another one of the same name.
+    /// Sets the origin of a tool that comes and goes. A call never runs on another tool of the same name.
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// Makes the tool.
+    /// Builds the tool.
     pub fn build(self) -> Result<Tool, ToolDefinitionError> {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
             return Err(ToolDefinitionError::Name { name: self.name });
         }
-        // Clients and the checker know a question by its name.
+        // The name is reserved: clients and the checker recognize a prompt by it.
         if self.name == ASK_USER {
             return Err(ToolDefinitionError::Reserved);
         }
@@ -219,7 +219,7 @@ impl ToolBuilder {
     }
 }
 
-/// A handler over values from a handler over types.
+/// Wraps a typed handler as a handler of JSON values.
 fn typed<I, O, F, R>(handler: F) -> Handler
 where
     I: DeserializeOwned,
@@ -231,7 +231,7 @@ where
     Arc::new(move |value, context| {
         let handler = Arc::clone(&handler);
         Box::pin(async move {
-            // The input is read and given away before the first await, so it need not be Send.
+            // The input is consumed before the first await, so it need not be Send.
             let running = handler(input::read(&value)?, context);
             input::write(&running.await?)
         })

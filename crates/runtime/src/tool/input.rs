@@ -1,4 +1,4 @@
-//! Reading a call's input into a handler's type, with errors that name the field.
+//! Deserialization of a call's input into a handler's type, with errors that name the field.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::{
     text::{field, plain},
 };
 
-/// How long an error can be.
+/// Maximum length of an error.
 const TEXT: usize = 500;
 
 /// Reads an input.
@@ -23,18 +23,18 @@ pub(super) fn read<I: DeserializeOwned>(input: &Value) -> Result<I, ToolError> {
     I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), TEXT)))
 }
 
-/// Makes a handler's output a value.
+/// Serializes a handler's output.
 pub(super) fn write<O: Serialize>(output: &O) -> Result<Value, ToolError> {
     serde_json::to_value(output).map_err(|error| {
         ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), TEXT)))
     })
 }
 
-/// A value that knows where its parts stand when one can't be read.
+/// A value whose deserialization errors carry a location.
 #[derive(Clone, Copy)]
 struct Located<'a>(&'a Value);
 
-/// What can't be read, and where it stands: the innermost step first.
+/// A problem and its location, innermost step first.
 #[derive(Debug)]
 struct Error {
     steps: Vec<String>,
@@ -69,10 +69,10 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// A whole number that was written with a point: JSON Schema takes 1.0 for an integer, so a handler has to take it too.
+/// An integer written with a decimal point. JSON Schema accepts 1.0 as an integer, so a handler has to accept it too.
 fn whole(value: &Value) -> Option<i64> {
     let float = value.as_number().filter(|number| number.is_f64()).and_then(Number::as_f64)?;
-    // 2^53: up to there each whole number has a float of its own.
+    // Up to 2^53, every integer has an exact float.
     (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then_some(float as i64)
 }
 
@@ -160,7 +160,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         let Some((key, value)) = self.fields.next() else { return Ok(None) };
         if is_private_key(key) {
-            // A handler's own `Value` would take the object for something else, and parse what stands in it.
+            // A handler's own `Value` would give the object a special meaning and parse its content.
             return Err(de::Error::custom(format_args!("a tool of this program can't be given the key {key:?}")));
         }
         self.value = Some((key, value));

@@ -1,4 +1,4 @@
-//! Tools: what an agent can call, and who has to agree or to act.
+//! Tools: what an agent can call, where it runs, and who must approve.
 
 mod approval;
 mod build;
@@ -32,26 +32,26 @@ use crate::subject::Subject;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Execution {
-    /// Here.
+    /// On the server.
     Server,
-    /// In the user's browser; the turn waits for the result.
+    /// In the user's browser. The turn waits for the result.
     Frontend,
-    /// Handed to the browser and not waited for; the output says that it was handed over.
+    /// Handed to the browser without waiting. The output says that it was handed over.
     Delegate,
 }
 
-/// How the response waits for a frontend's result.
+/// How the response waits for a browser tool's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// It stays open; the result comes by ack.
+    /// It stays open, and the result comes by ack.
     #[default]
     Stream,
-    /// It ends; the client's next request carries the result.
+    /// It ends, and the client's next request carries the result.
     Resubmit,
 }
 
-/// What a frontend call's output is.
+/// The output of a browser tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Returns {
@@ -62,41 +62,41 @@ pub enum Returns {
     Ack,
 }
 
-/// All that is known of a tool, its handler apart.
+/// The description of a tool, without its handler.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// A name for people.
+    /// The display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
-    /// What its input must look like: checked before anybody is asked.
+    /// The JSON Schema of its input, checked before approval is requested.
     pub input: InputSchema,
     /// Where it runs.
     pub execution: Execution,
-    /// Who has to agree.
+    /// The approval rule.
     pub approval: Approval,
-    /// How long a person has to answer; `None` is for ever.
+    /// Timeout for an approval; `None` means none.
     pub approval_timeout: Option<Duration>,
-    /// How long a frontend has to act.
+    /// Timeout for a browser tool.
     pub timeout: Duration,
-    /// How the response waits for a frontend.
+    /// How the response waits for a browser tool.
     pub wait: Wait,
-    /// What a frontend call's output is.
+    /// The output of a browser tool.
     pub returns: Returns,
-    /// Whether a call that was cut off by a crash may simply be run again.
+    /// Whether a call interrupted by a crash may run again.
     pub is_idempotent: bool,
-    /// Where it comes from, for tools that come and go: an approval is for this one, and not for another that has its name later.
+    /// The origin, for tools that come and go: an approval is for this tool, not for a later one of the same name.
     pub origin: Option<String>,
 }
 
-/// What a handler gets besides its input.
+/// The context of a handler's call.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The chat.
     pub chat: ChatId,
-    /// Whose chat it is.
+    /// The owner of the chat.
     pub subject: Subject,
     /// The call.
     pub call: ToolCallId,
@@ -104,42 +104,42 @@ pub struct ToolContext {
     pub cancellation: CancellationToken,
     /// The last output of this tool in this chat before this turn's step, if there was one.
     pub last_output: Option<Arc<Value>>,
-    /// How to ask the user; `None` where nobody can be asked.
+    /// Prompts the user; `None` where no user can be prompted.
     pub ask: Option<Ask>,
 }
 
 pub use holdpoint_protocol::ASK_USER;
 
-/// What a tool asks the user while it runs.
+/// A running tool's prompt to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// In words.
+    /// The message.
     pub message: String,
-    /// What the answer must look like.
+    /// The JSON Schema of the answer.
     pub schema: Value,
-    /// How long the user has.
+    /// Timeout for the answer.
     pub timeout: Duration,
 }
 
-/// What the user answered.
+/// The user's answer to a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Yes, and this.
+    /// Accepted, with this content.
     Accepted(Value),
-    /// No.
+    /// Declined.
     Declined,
-    /// Neither: it was put away, or the turn is over.
+    /// Neither: the prompt was dismissed, or the turn is over.
     Cancelled,
-    /// There was no answer in time.
+    /// No answer came in time.
     Expired,
 }
 
-/// How a tool's questions get to its chat.
+/// Delivers a tool's prompts to its chat.
 pub type Ask = Arc<dyn Fn(Question) -> BoxFuture<'static, Answer> + Send + Sync>;
 
 impl ToolContext {
-    /// Asks the user something: a hold like any other, which outlives a reload of the page. Should the server go down meanwhile, the tool
-    /// that asked went down with it.
+    /// Prompts the user. This is a hold like any other and survives a reload of the page. If the server goes down, the
+    /// tool goes down with it.
     pub async fn ask(&self, question: Question) -> Answer {
         match &self.ask {
             Some(ask) => ask(question).await,
@@ -159,12 +159,12 @@ impl fmt::Debug for ToolContext {
     }
 }
 
-/// What the model is told of a call that was sent, and to which no answer came.
+/// The error for the model when a call was sent and no response came.
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 const OUTCOME_UNKNOWN: &str =
     "it is not known whether the call was carried out: do not repeat it without asking the user";
 
-/// Why a call failed: told to the model and shown to the user.
+/// Why a call failed. Given to the model and shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
@@ -184,12 +184,12 @@ impl From<String> for ToolError {
 /// Runs a call.
 pub type Handler = Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
 
-/// A tool: its description, and for what runs here its handler.
+/// A tool: its description, and its handler if it runs on the server.
 #[derive(Clone)]
 pub struct Tool {
-    /// What is known of it.
+    /// Its description.
     pub spec: Arc<ToolSpec>,
-    /// How it is run; a frontend tool has none, a delegate may have one that makes its output.
+    /// Its handler. A frontend tool has none; a delegate may have one that makes its output.
     pub handler: Option<Handler>,
 }
 
@@ -200,7 +200,7 @@ impl fmt::Debug for Tool {
 }
 
 impl Tool {
-    /// A tool that runs here.
+    /// A tool that runs on the server.
     pub fn server<I, O, F, R>(name: &str, description: &str, handler: F) -> ToolBuilder
     where
         I: serde::de::DeserializeOwned + schemars::JsonSchema,
@@ -216,7 +216,7 @@ impl Tool {
         ToolBuilder::browser::<I>(name, description, Execution::Frontend)
     }
 
-    /// A tool that is handed to the browser and not waited for.
+    /// A tool handed to the browser without waiting.
     pub fn delegate<I: schemars::JsonSchema>(name: &str, description: &str) -> ToolBuilder {
         ToolBuilder::browser::<I>(name, description, Execution::Delegate)
     }
@@ -227,26 +227,26 @@ impl Tool {
 pub struct ToolSet {
     tools: Arc<BTreeMap<String, Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
-    /// What the origins of tools begin with that are not listed yet, and how long an approved call waits for its tool.
+    /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
     awaited: Arc<[(String, Duration)]>,
 }
 
 impl ToolSet {
-    /// The same tools, and more to come: those whose origin begins with one of these texts. A call that was approved before waits for its
-    /// tool for as long as is said, in place of failing at once.
+    /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
+    /// instead of failing at once.
     #[must_use]
     pub fn awaiting(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
         self.awaited = origins.into_iter().collect();
         self
     }
 
-    /// How long to wait for a tool of this origin, if it is one that may still come.
+    /// How long to wait for a tool of this origin, if it may still be listed.
     pub(crate) fn patience(&self, origin: Option<&str>) -> Option<Duration> {
         let awaited = self.awaited.iter().find(|(begin, _)| origin.is_some_and(|origin| origin.starts_with(begin)));
         awaited.map(|(_, patience)| *patience)
     }
 
-    /// The tool of this name and this origin: an approval is for no other.
+    /// The tool of this name and origin: an approval is for no other.
     pub(crate) fn of_origin(&self, name: &str, origin: Option<&str>) -> Option<&Tool> {
         self.get(name).filter(|tool| tool.spec.origin.as_deref() == origin)
     }
@@ -256,17 +256,17 @@ impl ToolSet {
         self.tools.get(name)
     }
 
-    /// All tools, in the order of their names.
+    /// All tools, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values()
     }
 
-    /// What is known of all of them, in the order of their names.
+    /// The descriptions of all tools, ordered by name.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         Arc::clone(&self.specs)
     }
 
-    /// Whether any tool can need somebody's approval: then adk text is held back.
+    /// Whether any tool can require approval: then adk text is held back.
     pub fn can_ask(&self) -> bool {
         self.specs.iter().any(|spec| spec.approval != Approval::Never)
     }

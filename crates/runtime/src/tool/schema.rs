@@ -1,4 +1,4 @@
-//! The JSON Schema of a tool's input: compiled once, checked before anybody is asked.
+//! The JSON Schema of a tool's input: compiled once, checked before approval is requested.
 
 use std::{fmt, sync::Arc};
 
@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 
 use super::text::{field, plain, show};
 
-/// How many problems are told at once, and how long the text can be.
+/// How many problems are reported at once, and the length of the text.
 const PROBLEMS: usize = 5;
 const TEXT: usize = 600;
-/// How far a pattern of a schema may look back and forth.
+/// Backtracking limit of a schema's patterns.
 const BACKTRACKS: usize = 100_000;
-/// How deep a schema may be: compiling it goes down as far.
+/// Maximum depth of a schema, since compiling it recurses.
 const DEPTH: usize = 64;
 
-/// What a tool's input must look like.
+/// The JSON Schema of a tool's input.
 #[derive(Clone)]
 pub struct InputSchema {
     value: Arc<Value>,
     validator: Arc<Validator>,
 }
 
-/// What is wrong with a schema.
+/// Why a schema is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The schema is for something else than an object.
+    /// The schema does not describe an object.
     #[error(
         "the input of a tool is an object, and this schema is for something else: begin it with \
          {{\"type\": \"object\"}}, or derive it from a struct"
@@ -38,15 +38,15 @@ pub enum SchemaError {
     /// The schema can't be compiled. References to other documents are not followed.
     #[error("{place}: {problem}")]
     Invalid {
-        /// Where, as a JSON pointer into the schema.
+        /// The location, as a JSON pointer into the schema.
         place: String,
-        /// What.
+        /// The problem.
         problem: String,
     },
 }
 
 impl InputSchema {
-    /// A schema that was written by hand. Only references inside it are followed.
+    /// A hand-written schema. Only internal references are followed.
     pub fn new(schema: Value) -> Result<Self, SchemaError> {
         let is_for_objects = match schema.get("type") {
             None => schema.is_object(),
@@ -70,7 +70,7 @@ impl InputSchema {
 
     /// The schema of a type. A type that can be anything stands for any object.
     pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
-        // Without references and names of Rust types, and never without properties: not every provider of models takes those.
+        // Inline references, drop names of Rust types, always emit properties: some model providers reject the rest.
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;
             settings.meta_schema = None;
@@ -86,7 +86,7 @@ impl InputSchema {
         Self::new(schema)
     }
 
-    /// Checks an input. The error is for the model and for people: it names the fields and what is wrong with them.
+    /// Checks an input. The error is for the model and for people: it names each field and its problem.
     pub fn check(&self, input: &Value) -> Result<(), String> {
         if self.validator.is_valid(input) {
             return Ok(());

@@ -14,7 +14,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the one who sends it.
+    /// The text itself, for sending.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

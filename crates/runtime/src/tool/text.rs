@@ -1,16 +1,16 @@
-//! How fields, values and patterns are named to people and to the model: short, on one line, and as they are.
+//! Fields, values and patterns as text for people and for the model: short and on one line.
 
 use std::io;
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-/// How much of a value is shown.
+/// Maximum length of a shown value.
 const SHOWN: usize = 80;
-/// How much memory a compiled pattern may take.
+/// Maximum memory of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A JSON pointer as people write it: `/items/0/price` is `items.0.price`.
+/// A JSON pointer in dotted form: `/items/0/price` is `items.0.price`.
 pub(crate) fn field(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the input".to_owned(),
@@ -18,16 +18,16 @@ pub(crate) fn field(pointer: &str) -> String {
     }
 }
 
-/// A value as JSON, cut where it is long.
+/// A value as JSON, cut if long.
 pub(crate) fn show(value: &Value) -> String {
     let mut head = Head { bytes: Vec::new(), room: SHOWN * 4 };
-    // The only thing that can fail here is a full head, and that is what it is for.
+    // Only a full head can fail here, which is its purpose.
     let _ = serde_json::to_writer(&mut head, value);
     plain(&String::from_utf8_lossy(&head.bytes), SHOWN)
 }
 
-/// A text on one line and of at most this many characters, with what deceives the eye (the reversal of the direction of
-/// writing, for example) written as an escape: somebody decides by what they read here.
+/// A text on one line, of at most this many characters. Deceptive characters, such as a change of writing direction,
+/// are escaped: a person decides by this text.
 pub(crate) fn plain(text: &str, limit: usize) -> String {
     let mut shown = String::new();
     for (index, char) in text.chars().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) fn plain(text: &str, limit: usize) -> String {
     shown
 }
 
-/// Compiles a pattern that came from outside: bounded in size, and with the problem on one line.
+/// Compiles a pattern from outside, with bounded size and a one-line error.
 pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text).size_limit(PATTERN_BYTES).build().map_err(|error| {
         let text = error.to_string();
@@ -58,7 +58,7 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// Takes the first bytes and refuses the rest, so that a value of megabytes is not written out for its first line.
+/// Takes the first bytes and rejects the rest, so that a value of megabytes is not written out for its first line.
 struct Head {
     bytes: Vec<u8>,
     room: usize,

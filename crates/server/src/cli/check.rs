@@ -39,7 +39,7 @@ enum TextArg {
     Progressive,
 }
 
-/// Why there is no verdict.
+/// Why no verdict was reached.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}: no such file")]
@@ -54,12 +54,12 @@ enum Failure {
     Write(io::Error),
 }
 
-/// 0: no rule is broken; 1: some are; 2: it could not be read.
+/// Exit code 0: no violations; 1: violations; 2: the capture could not be read.
 pub(super) fn run(args: &Args) -> ExitCode {
     match check(args) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
-        // Whoever reads our output has had enough: `check … | head`.
+        // The reader closed the pipe: `check … | head`.
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(1),
         Err(failure) => {
             eprintln!("holdpoint check: {failure}");
@@ -151,7 +151,7 @@ impl Report {
         let (number, rule, dim) = (Style::new().bold(), AnsiColor::Red.on_default().bold(), Style::new().dimmed());
         let Violation { line, rule: id, text, payload } = violation;
         writeln!(self.out, "{number}{line}{number:#} {rule}{id}{rule:#} {text}")?;
-        // What the capture says must not steer the terminal.
+        // Text of the capture must not control the terminal.
         let payload: String = payload.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
         writeln!(self.out, "    {dim}{payload}{dim:#}")
     }
@@ -172,7 +172,7 @@ impl Report {
     }
 }
 
-/// On a terminal, after two seconds: how far it is.
+/// Progress, shown on a terminal after two seconds.
 struct Progress {
     size: Option<u64>,
     done: u64,

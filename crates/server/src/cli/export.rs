@@ -1,4 +1,4 @@
-//! `holdpoint export`: chats as lines of JSON. A server may be running on the same folder.
+//! `holdpoint export`: chats as JSON lines. A server may be running on the same folder.
 
 use std::{
     fs::OpenOptions,
@@ -32,7 +32,7 @@ pub(super) struct Args {
     place: Place,
 }
 
-/// Why nothing, or not all, was exported.
+/// Why the export failed or is incomplete.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -47,7 +47,7 @@ enum Failure {
     Io(#[from] io::Error),
 }
 
-/// What was exported.
+/// Counts of an export.
 #[derive(Default)]
 struct Summary {
     chats: u64,
@@ -55,7 +55,7 @@ struct Summary {
     failed: u64,
 }
 
-/// 0: all of it; 1: some chats could not be exported; 2: nothing could.
+/// Exit code 0: everything was exported; 1: some chats could not be; 2: nothing could be.
 pub(super) fn run(args: &Args) -> ExitCode {
     match begin(args) {
         Ok(Summary { chats, facts, failed }) => {
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
             eprintln!("holdpoint export: {chats} with {facts} facts, {failed} failed");
             ExitCode::from(u8::from(failed > 0))
         }
-        // Whoever reads our output has had enough.
+        // The reader closed the pipe.
         Err(Failure::Output(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(1),
         Err(failure) => {
             eprintln!("holdpoint export: {failure}");
@@ -78,7 +78,7 @@ fn begin(args: &Args) -> Result<Summary, Failure> {
     let (name, mut out) = match &args.output {
         None => ("standard output".to_owned(), Box::new(BufWriter::new(io::stdout().lock())) as Box<dyn Write>),
         Some(path) => {
-            // What people say to an agent is nobody else's business.
+            // Chats are private: only the owner may read the file.
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
             let name = path.display().to_string();
             let file = file.map_err(|error| Failure::Output(name.clone(), error))?;
@@ -110,7 +110,7 @@ async fn write(args: &Args, log: &dyn Log, name: &str, out: &mut dyn Write) -> R
     Ok(summary)
 }
 
-/// One chat: whole, or not at all.
+/// Exports one chat, in full or not at all.
 async fn one(log: &dyn Log, chat: &ChatId, out: &mut dyn Write, summary: &mut Summary) -> io::Result<()> {
     let mut lines = Vec::new();
     match export(log, chat, &mut lines).await {

@@ -1,4 +1,4 @@
-//! `holdpoint import`: the lines of an export, into a data folder that no server uses.
+//! `holdpoint import`: JSON lines of an export, into a data folder that no server uses.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use holdpoint_server::config::ConfigError;
 
 use super::place::Place;
 
-/// How long a line may be.
+/// The longest line, in bytes.
 const LINE: u64 = 64 * 1024 * 1024;
 
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub(super) struct Args {
     place: Place,
 }
 
-/// Why not all was imported.
+/// Why the import failed or is incomplete.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -50,7 +50,8 @@ struct Summary {
     taken: u64,
 }
 
-/// 0: all of it is there; 1: some chats have the ids of others, or the file is broken; 2: nothing could be done.
+/// Exit code 0: everything was imported; 1: some chat ids are taken, or the file is damaged; 2: nothing could be
+/// imported.
 pub(super) fn run(args: &Args) -> ExitCode {
     let mut summary = Summary::default();
     let imported = import(args, &mut summary);

@@ -1,4 +1,4 @@
-//! The server's own log, on standard error: lines for people, or JSON for machines; and spans for a collector.
+//! The server's own log on standard error, as text or JSON, and spans for a collector.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,11 +13,11 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// What is written; and how: `text` or `json`. Both go before what the settings say.
+/// The filter and the format (`text` or `json`) of the log. Both override the settings.
 pub(super) const FILTER: &str = "HOLDPOINT_LOG";
 pub(super) const FORMAT: &str = "HOLDPOINT_LOG_FORMAT";
 
-/// The log can't be set up.
+/// Why logging can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoggingError {
     #[error("{origin}: {problem}. Write a level (error, warn, info, debug) or TARGET=LEVEL, separated by commas")]
@@ -28,14 +28,14 @@ pub(super) enum LoggingError {
     Otlp(String),
 }
 
-/// Flushes what is left when it is dropped.
+/// Flushes the rest when dropped.
 #[derive(Default)]
 pub(super) struct Logging {
     #[cfg(feature = "otlp")]
     _spans: Option<super::otlp::Spans>,
 }
 
-/// Begins to write the log. Called before the asynchronous runtime starts, since an exporter brings a thread of its own.
+/// Starts logging. Call it before the asynchronous runtime starts, since an exporter starts its own thread.
 pub(super) fn begin(
     config: &LoggingConfig,
     variable: impl Fn(&str) -> Option<String>,
@@ -80,13 +80,13 @@ fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> 
     EnvFilter::try_new(text).map_err(|error| LoggingError::Filter { origin, problem: error.to_string() })
 }
 
-/// Other libraries are heard from `warn` on only: below that they write out messages, addresses and headers, and whatever secrets
-/// are in them.
+/// Other libraries log from `warn` up only: below that they log messages, addresses and headers, with any secrets in
+/// them.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("holdpoint") || *metadata.level() <= Level::WARN
 }
 
-/// What is exported: our own spans and the events in them.
+/// Whether it is exported: our own spans and the events in them.
 #[cfg(feature = "otlp")]
 fn is_ours_or_span(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("holdpoint") && *metadata.level() <= Level::INFO
@@ -103,11 +103,11 @@ where
     }
 }
 
-/// One event, one line: what others say, and what clients call their chats, must not look like an event of its own.
+/// Writes one line per event: text from peers, such as chat ids, must not look like an event of its own.
 struct OneLine<W>(W);
 
 impl<W: Write> Write for OneLine<W> {
-    /// The formatter hands over one event at a time.
+    /// The formatter writes one event per call.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = event.strip_suffix(b"\n").unwrap_or(event);
         if !text.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written.
+    /// Collects the output.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
 

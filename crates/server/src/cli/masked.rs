@@ -1,10 +1,10 @@
-//! A log without the secrets of addresses: other libraries write theirs out whole, keys in queries included.
+//! A log writer that masks secrets in URLs. Other libraries log URLs in full, including keys in the query.
 
 use std::io::{self, Write};
 
 use holdpoint_runtime::redact;
 
-/// Masks the addresses in what is written. The formatter hands over one event at a time.
+/// Masks the URLs in the output. The formatter writes one event per call.
 pub(super) struct Masked<W>(pub(super) W);
 
 impl<W: Write> Write for Masked<W> {

@@ -1,4 +1,4 @@
-//! The command line: `serve` (the default), and what is done without serving.
+//! The command line: `serve` (the default) and the offline commands.
 
 mod check;
 mod doctor;
@@ -40,7 +40,7 @@ enum Command {
     Doctor(doctor::Args),
 }
 
-/// Runs the command that was asked for.
+/// Runs the chosen command.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {

@@ -1,4 +1,4 @@
-//! The model that was asked for.
+//! The selected model.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,7 +8,7 @@ use holdpoint_runtime::model::{
 };
 use holdpoint_server::config::ModelConfig;
 
-/// There is no such model, or it can't be used.
+/// The model is unknown or can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ModelSetupError {
     #[error(
@@ -23,7 +23,7 @@ pub(super) enum ModelSetupError {
     Script(#[from] ScriptError),
 }
 
-/// The model that was asked for.
+/// The selected model.
 pub(super) enum Chosen {
     Demo,
     Script(ScriptModel),
@@ -40,7 +40,7 @@ impl Chosen {
     }
 }
 
-/// What the command line says goes before what the settings say.
+/// The command line overrides the settings.
 pub(super) fn model(
     spec: Option<&str>,
     base_url: Option<&str>,

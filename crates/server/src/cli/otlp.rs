@@ -1,4 +1,4 @@
-//! Spans for a collector, over OTLP (HTTP, protobuf).
+//! Spans exported to a collector over OTLP (HTTP, protobuf).
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
@@ -7,17 +7,17 @@ use tracing_subscriber::{Layer, Registry};
 
 use super::logging::LoggingError;
 
-/// Sends what is left when it is dropped.
+/// Sends the remaining spans when dropped.
 pub(super) struct Spans(SdkTracerProvider);
 
 impl Drop for Spans {
     fn drop(&mut self) {
-        // A collector that is gone must not keep the process.
+        // An unreachable collector must not delay the exit.
         let _ = self.0.shutdown_with_timeout(std::time::Duration::from_secs(2));
     }
 }
 
-/// A layer that sends spans to the collector at this address, in batches, from a thread of its own.
+/// A layer that exports spans to the collector at this address, in batches, from its own thread.
 pub(super) fn export(endpoint: &str) -> Result<(Spans, Box<dyn Layer<Registry> + Send + Sync>), LoggingError> {
     let endpoint = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
     let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build();

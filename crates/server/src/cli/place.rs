@@ -1,11 +1,11 @@
-//! The settings and the data folder of a command that works on them without serving.
+//! The settings and the data folder of an offline command.
 
 use std::path::{Path, PathBuf};
 
 use holdpoint_runtime::tool::demo::demo_tools;
 use holdpoint_server::config::{Config, ConfigError};
 
-/// Where chats are kept if nothing else is said.
+/// The default data folder.
 pub(super) const DATA: &str = "holdpoint-data";
 
 #[derive(clap::Args)]
@@ -24,13 +24,13 @@ impl Place {
         settings(self.config.as_deref())
     }
 
-    /// The data folder: what the command line says goes before what the settings say.
+    /// The data folder. The command line overrides the settings.
     pub(super) fn folder(&self, config: &Config) -> PathBuf {
         self.data.clone().or_else(|| config.data.clone()).unwrap_or_else(|| DATA.into())
     }
 }
 
-/// The settings of a file and of the environment.
+/// The settings of the file and the environment.
 pub(super) fn settings(file: Option<&Path>) -> Result<Config, ConfigError> {
     let names: Vec<String> = demo_tools().iter().map(|tool| tool.spec.name.clone()).collect();
     Config::load(file, std::env::vars(), &names)

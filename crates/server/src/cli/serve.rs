@@ -28,7 +28,7 @@ use super::{
     place::{DATA, settings},
 };
 
-/// How long the programs of MCP servers have to end.
+/// Timeout for the programs of MCP servers to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
@@ -108,7 +108,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     if keys.is_open() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
-    // The settings first: what is wrong with them is said whether or not the address is free.
+    // The settings come first: their errors are reported whether or not the address is free.
     let variables = |name: &str| std::env::var(name).ok();
     let tools = ToolConfig::apply(&demo_tools(), &config.tools, &variables)?;
     let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
@@ -119,7 +119,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         _ => Failure::Listen(address, error),
     })?;
     let stop = stop_on_signal()?;
-    // A server that is slow to list its tools can be waited for, but not after a signal.
+    // Wait for a server that is slow to list its tools, but not after a signal.
     let mcp = tokio::select! {
         mcp = McpServers::start(mcp) => mcp?,
         () = stop.cancelled() => return Ok(()),
@@ -160,7 +160,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Cancelled by SIGTERM or SIGINT. A second signal ends the process at once: what runs is taken up at the next start.
+/// Cancelled by SIGTERM or SIGINT. A second signal ends the process at once; the next start recovers what was running.
 fn stop_on_signal() -> Result<CancellationToken, std::io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -182,7 +182,7 @@ async fn next_signal(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKi
     }
 }
 
-/// Offers the tools of MCP servers as they change, until it is told to end them.
+/// Keeps the runtime's tools in sync with the MCP servers until stopped, then stops the servers.
 async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: CancellationToken) {
     loop {
         tokio::select! {

@@ -1,10 +1,10 @@
-//! What the types of the settings can't say: values that would be taken and do nothing, or something else than was meant.
+//! Checks of the settings beyond their types: values that would have no effect, or not the intended one.
 
 use super::{Config, ConfigError};
 
-/// The longest time that can be set: ten years.
+/// The longest duration: ten years.
 const LONGEST_SEC: u64 = 10 * 365 * 24 * 3600;
-/// Deeper JSON can't be read.
+/// The deepest JSON that can be read.
 const DEEPEST: usize = 100;
 
 impl Config {
@@ -33,7 +33,8 @@ fn wrong(key: &str, problem: String) -> ConfigError {
     ConfigError::Value { key: key.to_owned(), problem }
 }
 
-/// Browsers send `scheme://host[:port]`, in lower case and without the scheme's own port: nothing else would ever be equal to it.
+/// Browsers send `scheme://host[:port]`, in lower case and without the scheme's default port. Nothing else would ever
+/// match.
 fn origin_problem(origin: &str) -> Option<String> {
     let example = "write it as a browser sends it, such as https://app.example or http://localhost:5173";
     if origin.contains('*') {

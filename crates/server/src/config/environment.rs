@@ -1,4 +1,4 @@
-//! `HOLDPOINT_A__B__C=value` is `a.b.c = value`.
+//! Settings from environment variables: `HOLDPOINT_A__B__C=value` sets `a.b.c = value`.
 
 use toml::{Table, Value};
 
@@ -6,7 +6,7 @@ use super::{Config, ConfigError};
 
 const PREFIX: &str = "HOLDPOINT_";
 
-/// What the project's own build and tests are told by: no settings of the server.
+/// Variables of the project's own build and tests, which are not settings.
 const OURS: [&str; 11] = [
     "BACKEND",
     "BIN",
@@ -21,7 +21,7 @@ const OURS: [&str; 11] = [
     "RECORD",
 ];
 
-/// Puts the variables over the table. Each is tried by itself first, so that what is wrong is told with the variable's name.
+/// Applies the variables to the table. Each is validated separately first, so that an error names the variable.
 pub(super) fn overlay(
     table: &mut Table,
     environment: impl IntoIterator<Item = (String, String)>,
@@ -36,7 +36,7 @@ pub(super) fn overlay(
     variables.sort();
     for (name, text) in variables {
         let path = path(&name[PREFIX.len()..], names);
-        // A number may be meant as text, and the other way round: the first reading that fits is taken.
+        // Text may look like a number, and vice versa: the first reading that fits is used.
         let readings = [read(&text), Value::String(text.clone())];
         let mut failed = None;
         let fits = readings.into_iter().find(|value| {
@@ -69,7 +69,7 @@ fn path(name: &str, tools: &[String]) -> Vec<String> {
     path
 }
 
-/// As TOML would read it, or as plain text.
+/// Reads a value as TOML, or else as plain text.
 fn read(text: &str) -> Value {
     let wrapped: Option<Table> = format!("value = {text}").parse().ok();
     wrapped.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))

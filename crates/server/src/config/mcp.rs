@@ -1,4 +1,4 @@
-//! MCP servers in the settings.
+//! Settings of MCP servers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,25 +13,25 @@ use super::secret::{MissingVariable, SecretTexts, Variables};
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpConfig {
-    /// Its name: its tools are offered as `NAME_tool`.
+    /// Its name, the prefix of its tools: `NAME_tool`.
     pub name: String,
-    /// The program to start, with its arguments; or `url`.
+    /// The program to start, with its arguments. Alternative to `url`.
     pub command: Option<Vec<String>>,
-    /// Where it is; or `command`.
+    /// Its URL. Alternative to `command`.
     pub url: Option<String>,
     /// The environment of the program.
     #[serde(default)]
     pub env: SecretTexts,
-    /// What is sent to the URL with every request.
+    /// Headers sent with every request to the URL.
     #[serde(default)]
     pub headers: SecretTexts,
-    /// Who has to agree to a call; always somebody, if nothing is said.
+    /// The approval rule for its calls. By default every call needs approval.
     pub approval: Option<Approval>,
-    /// How long a person has to agree, or to answer what the server asks; 0 is for ever.
+    /// Timeout for an approval, or for the answer to a prompt; 0 means none.
     pub approval_timeout_sec: Option<u64>,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub timeout_sec: Option<u64>,
-    /// Settings of single tools, by the server's own names.
+    /// Settings of single tools, by the server's own tool names.
     #[serde(default)]
     pub tools: BTreeMap<String, McpToolConfig>,
 }
@@ -40,23 +40,23 @@ pub struct McpConfig {
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpToolConfig {
-    /// Who has to agree.
+    /// The approval rule.
     pub approval: Option<Approval>,
-    /// Ask no more often than `approval` says, whatever the server says of this tool.
+    /// Apply `approval` as it is, whatever annotations the server gives this tool.
     pub ignore_hints: bool,
 }
 
-/// An MCP server in the settings can't be used.
+/// An unusable MCP server in the settings.
 #[derive(Debug, thiserror::Error)]
 #[error("mcp {name:?}: {problem}")]
 pub struct McpConfigError {
     /// Its name.
     pub name: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: McpConfigProblem,
 }
 
-/// What is wrong with an MCP server in the settings.
+/// The problem with an MCP server in the settings.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum McpConfigProblem {
@@ -71,7 +71,7 @@ pub enum McpConfigProblem {
 }
 
 impl McpConfig {
-    /// What the runtime needs, with the secrets from the environment.
+    /// The runtime's settings, with secrets resolved from the environment.
     pub fn settings(&self, variables: Variables<'_>) -> Result<McpSettings, McpConfigError> {
         self.read(variables).map_err(|problem| McpConfigError { name: self.name.clone(), problem })
     }

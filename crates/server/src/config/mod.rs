@@ -1,4 +1,4 @@
-//! Settings: a TOML file, and the environment over it.
+//! Settings: a TOML file, overridden by the environment.
 
 mod check;
 mod environment;
@@ -22,19 +22,20 @@ use holdpoint_runtime::driver;
 
 use crate::{auth::AuthKey, listen::ConnectionLimits};
 
-/// Everything that can be set. What is not said has its default.
+/// All settings. A missing one has its default.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The address to listen on.
     pub listen: Option<SocketAddr>,
-    /// Where chats are kept.
+    /// The data folder.
     pub data: Option<PathBuf>,
-    /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, pages of this machine may anyway.
+    /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, local pages always
+    /// may.
     pub origins: Vec<String>,
     /// The model.
     pub model: ModelConfig,
-    /// Who may use the server.
+    /// Authentication.
     pub auth: AuthConfig,
     /// Settings of tools, by name.
     pub tools: BTreeMap<String, ToolConfig>,
@@ -44,7 +45,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The server's own log.
     pub logging: LoggingConfig,
-    /// Chats that have not changed for this many days are removed, unless something waits or runs in them. Without it, none are.
+    /// Chats unchanged for this many days are deleted, unless something waits or runs in them. Without it, none are.
     pub retention_days: Option<NonZeroU32>,
 }
 
@@ -55,67 +56,67 @@ pub struct ModelConfig {
     /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
     #[serde(rename = "use")]
     pub use_model: Option<String>,
-    /// Where the provider is, if not at its usual address.
+    /// The provider's base URL, if not the default.
     pub base_url: Option<String>,
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub system: Option<String>,
-    /// How freely it speaks.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How much it may write in one step.
+    /// Maximum tokens per step.
     pub max_tokens: Option<u64>,
-    /// How many steps a turn may take.
+    /// Maximum steps per turn.
     pub max_steps: Option<u32>,
 }
 
-/// Who may use the server.
+/// Authentication settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthConfig {
-    /// Without any, everybody; and then only on this machine.
+    /// API keys. Without any, everyone may use the server, but only from this machine.
     pub keys: Vec<AuthKey>,
 }
 
-/// What is too much.
+/// Limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Bytes of a body or a frame.
+    /// Bytes per body or frame.
     pub body_bytes: Option<usize>,
-    /// Levels of JSON; 100 at the most.
+    /// JSON nesting depth; at most 100.
     pub json_depth: Option<usize>,
-    /// Values in the JSON of a body or a frame.
+    /// JSON values per body or frame.
     pub json_nodes: Option<usize>,
-    /// Open streams of a subject.
+    /// Open streams per subject.
     pub streams_per_subject: Option<usize>,
-    /// Requests of a subject in a second.
+    /// Requests per second per subject.
     pub requests_per_subject: Option<usize>,
-    /// Requests from an address in a second. Behind a proxy all come from one.
+    /// Requests per second per address. Behind a proxy, all come from one address.
     pub requests_per_address: Option<usize>,
-    /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
+    /// Bytes of all bodies being read at the same time. The same again for responses being written.
     pub bytes_in_flight: Option<usize>,
-    /// Open holds of a chat.
+    /// Open holds per chat.
     pub holds_per_chat: Option<usize>,
-    /// Running turns of a subject.
+    /// Running turns per subject.
     pub turns_per_subject: Option<usize>,
-    /// Running turns of all subjects.
+    /// Running turns in total.
     pub turns: Option<usize>,
-    /// Chats of a subject in which something waits or runs.
+    /// Chats per subject in which something waits or runs.
     pub open_chats_per_subject: Option<usize>,
-    /// Bytes of a chat, as stored.
+    /// Bytes per chat, as stored.
     pub chat_bytes: Option<usize>,
     /// Bytes of all chats in memory, as stored.
     pub loaded_bytes: Option<usize>,
-    /// Bytes of an id that a client makes up.
+    /// Bytes per client-made id.
     pub id_bytes: Option<usize>,
     /// Connections with a request in progress.
     pub connections: Option<usize>,
-    /// How many more there may be for `/health`, `/ready`, `/metrics` and the inbox.
+    /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox.
     pub reserved_connections: Option<usize>,
-    /// How long a connection may be without a request, and how long the header of a request may take.
+    /// Timeout for a connection without a request, and for a request's header.
     pub header_sec: Option<NonZeroU32>,
-    /// How long the body of a request may take.
+    /// Timeout for a request's body.
     pub body_sec: Option<NonZeroU32>,
-    /// How long a client may take nothing of what is written to it.
+    /// Timeout for a client that does not read what is written to it.
     pub write_sec: Option<NonZeroU32>,
 }
 
@@ -146,7 +147,7 @@ impl LimitsConfig {
         }
     }
 
-    /// How long the body of a request may take, if it is said.
+    /// The timeout for a request's body, if set.
     pub fn body_time(&self) -> Option<Duration> {
         seconds(self.body_sec)
     }
@@ -160,22 +161,22 @@ fn seconds(number: Option<NonZeroU32>) -> Option<Duration> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoggingConfig {
-    /// What is written: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` goes before it.
+    /// The filter: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` overrides it.
     pub filter: Option<String>,
-    /// How it is written. `HOLDPOINT_LOG_FORMAT` goes before it.
+    /// The format. `HOLDPOINT_LOG_FORMAT` overrides it.
     pub format: Option<LogFormat>,
     /// The address of an OTLP collector for spans, `http://HOST:4318`. Needs the feature `otlp`.
     pub otlp: Option<String>,
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -185,7 +186,7 @@ pub enum LogFormat {
 pub enum ConfigError {
     #[error("{path}: {error}")]
     Read { path: String, error: std::io::Error },
-    /// Without the line itself: there may be a secret in it.
+    /// The line itself is left out: it may contain a secret.
     #[error("{path}, line {line}: {problem}")]
     Toml { path: String, line: usize, problem: String },
     #[error("the environment variable {name}: {error}")]
@@ -197,8 +198,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads the file, if there is one, and the environment. `names` are the tools that exist anyway, besides
-    /// those of the file: a variable can't spell a dash.
+    /// Reads the file, if given, and the environment. `names` are the tools besides those of the file: a variable can't
+    /// contain a dash, so its tool is looked up among them.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -216,7 +217,7 @@ impl Config {
                     let line = text.bytes().take(begin).filter(|byte| *byte == b'\n').count() + 1;
                     ConfigError::Toml { path: path_text.clone(), line, problem: error.message().to_owned() }
                 };
-                // Read as a whole first: what is wrong is told with its line.
+                // Read as a whole first, so that an error has its line.
                 toml::from_str::<Self>(&text).map_err(wrong)?;
                 text.parse().map_err(wrong)?
             }

@@ -1,4 +1,4 @@
-//! Texts that may come from the environment, and are never shown.
+//! Secret texts, which may refer to environment variables and are never shown.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,10 +6,10 @@ use holdpoint_runtime::tool::Secret;
 use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
-/// Where variables come from: the environment, or a test.
+/// The source of variables: the environment, or a test.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A variable that is not set.
+/// The error for a variable that is not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} is not set")]
 pub struct MissingVariable {
@@ -28,7 +28,7 @@ enum Part {
 }
 
 impl SecretText {
-    /// The text with the variables in it replaced.
+    /// The text with its variables substituted.
     pub fn resolve(&self, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
         let mut text = String::new();
         for part in &self.0 {
@@ -55,7 +55,7 @@ impl SecretText {
         Ok(Self(parts))
     }
 
-    /// Says what is wrong without saying what is there: it may be the secret itself.
+    /// The error never quotes the value: it may be the secret itself.
     fn from_value(value: Value) -> Result<Self, &'static str> {
         const SHAPE: &str = "must be a text, or { env = \"NAME\" }";
         match value {
@@ -80,17 +80,17 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Texts by name, none of which is ever shown.
+/// Secret texts by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretTexts(BTreeMap<String, SecretText>);
 
 impl SecretTexts {
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, with the variables in them replaced.
+    /// All texts with their variables substituted.
     pub fn resolve(&self, variables: Variables<'_>) -> Result<Vec<(String, Secret)>, MissingVariable> {
         self.0.iter().map(|(name, text)| Ok((name.clone(), text.resolve(variables)?))).collect()
     }

@@ -1,4 +1,5 @@
-//! Tools in the settings: changes to one that exists, and tools that exist only there, in the browser or behind a URL.
+//! Settings of tools: changes to existing tools, and tools defined only in the settings, run by the browser or by an
+//! HTTP endpoint.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -13,51 +14,51 @@ use super::secret::{MissingVariable, SecretTexts, Variables};
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolConfig {
-    /// Where it runs; needed for a tool that exists only here.
+    /// Where it runs. Required for a tool defined only here.
     pub execution: Option<Execution>,
-    /// A name for people.
+    /// The display name.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// Who has to agree.
+    /// The approval rule.
     pub approval: Option<Approval>,
-    /// How long a person has to answer; 0 is for ever.
+    /// Timeout for an approval; 0 means none.
     pub approval_timeout_sec: Option<u64>,
-    /// How long a browser has to act, or an endpoint to answer.
+    /// Timeout for the browser or the endpoint.
     pub timeout_sec: Option<u64>,
-    /// How a response waits for a browser.
+    /// How a response waits for the browser.
     pub wait: Option<Wait>,
-    /// What a browser's call gives.
+    /// What a browser call returns.
     pub returns: Option<Returns>,
-    /// What the input must look like.
+    /// The JSON Schema of the input.
     pub input_schema: Option<serde_json::Value>,
-    /// The endpoint that is called, with `{field}` for fields of the input.
+    /// The endpoint's URL, with `{field}` for fields of the input.
     pub url: Option<String>,
-    /// Its method; POST if nothing is said.
+    /// The HTTP method; POST by default.
     pub method: Option<String>,
-    /// What is sent with every call of it.
+    /// Headers sent with every call.
     pub headers: SecretTexts,
-    /// How the input is sent to it.
+    /// How the input is sent.
     pub send: Option<SendInput>,
-    /// How large its answer may be.
+    /// Maximum size of the response.
     pub max_response_bytes: Option<usize>,
-    /// Whether it may be on this machine, or in a private network.
+    /// Whether the endpoint may be on this machine or in a private network.
     pub allow_private: Option<bool>,
-    /// Whether a call that was cut off by a crash may simply be made again.
+    /// Whether a call interrupted by a crash may be repeated.
     pub idempotent: Option<bool>,
 }
 
-/// A tool in the settings can't be made.
+/// An unusable tool in the settings.
 #[derive(Debug, thiserror::Error)]
 #[error("tools.{name}: {problem}")]
 pub struct ToolConfigError {
     /// Its name.
     pub name: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: ToolConfigProblem,
 }
 
-/// What is wrong with a tool in the settings.
+/// The problem with a tool in the settings.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ToolConfigProblem {
@@ -83,7 +84,7 @@ pub enum ToolConfigProblem {
 }
 
 impl ToolConfig {
-    /// The tools with the settings of all of them put over, and with those that exist only there.
+    /// The known tools with the settings applied, plus the tools defined only in the settings.
     pub fn apply(
         known: &ToolSet,
         settings: &BTreeMap<String, ToolConfig>,
@@ -115,7 +116,7 @@ impl ToolConfig {
         self.finish(tool)
     }
 
-    /// What can be said of every tool.
+    /// Applies the settings that every tool has.
     fn finish(&self, tool: &Tool) -> Result<Tool, ToolConfigProblem> {
         let mut spec = (*tool.spec).clone();
         if let Some(title) = &self.title {

@@ -15,12 +15,12 @@ include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
 struct File {
     path: &'static str,
-    /// As it is in the binary, and on the wire.
+    /// Compressed, both in the binary and on the wire.
     gzip: &'static [u8],
 }
 
-/// Scripts, styles and connections from and to here, WebSockets included, and pages of other sites only in the frames of the `open-url`
-/// panel. The host is not named: behind a proxy it may be an internal one.
+/// Allows scripts, styles and connections (including WebSockets) of this origin only. Other sites may only be shown in
+/// the frames of the `open-url` panel. The host is not named: behind a proxy it may be an internal one.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
                       connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
 
@@ -59,7 +59,7 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
         Some("json" | "webmanifest") => "application/json",
         _ => "application/octet-stream",
     };
-    // Names under assets/ change with what is in them; the page itself must be asked for each time.
+    // Names under assets/ contain a hash of their content; the page itself must be revalidated.
     let keep = if file.path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let common = [
         (header::CONTENT_TYPE, kind),

@@ -1,4 +1,4 @@
-//! CORS: a front end has an address of its own, and its browser asks whether it may use ours.
+//! CORS, for front ends served from another origin.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::local;
 
-/// Lets the pages of these origins use the server; without keys, those of this machine as well.
+/// Allows pages of these origins to use the server; without keys, local pages too.
 pub(super) fn layer(is_open: bool, origins: &[String]) -> CorsLayer {
     let origins = origins.to_vec();
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| {

@@ -1,6 +1,6 @@
-//! Which names are this machine's.
+//! Names and addresses of this machine.
 
-/// Whether a page of this origin comes from this machine.
+/// Whether the origin is on this machine.
 pub(super) fn is_local_origin(origin: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, authority)| is_local(host(authority)))
 }

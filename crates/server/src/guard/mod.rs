@@ -1,5 +1,5 @@
-//! The guard against other hosts and foreign pages. A web page may send a form or open a WebSocket to any address, and a name of its
-//! own may lead to ours: a server without keys would take whatever such a page says for the user's own word.
+//! The guard against foreign hosts and pages. Any web page may send a form or open a WebSocket to any address, and its
+//! DNS name may resolve to ours. A server without keys would take such a page's requests for the user's own.
 
 mod cors;
 mod local;
@@ -14,12 +14,12 @@ use axum::{
 
 use crate::request::Failure;
 
-/// Which hosts and pages may use a server.
+/// The hosts and origins that may use a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    /// Origins whose pages may use the server, besides its own.
+    /// Allowed origins, besides the server's own.
     pub(crate) origins: Vec<String>,
-    /// Names by which a server without keys may be addressed, besides those of this machine.
+    /// Allowed host names of a server without keys, besides those of this machine.
     pub(crate) hosts: Vec<String>,
     pub(crate) is_off: bool,
 }
@@ -46,7 +46,8 @@ impl Guard {
 
     fn refusal(&self, request: &Request, is_open: bool) -> Option<Failure> {
         let headers = request.headers();
-        // A key is no cookie: a page that does not have it can do nothing, under whatever name it reaches us.
+        // With keys this is not needed: a key, unlike a cookie, is never sent automatically, so a foreign page does not
+        // have it.
         let named = request.uri().authority().map(|authority| authority.as_str());
         if is_open && texts(headers, header::HOST).chain(named).any(|host| !self.is_our_host(host)) {
             return Some(Failure::ForeignHost);
@@ -54,14 +55,15 @@ impl Guard {
         let is_change = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let is_foreign = match headers.contains_key(header::ORIGIN) {
             true => texts(headers, header::ORIGIN).any(|origin| !self.is_our_page(origin, headers, is_open)),
-            // What a page loads as a picture or a script says no origin, but whether it is of another site.
+            // A request for an image or a script has no origin, but says whether it is cross-site.
             false => says(headers, "sec-fetch-site", "cross-site") && !says(headers, "sec-fetch-mode", "navigate"),
         };
-        // Reading is left to CORS where there are keys: a page of another origin gets no answer to look at.
+        // With keys, reads are left to CORS: a page of another origin can't see the response.
         if is_foreign && (is_open || is_change || headers.contains_key(header::UPGRADE)) {
             return Some(Failure::ForeignOrigin);
         }
-        // Only these can be sent by a form, and by a script that does not ask first. A capture to check changes nothing.
+        // A form, or a script without a preflight request, can send only these types. Checking a capture changes
+        // nothing.
         if is_change && !request.uri().path().ends_with("/api/check") {
             return texts(headers, header::CONTENT_TYPE).find_map(form).map(|kind| Failure::FormContent { kind });
         }
@@ -81,7 +83,7 @@ impl Guard {
     }
 }
 
-/// The values of a header. One that is no text is the empty text, which nothing matches.
+/// The values of a header. A value that is not text becomes the empty string, which matches nothing.
 fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or_default())
 }
@@ -90,7 +92,7 @@ fn says(headers: &HeaderMap, name: &str, value: &str) -> bool {
     headers.get(name).is_some_and(|header| header.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
 }
 
-/// The content type, if it is one of a form.
+/// The content type, if a form can send it.
 fn form(content_type: &str) -> Option<&'static str> {
     let essence = content_type.split([';', ',']).next().unwrap_or_default().trim();
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]

@@ -1,11 +1,11 @@
-//! The errors of every operation, in the form of its route, and what every response carries.
+//! The errors of every operation, in the format of its route, and the headers of every response.
 
 use serde_json::{Map, Value, json};
 
 use super::examples;
 use crate::request::Form;
 
-/// Which errors an operation can give, by its id.
+/// The possible errors of each operation, by operation id.
 const ERRORS: &[(&str, &[u16])] = &[
     ("streamTurn", &[400, 401, 404, 409, 413, 422, 429, 500, 503]),
     ("chat", &[400, 401, 404, 409, 413, 422, 429, 500, 503]),
@@ -31,7 +31,7 @@ const ERRORS: &[(&str, &[u16])] = &[
     ("docs", &[]),
 ];
 
-/// What a status means.
+/// The meaning of a status.
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => "The body is not JSON, or is incomplete.",
@@ -48,7 +48,7 @@ fn meaning(status: u16) -> &'static str {
     }
 }
 
-/// Adds the errors to each operation, and the id of the request to each response.
+/// Adds the errors to each operation, and the request id to each response.
 pub(super) fn add(api: &mut Value) {
     let Some(paths) = api["paths"].as_object_mut() else { return };
     for (path, item) in paths {

@@ -1,4 +1,4 @@
-//! Examples of bodies.
+//! Example bodies.
 
 use axum::http::StatusCode;
 use holdpoint_protocol::problem::ProblemKind;

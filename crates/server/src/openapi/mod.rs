@@ -1,7 +1,8 @@
-//! `GET /openapi.json` and `GET /docs`: the API, as OpenAPI 3.1 and as a page.
+//! `GET /openapi.json` and `GET /docs`: the API as OpenAPI 3.1 and as a page.
 //!
-//! Operations are described where they are implemented (`transport/`), and the router is made of those descriptions: a route that is not
-//! described can't be served. What all of them share is added here: the errors, in the form of their route, and the request id.
+//! Operations are described where they are implemented (`transport/`), and the router is built from those descriptions:
+//! an undescribed route can't be served. This module adds what they share: the errors, in the format of their route,
+//! and the request id.
 
 mod errors;
 pub(crate) mod examples;
@@ -41,7 +42,7 @@ use crate::app;
 )]
 struct Base;
 
-/// The ways to show a key. Without configured keys none is needed.
+/// The ways to send an API key. Without configured keys none is needed.
 struct Keys;
 
 impl Modify for Keys {
@@ -52,12 +53,12 @@ impl Modify for Keys {
     }
 }
 
-/// What is described of the whole, before the routes are.
+/// The general part of the description, without the routes.
 pub(crate) fn base() -> utoipa::openapi::OpenApi {
     Base::openapi()
 }
 
-/// The whole document. It is the same for every server.
+/// The whole document, which is the same for every server.
 pub(crate) fn document() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
@@ -118,16 +119,17 @@ pub(crate) enum CallsQuery {
     All,
 }
 
-/// A chat request, as `useChat` sends it. Fields that are not listed are ignored.
+/// A chat request, as `useChat` sends it. Other fields are ignored.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[allow(dead_code, reason = "describes a body")]
 pub(crate) struct ChatBody {
-    /// The chat. Without it, it is found by what the last message answers, and is a new one otherwise.
+    /// The chat. If missing, it is found by the answers in the last message, or else created.
     id: Option<String>,
-    /// The client's copy of the history. The last user message is taken where it is new; so are answers and results in any message.
+    /// The client's copy of the history. A new last user message is accepted, and so are answers and results in any
+    /// message.
     messages: Vec<ClientMessageBody>,
-    /// What the client wants.
+    /// The requested action.
     trigger: Option<holdpoint_protocol::request::Trigger>,
     /// The message that is edited, regenerated or continued.
     message_id: Option<String>,
@@ -137,9 +139,9 @@ pub(crate) struct ChatBody {
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a body")]
 pub(crate) struct ClientMessageBody {
-    /// Its id; a message without one is new.
+    /// Its id. A message without one is new.
     id: Option<String>,
-    /// Who wrote it.
+    /// Its author.
     role: holdpoint_protocol::message::Role,
     /// Its parts: text, files, tool calls with their answers.
     parts: Option<Vec<holdpoint_protocol::message::Part>>,
@@ -149,7 +151,7 @@ pub(crate) struct ClientMessageBody {
     metadata: Option<Value>,
 }
 
-/// One of the events of a stream.
+/// One event of a stream.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a body")]
 pub(crate) struct StreamEvent {
@@ -161,9 +163,9 @@ pub(crate) struct StreamEvent {
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a body")]
 pub(crate) struct ViolationBody {
-    /// Where, counted from 1.
+    /// The line, from 1.
     line: u64,
-    /// The rule: docs/rules.md explains it.
+    /// The rule. See docs/rules.md.
     rule: String,
     /// What is wrong.
     text: String,
@@ -177,10 +179,10 @@ mod tests {
             .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))"#;
 
-    /// Every route comes from its description: `routes!` and nothing else makes one.
+    /// Every route comes from its description: only `routes!` makes one.
     #[test]
     fn no_route_is_made_without_a_description() {
-        // What stays for chats with names that can't be made any more is no part of the interface.
+        // Routes kept for chats whose ids are no longer valid are not part of the interface.
         let source = include_str!("../app.rs").replace(UNDESCRIBED, "");
         assert!(source.len() + UNDESCRIBED.len() == include_str!("../app.rs").len(), "it is not there any more");
         assert!(source.contains(".routes(routes!("), "the table of routes has moved: move this test along");

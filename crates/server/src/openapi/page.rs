@@ -1,4 +1,4 @@
-//! The page at `/docs`: our own, in one file, with nothing from other hosts.
+//! The page at `/docs`: self-contained, in one file, with nothing from other hosts.
 
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
@@ -7,10 +7,10 @@ use axum::{
 
 const PAGE: &str = include_str!("page.html");
 
-/// Stands in the page where its scripts and styles name their nonce.
+/// The placeholder for the nonce of the page's scripts and styles.
 const NONCE: &str = "NONCE";
 
-/// The page, with a policy that lets only its own script run.
+/// The page, with a policy that allows only its own script.
 pub(super) fn response() -> Response {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     let policy = format!(

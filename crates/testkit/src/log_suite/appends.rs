@@ -1,4 +1,4 @@
-//! What appending promises.
+//! The contract of appends.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use super::{Shared, all, append, append_events, assert_no_gaps, head, join, must, one};
 
-/// Of many who append at the same place, one wins, and the others are told so.
+/// Of many appends at the same position, one wins and the others get a conflict.
 pub async fn one_of_many_racing_appends_wins(log: Shared) {
     const RACERS: u64 = 32;
     for round in 0..20 {
@@ -32,7 +32,7 @@ pub async fn one_of_many_racing_appends_wins(log: Shared) {
     }
 }
 
-/// Writers who read again after a conflict leave a chat without gaps, in which everything stands once and in each one's order.
+/// Writers that read again after a conflict leave no gaps: every event is there once, in its writer's order.
 pub async fn racing_writers_leave_no_gaps(log: Shared) {
     const EACH: u64 = 25;
     let writers = (0..4u64).map(|writer| {
@@ -67,7 +67,7 @@ pub async fn racing_writers_leave_no_gaps(log: Shared) {
     }
 }
 
-/// The same append at the same place is done once and answered as the first time, also when others came after it.
+/// The same append at the same position is committed once and returns the same result, even after later appends.
 pub async fn a_repeated_append_is_done_once(log: Shared) {
     let first = append_events("chat", 0, 1, 3);
     for _ in 0..2 {
@@ -76,19 +76,19 @@ pub async fn a_repeated_append_is_done_once(log: Shared) {
     must(&*log, append("chat", 3, 2)).await;
     assert_eq!(one(&*log, first.clone()).await, committed(3), "where it ended, not where the chat ends");
     assert_eq!(log.append_many(vec![first.clone(), first]).await, [committed(3); 2]);
-    // The same id elsewhere is another append.
+    // The same id at another position is another append.
     must(&*log, append("chat", 4, 1)).await;
     must(&*log, append("other", 0, 1)).await;
-    // Another id there is too.
+    // So is another id at the same position.
     assert_eq!(one(&*log, append_events("chat", 0, 9, 3)).await, conflict(5));
     let batches = all(&*log, "chat").await;
     assert_eq!(batches.iter().map(|batch| batch.count).collect::<Vec<_>>(), [3, 1, 1]);
-    // A repetition leaves the head as those after it made it.
+    // A repetition does not change the head.
     let heads = log.heads(HeadQuery::default(), 10).await.expect("it lists");
     assert_eq!(heads[0], ("chat".into(), 5, head("ann", true, 5)));
 }
 
-/// Whoever appends at the wrong place, too early, too late or inside a batch, learns the length, and nothing is written.
+/// An append at a wrong position (too early, too late, inside a batch) gets the length, and nothing is written.
 pub async fn a_conflict_tells_the_length_and_changes_nothing(log: Shared) {
     assert_eq!(one(&*log, append("chat", 1, 1)).await, conflict(0));
     assert_eq!(log.heads(HeadQuery::default(), 10).await.expect("it lists"), []);
@@ -98,13 +98,13 @@ pub async fn a_conflict_tells_the_length_and_changes_nothing(log: Shared) {
         let late = Append { expected, head: head("bob", false, 99), keys: vec!["key".into()], ..append("chat", 0, 2) };
         assert_eq!(one(&*log, late).await, conflict(4), "at {expected}");
     }
-    // The id of the append before, at another place.
+    // The id of the previous append, at another position.
     assert_eq!(one(&*log, append("chat", 2, 1)).await, conflict(4));
     assert_eq!((all(&*log, "chat").await, log.heads(HeadQuery::default(), 10).await), before);
     assert_eq!(log.find(&"bob".into(), "key").await, Ok(None));
 }
 
-/// Many appends in one call: each goes or fails by itself, in order, and has its own result.
+/// The appends of one call succeed or fail independently, in order, each with its own result.
 pub async fn appends_of_one_call_go_or_fail_by_themselves(log: Shared) {
     assert_eq!(log.append_many(vec![]).await, []);
     must(&*log, append_events("taken", 0, 1, 2)).await;
@@ -130,7 +130,7 @@ pub async fn appends_of_one_call_go_or_fail_by_themselves(log: Shared) {
     }
 }
 
-/// No events are no append: at the right place it is well, and nothing is written.
+/// An append without events at the right position succeeds and writes nothing.
 pub async fn an_append_of_nothing_changes_nothing(log: Shared) {
     assert_eq!(one(&*log, append_events("chat", 0, 1, 0)).await, committed(0));
     assert_eq!(log.heads(HeadQuery::default(), 10).await.expect("it lists"), []);
@@ -141,7 +141,7 @@ pub async fn an_append_of_nothing_changes_nothing(log: Shared) {
     assert_no_gaps(&all(&*log, "chat").await, 0);
 }
 
-/// A caller who goes away at any moment loses no commit of anybody's, and appending the same thing again settles what became of it.
+/// A caller that is cancelled at any moment loses no commit. Repeating the append settles its outcome.
 pub async fn whoever_stops_waiting_breaks_nothing(log: Shared) {
     for number in 0..200 {
         let abandoned = append("chat", number, number.into());
@@ -159,7 +159,7 @@ pub async fn whoever_stops_waiting_breaks_nothing(log: Shared) {
     assert_no_gaps(&batches, 0);
 }
 
-/// Payloads of any size, heads of any kind and ids of any letters come back as they were.
+/// Payloads of any size, heads of any kind and ids with any characters are returned unchanged.
 pub async fn bytes_are_kept_as_they_are(log: Shared) {
     let every_byte: Bytes = (0..=u8::MAX).collect();
     let megabyte: Bytes = (0..1_048_576u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

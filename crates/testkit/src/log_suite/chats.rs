@@ -1,13 +1,13 @@
-//! What lists, keys and forgetting promise.
+//! The contract of lists, keys and deletion.
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{Append, HeadQuery, Log};
 
 use super::{Shared, all, append, append_events, head, must};
 
-/// Every combination of filters, in the order of ids, whole and in pages of any size.
+/// Every combination of filters, ordered by id, in full and in pages of any size.
 pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
-    // Not made in the order of their ids, whose order is that of their bytes.
+    // Not created in the order of their ids, which is byte order.
     let mut ids: Vec<_> = (0..60u32).map(|number| format!("{:02}", number * 37 % 60)).collect();
     ids.extend(["Z".into(), "a".into(), "é".into(), "チ".into(), "🦀".into(), "0".into()]);
     let kind =
@@ -47,7 +47,7 @@ async fn pages(log: &dyn Log, mut query: HeadQuery, limit: usize) -> Vec<String>
     }
 }
 
-/// A head is that of the last append: its data, its length, whose it is and whether it is open.
+/// A head is that of the last append: data, length, subject and open state.
 pub async fn heads_follow_the_last_append(log: Shared) {
     for (at, (subject, is_open)) in (0..).zip([
         ("ann", true),
@@ -74,7 +74,7 @@ pub async fn heads_follow_the_last_append(log: Shared) {
     }
 }
 
-/// A key leads its subject, and nobody else, to the chat in which it was last given.
+/// A key leads its subject, and no other, to the chat that used it last.
 pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
     let with = |append: Append, subject: &str, keys: &[&str]| Append {
         head: head(subject, true, 1),
@@ -105,14 +105,14 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
     assert_eq!(log.find(&"ann".into(), "two").await, Ok(None), "keys go with their chat");
 }
 
-/// A chat that was forgotten is as if it had never been, and may begin again; its neighbours stay.
+/// A forgotten chat leaves nothing behind and may start again. Its neighbours stay.
 pub async fn a_forgotten_chat_begins_again(log: Shared) {
     for chat in ["a", "b", "c"] {
         for at in 0..3 {
             must(&*log, Append { keys: vec![format!("{chat}{at}").into()], ..append(chat, at, at.into()) }).await;
         }
     }
-    // The last too: an engine that numbers its chats may use its number again.
+    // Including the last one: an engine that numbers its chats may reuse its number.
     for chat in ["b", "c"] {
         log.forget(&chat.into()).await.expect("it forgets");
         assert_eq!(all(&*log, chat).await, []);
@@ -127,7 +127,7 @@ pub async fn a_forgotten_chat_begins_again(log: Shared) {
         let heads = log.heads(query, 10).await.expect("it lists");
         assert_eq!(heads.iter().map(|(id, ..)| id.as_str()).collect::<Vec<_>>(), ["a"]);
     }
-    // The same append ids as before: nothing of the old chat is left to take them for repetitions.
+    // The same append ids as before: nothing of the old chat is left that would make them repetitions.
     for chat in ["d", "c", "b"] {
         must(&*log, append_events(chat, 0, 0, 2)).await;
         assert_eq!(all(&*log, chat).await.len(), 1);

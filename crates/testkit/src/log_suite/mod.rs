@@ -1,9 +1,9 @@
-//! The contract of a log, as tests: every engine must pass all of them.
+//! The contract of a log as a test suite that every engine must pass.
 //!
 //! ```ignore
 //! holdpoint_testkit::log_contract_suite!(memory, new_memory_log);
 //! ```
-//! where `new_memory_log()` gives `(kept, Arc<dyn Log>)`: an empty log, and whatever must be kept as long as it is used.
+//! where `new_memory_log()` returns `(kept, Arc<dyn Log>)`: an empty log, and a guard that must outlive it.
 
 mod appends;
 mod chats;
@@ -24,7 +24,7 @@ use holdpoint_runtime::{
 pub use reads::*;
 pub use tails::*;
 
-/// Makes a module with a test for each property of a log.
+/// Generates a module with one test per property of a log.
 #[macro_export]
 macro_rules! log_contract_suite {
     ($name:ident, $make:ident) => {
@@ -57,7 +57,7 @@ macro_rules! log_contract_suite {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $property() {
-                // The log goes first, then what it stands on.
+                // The log is dropped first, then its guard.
                 let (_kept, log) = super::$make();
                 $crate::log_suite::$property(log).await;
             }
@@ -65,7 +65,7 @@ macro_rules! log_contract_suite {
     };
 }
 
-/// An append of one event by the subject "ann", to an open chat. The payload tells them apart.
+/// An append of one event by the subject "ann" to an open chat. The payload is unique.
 pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
     Append {
         chat: ChatId::from(chat),
@@ -83,7 +83,7 @@ fn append_events(chat: &str, expected: u64, append_id: u128, count: u32) -> Appe
     Append { count, ..append(chat, expected, append_id) }
 }
 
-/// A head with some data that tells it apart.
+/// A head with unique data.
 fn head(subject: &str, is_open: bool, updated_at: u64) -> Head {
     let data = Bytes::from(format!("{{\"at\":{updated_at}}}"));
     Head { subject: Subject::from(subject), is_open, updated_at: Timestamp(updated_at), data }
@@ -104,7 +104,7 @@ async fn all(log: &dyn Log, chat: &str) -> Vec<Batch> {
     log.read(&ChatId::from(chat), 0, usize::MAX).await.expect("it reads")
 }
 
-/// Panics unless each batch begins where the one before it ended.
+/// Panics unless each batch begins where the previous one ended.
 fn assert_no_gaps(batches: &[Batch], mut from: u64) {
     for batch in batches {
         assert_eq!(batch.first, from, "{batches:?}");
@@ -112,7 +112,7 @@ fn assert_no_gaps(batches: &[Batch], mut from: u64) {
     }
 }
 
-/// Waits for tasks; a panic in one is a panic here.
+/// Joins tasks, and panics if one panicked.
 async fn join<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
     futures::future::try_join_all(tasks).await.expect("no task panics")
 }

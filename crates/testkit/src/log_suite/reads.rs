@@ -1,4 +1,4 @@
-//! What reading and wakeups promise.
+//! The contract of reads and wakeups.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Shared, all, append, append_events, join, must, one};
 
-/// What was committed before a call is in its answer, whoever committed it.
+/// A read returns everything committed before it, by any writer.
 pub async fn a_commit_can_be_read_at_once(log: Shared) {
     let writers = (0..8).map(|writer| {
         let log = Arc::clone(&log);
@@ -31,12 +31,12 @@ pub async fn a_commit_can_be_read_at_once(log: Shared) {
     join(writers.collect()).await;
 }
 
-/// Whoever asks from the middle of a batch gets the whole batch; whoever has everything gets nothing.
+/// A read from inside a batch returns the whole batch. A read from the end returns nothing.
 pub async fn a_read_may_begin_inside_a_batch(log: Shared) {
     for (at, count) in [(0, 1), (1, 4), (5, 2)] {
         must(&*log, append_events("chat", at, at.into(), count)).await;
     }
-    // Neighbours, by id and by time, are not in it.
+    // Chats adjacent by id and by time are not included.
     must(&*log, append_events("cha", 0, 1, 9)).await;
     must(&*log, append_events("chat2", 0, 1, 9)).await;
     let cases: [(u64, &[u64]); 11] = [
@@ -58,7 +58,7 @@ pub async fn a_read_may_begin_inside_a_batch(log: Shared) {
     }
 }
 
-/// At most as many batches as asked for, the oldest first.
+/// At most as many batches as requested, oldest first.
 pub async fn a_read_keeps_its_limit(log: Shared) {
     for at in 0..10 {
         must(&*log, append_events("chat", at * 2, at.into(), 2)).await;
@@ -76,7 +76,7 @@ pub async fn a_read_keeps_its_limit(log: Shared) {
     }
 }
 
-/// A chat that nobody has made has no events, no head and nothing to forget.
+/// An unknown chat has no events, no head and nothing to forget.
 pub async fn an_unknown_chat_is_empty(log: Shared) {
     let unknown = ChatId::from("unknown");
     for _ in 0..2 {
@@ -88,7 +88,7 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
     }
 }
 
-/// Whoever is woken finds what they were woken for; what was not written wakes nobody.
+/// A wakeup comes after its commit, and a failed append causes none.
 pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     must(&*log, append("before", 0, 1)).await;
     let mut wakeups = log.wakeups();
@@ -115,7 +115,7 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
     log.forget(&"a".into()).await.expect("it forgets");
     assert_eq!(wakeups.recv().await, Ok("a".into()), "a chat that is forgotten has changed");
-    // The first may have been answered with "unknown", and its wakeup lost.
+    // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
     assert_eq!(wakeups.recv().await, Ok("b".into()), "a repeated append wakes again");
 }

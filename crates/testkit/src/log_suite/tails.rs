@@ -1,4 +1,4 @@
-//! What following a chat promises, on every engine.
+//! The contract of tails, on every engine.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use holdpoint_runtime::log::{Batch, LogError, tail};
 use super::{Shared, append, append_events, must};
 use crate::{FaultyLog, Gate, ReadFault};
 
-/// Longer than a test waits.
+/// Longer than any test waits.
 const NEVER: Duration = Duration::from_secs(100_000);
 
 type Tail = BoxStream<'static, Result<Batch, LogError>>;
@@ -17,18 +17,18 @@ fn follow(log: &Shared, chat: &str, after: u64, poll: Duration) -> Tail {
     tail(Arc::clone(log), chat.into(), after, poll).boxed()
 }
 
-/// The next that comes; it has to come soon.
+/// The next batch, which must come soon.
 async fn next(tail: &mut Tail) -> Result<Batch, LogError> {
     let next = tokio::time::timeout(Duration::from_secs(30), tail.next()).await;
     next.expect("the tail misses something").expect("a tail has no end")
 }
 
-/// Where the next that comes begins.
+/// The position of the next batch.
 async fn first(tail: &mut Tail) -> u64 {
     next(tail).await.expect("it reads").first
 }
 
-/// First what is there, from any place, then what comes, each batch once.
+/// A tail yields existing batches from any position, then new ones, each once.
 pub async fn a_tail_gives_what_is_there_and_what_comes(log: Shared) {
     for at in 0..150 {
         must(&*log, append_events("chat", at * 2, at.into(), 2)).await;
@@ -53,7 +53,7 @@ pub async fn a_tail_gives_what_is_there_and_what_comes(log: Shared) {
     }
 }
 
-/// More wakeups than an engine keeps, no wakeups at all, reads that fail: it goes on where it was.
+/// A tail continues despite overflowing wakeups, missing wakeups and failed reads.
 pub async fn a_tail_survives_lost_wakeups_and_failed_reads(log: Shared) {
     let mut slow = follow(&log, "chat", 0, NEVER);
     assert!(poll!(slow.next()).is_pending());
@@ -77,7 +77,7 @@ pub async fn a_tail_survives_lost_wakeups_and_failed_reads(log: Shared) {
     assert_eq!(next(&mut polling).await, Err(LogError::Failed("still none".into())));
     assert_eq!(first(&mut polling).await, 11);
 
-    // What is committed while a read is under way is not lost between the read and the next wakeup.
+    // A commit during a read is not lost between that read and the next wakeup.
     let gate = Gate::new();
     let held = Arc::new(FaultyLog::new(Arc::clone(&log)));
     held.on_read(ReadFault::Hold(gate.clone()));
@@ -88,7 +88,7 @@ pub async fn a_tail_survives_lost_wakeups_and_failed_reads(log: Shared) {
     assert_eq!(first(&mut reading).await, 12);
 }
 
-/// Readers who come and go while writers write see each event once and in order.
+/// Readers that reconnect while writers write see each event once and in order.
 pub async fn a_tail_sees_everything_once_across_reconnects(log: Shared) {
     const EVENTS: u64 = 600;
     let writers = ["a", "b"].map(|chat| {

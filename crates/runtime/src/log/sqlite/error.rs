@@ -1,4 +1,4 @@
-//! Why a log could not be opened.
+//! Errors when opening a log.
 
 use std::{io, path::PathBuf};
 
@@ -6,22 +6,22 @@ use rusqlite::ErrorCode;
 
 use crate::log::LogError;
 
-/// Why a log could not be opened. Each says what to do about it.
+/// Why a log could not be opened. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
-    /// The folder can't be made, or nothing can be written into it.
+    /// The folder can't be created or written to.
     #[error("the folder {} can't be used for data: {source}; make it writable, or name another one", dir.display())]
     Folder {
-        /// Which.
+        /// The folder.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another process has the folder.
+    /// Another process is using the folder.
     #[error("the folder {} is in use by another holdpoint; stop that one, or name another folder", dir.display())]
     InUse {
-        /// Which.
+        /// The folder.
         dir: PathBuf,
     },
     /// The file was written by a newer version.
@@ -30,94 +30,94 @@ pub enum SqliteError {
         file.display()
     )]
     Newer {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// The version it says it has.
+        /// Its format version.
         found: i64,
-        /// The newest that this program knows.
+        /// The newest version that this program supports.
         known: i64,
     },
-    /// The file was written by an older version, and this is not the one to change it.
+    /// The file was written by an older version, and a read-only program may not migrate it.
     #[error(
         "{} is of an older format ({found}, this holdpoint knows {known}); start the server once, which brings it up to date",
         file.display()
     )]
     Older {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// The version it says it has.
+        /// Its format version.
         found: i64,
-        /// The version that is needed.
+        /// The required version.
         known: i64,
     },
-    /// The file could not be brought to the newest format. It is as it was.
+    /// The migration to the newest format failed. The file is unchanged.
     #[error("{} could not be brought from format {from} to {to}: {source}; it is as it was", file.display())]
     Migration {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// The version it has.
+        /// Its version.
         from: i64,
-        /// The version it was to get.
+        /// The target version.
         to: i64,
-        /// What SQLite said.
+        /// SQLite's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The file system can't share memory between connections, which the write-ahead log needs.
+    /// The file system does not support shared memory, which the write-ahead log needs.
     #[error("{} is where no write-ahead log can be kept (a network drive?); name a folder on a local disk", file.display())]
     NoWriteAheadLog {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
-    /// The file is there and has nothing in it.
+    /// The file exists but is empty.
     #[error(
         "{} is empty (0 bytes), which no database of ours is; restore a backup, or remove the file to start without any chats",
         file.display()
     )]
     Empty {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
-    /// The file is gone, and what was last written to it is not.
+    /// The file is missing, but its write-ahead log exists.
     #[error(
         "{} is missing, while its write-ahead log is there; restore the file, or remove the folder's files to start without any chats",
         file.display()
     )]
     Missing {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
-    /// It is somebody else's database.
+    /// The database belongs to another program.
     #[error("{} is a database, and not one of ours; choose another data folder", file.display())]
     Foreign {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
     /// SQLite can't open the file.
     #[error("{} can't be opened: {source}", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system gives no more threads.
+    /// The system can't start another thread.
     #[error("no thread could be started for the log: {source}")]
     Thread {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Why something could not be read or written.
+/// A failed read or write.
 #[derive(Debug)]
 pub(super) struct QueryFailure {
     text: String,
-    /// Whether the file is damaged: the next time would be no better.
+    /// Whether the file is damaged, so that a retry won't help.
     is_damage: bool,
 }
 
 impl QueryFailure {
-    /// The threads that do it are gone.
+    /// The error after the threads have stopped.
     pub(super) fn stopped(text: &str) -> Self {
         Self { text: text.to_owned(), is_damage: false }
     }
@@ -128,7 +128,7 @@ impl QueryFailure {
         Self { text: error.to_string(), is_damage }
     }
 
-    /// What was being done, and why it failed.
+    /// Converts it to a [`LogError`] that names the operation.
     pub(super) fn doing(self, what: impl std::fmt::Display) -> LogError {
         let text = format!("{what}: {}", self.text);
         if self.is_damage { LogError::Damaged(text) } else { LogError::Failed(text) }

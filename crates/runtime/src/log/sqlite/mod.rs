@@ -1,7 +1,7 @@
-//! The embedded log: one SQLite file in a folder of its own.
+//! The embedded log: one SQLite file in its own folder.
 //!
-//! All writing is done by one thread, which commits what has come in while the commit before was going on in one transaction: an
-//! `fsync` is what costs, and this way many appends share one. Readers have threads of their own and are never waited for.
+//! One thread does all writing. It commits everything that arrived during the previous commit in one transaction: the
+//! `fsync` is the cost, and this way many appends share one. Readers have their own threads and never block the writer.
 
 mod error;
 mod open;
@@ -34,39 +34,39 @@ use writer::{LastCommit, Request, Told, Writer};
 use super::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
-/// How many requests wait for the writer before callers wait to hand theirs in.
+/// Requests queued for the writer before callers have to wait.
 const QUEUE: usize = 1024;
 
-/// How long the writer waits for somebody else who writes. Shorter than when the file is opened: everybody waits with it, and an append
-/// that failed is handed in again.
+/// How long the writer waits for another process that writes. Shorter than when opening the file: all requests wait
+/// with it, and a failed append is retried.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
-/// How old a write may be for a probe to be spared.
+/// A write this recent makes a probe unnecessary.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Keeps the chats in `holdpoint.db`.
+/// A log in the file `holdpoint.db`.
 ///
-/// Dropping it finishes what was handed in, and closes the file; that takes as long as a commit.
+/// Dropping it completes the queued requests and closes the file, which takes as long as a commit.
 pub struct SqliteLog {
-    /// Before the writer: the connection that is closed last tidies the file up, and only the writer's can.
+    /// Dropped before the writer: the connection that closes last checkpoints the file, and only the writer's can.
     readers: Readers,
-    /// None only while it is dropped: the writer's thread ends when there is nobody left to hand anything in.
+    /// `None` only during drop: the writer's thread ends when the last sender is gone.
     requests: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
     wakeups: broadcast::Sender<ChatId>,
     commits: Arc<AtomicU64>,
     health: watch::Receiver<Health>,
     last_commit: LastCommit,
-    /// Held as long as anything is written.
+    /// Locked as long as anything is written.
     folder: Folder,
 }
 
 impl SqliteLog {
-    /// Opens the log in a folder, and makes both where they are missing. It waits for the disk.
+    /// Opens the log in a folder, and creates both if missing. Blocks on the disk.
     pub fn open(dir: &Path) -> Result<Self, SqliteError> {
         Self::start(Folder::lock(dir)?)
     }
 
-    /// Opens the log for reading alone, also while a server writes to it. Nothing is made where it is missing, and appends fail.
+    /// Opens the log read-only, even while a server writes to it. Nothing is created, and appends fail.
     pub fn open_read_only(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Folder::look(dir)?;
         let readers = Readers::start(&folder)?;
@@ -75,7 +75,7 @@ impl SqliteLog {
         Ok(Self { readers, requests: None, writer: None, wakeups, commits, health, last_commit, folder })
     }
 
-    /// Whether a process has the folder.
+    /// Whether a process is using the folder.
     pub fn is_in_use(dir: &Path) -> bool {
         matches!(Folder::lock_existing(dir), Err(SqliteError::InUse { .. }))
     }
@@ -114,12 +114,12 @@ impl SqliteLog {
         })
     }
 
-    /// How many transactions it has committed: fewer than there were appends, where many came together.
+    /// Number of committed transactions. Fewer than appends if they were grouped.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Hands a request to the writer. Whoever stops waiting for the answer does not stop the request.
+    /// Sends a request to the writer. Cancelling the wait does not cancel the request.
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         self.requests.as_ref()?.send(request(answer)).await.ok()?;

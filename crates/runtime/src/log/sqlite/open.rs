@@ -1,4 +1,4 @@
-//! The folder: made, locked, and its connections.
+//! The data folder: creation, lock and connections.
 
 use std::{
     fmt,
@@ -17,27 +17,27 @@ const DATABASE: &str = "holdpoint.db";
 const WRITE_AHEAD: &str = "holdpoint.db-wal";
 const LOCK: &str = "holdpoint.lock";
 
-/// How long to wait for somebody else who writes: a person with the file open in `sqlite3`, a backup.
+/// How long to wait for another process that writes: an open `sqlite3`, a backup.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A data folder that is ours until the last clone is gone.
+/// A data folder that is locked until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     dir: PathBuf,
     pub(super) patience: Duration,
-    /// The system gives the lock back when the file is closed, however the process ends. It is a file of its own: closing any handle
-    /// of the database would give up SQLite's locks on it.
+    /// The system releases the lock when the file is closed, however the process ends. It is a separate file, since
+    /// closing any handle of the database would release SQLite's locks on it.
     _lock: Option<Arc<File>>,
 }
 
 impl Folder {
-    /// Makes the folder where it is missing, and takes it.
+    /// Creates the folder if missing, and locks it.
     pub(super) fn lock(dir: &Path) -> Result<Self, SqliteError> {
         make(dir).map_err(|source| SqliteError::Folder { dir: dir.to_owned(), source })?;
         Self::lock_with(dir, OpenOptions::new().create(true).truncate(false).write(true))
     }
 
-    /// Takes a folder that is there, and was used before.
+    /// Locks an existing folder that was used before.
     pub(super) fn lock_existing(dir: &Path) -> Result<Self, SqliteError> {
         Self::lock_with(dir, OpenOptions::new().write(true))
     }
@@ -52,7 +52,7 @@ impl Folder {
         Ok(Self { dir: dir.to_owned(), patience: PATIENCE, _lock: Some(Arc::new(lock)) })
     }
 
-    /// Looks into a folder without taking it. What is in it must be of the newest format.
+    /// Opens a folder without locking it. Its file must have the newest format.
     pub(super) fn look(dir: &Path) -> Result<Self, SqliteError> {
         let folder = Self { dir: dir.to_owned(), patience: PATIENCE, _lock: None };
         folder.check()?;
@@ -64,7 +64,7 @@ impl Folder {
         self.dir.join(DATABASE)
     }
 
-    /// Refuses what is left of a database that was there once: a new one would hide that the chats are gone.
+    /// Rejects the remains of a lost database: a new one would hide that the chats are gone.
     pub(super) fn check(&self) -> Result<(), SqliteError> {
         let size = |name: &str| std::fs::metadata(self.dir.join(name)).ok().map(|file| file.len());
         match (size(DATABASE), size(WRITE_AHEAD)) {
@@ -74,7 +74,7 @@ impl Folder {
         }
     }
 
-    /// The connection that writes. The file is made, and brought to the newest format, where it isn't.
+    /// The writing connection. Creates or migrates the file if necessary.
     pub(super) fn writer(&self) -> Result<Connection, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = self.connect(flags)?;
@@ -86,7 +86,7 @@ impl Folder {
         Ok(connection)
     }
 
-    /// A connection that reads.
+    /// A reading connection.
     pub(super) fn reader(&self) -> Result<Connection, SqliteError> {
         self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
     }
@@ -97,7 +97,7 @@ impl Folder {
         Ok(connection)
     }
 
-    /// Makes a connection wait for others who write.
+    /// Sets how long a connection waits for other writers.
     pub(super) fn be_patient(&self, connection: &Connection) -> Result<(), SqliteError> {
         connection.busy_timeout(self.patience).map_err(|error| self.failed(error))
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Folder {
     }
 }
 
-/// Makes a folder and those above it, each durably: SQLite sees to its files, and to nothing above them.
+/// Creates a folder and its ancestors, each durably: SQLite syncs its own files only.
 fn make(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -130,7 +130,7 @@ fn make(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What people say to an agent is nobody else's business: a folder that we make is its owner's only.
+/// Chats are private: a folder that we create is accessible to its owner only.
 fn builder() -> DirBuilder {
     #[cfg_attr(not(unix), expect(unused_mut))]
     let mut builder = DirBuilder::new();

@@ -1,6 +1,6 @@
-//! Reading: a few threads, each with a connection of its own.
+//! Readers: a few threads, each with its own connection.
 //!
-//! A statement sees everything that was committed before it began, so a read is as new as the call.
+//! A statement sees everything committed before it began, so reads are linearizable.
 
 use std::{
     fmt::Write,
@@ -25,20 +25,20 @@ use crate::{
 
 const THREADS: usize = 2;
 
-/// How many reads wait for a thread before callers wait to hand theirs in.
+/// Reads queued for a thread before callers have to wait.
 const QUEUE: usize = 256;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// The threads.
+/// The reader threads.
 pub(super) struct Readers {
-    /// None when they are to stop.
+    /// `None` once they are to stop.
     jobs: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
-    /// Opens the connections, and starts a thread for each.
+    /// Opens the connections and starts a thread for each.
     pub(super) fn start(folder: &Folder) -> Result<Self, SqliteError> {
         let (jobs, waiting) = mpsc::channel::<Job>(QUEUE);
         let waiting = Arc::new(Mutex::new(waiting));
@@ -59,7 +59,7 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Runs a query; not at all when the caller has gone away before it began.
+    /// Runs a query, unless the caller was cancelled before it began.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -75,7 +75,7 @@ impl Readers {
         answered.await.map_err(|_| stopped())?.map_err(|error| QueryFailure::of(&error))
     }
 
-    /// Ends the threads, and closes their connections.
+    /// Stops the threads and closes their connections.
     pub(super) fn stop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
@@ -92,7 +92,7 @@ impl Drop for Readers {
     }
 }
 
-/// The next job. The thread that waits for it has the lock; the others wait for the lock.
+/// The next job. One thread waits for it and holds the lock; the others wait for the lock.
 fn next(waiting: &Mutex<mpsc::Receiver<Job>>) -> Option<Job> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv()
 }
@@ -104,7 +104,7 @@ pub(super) fn batches(
     after: u64,
     limit: usize,
 ) -> rusqlite::Result<Vec<Batch>> {
-    // `after` may stand in the middle of a batch: begin with the last one that begins at or before it.
+    // `after` may be inside a batch: start with the last batch that begins at or before it.
     let mut select = connection.prepare_cached(
         "WITH this AS (SELECT number FROM chats WHERE id = ?1)
          SELECT first, count, payload FROM batches
@@ -156,7 +156,8 @@ pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rus
         .optional()
 }
 
-/// The statement for a query, with its parameters but for the last, the limit. There are few of them, so that all stay prepared.
+/// The statement for a query, with all its parameters but the limit, which comes last. There are few variants, so all
+/// stay prepared.
 pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<&str>) {
     let mut sql = "SELECT id, len, subject, is_open, updated_at, head FROM chats WHERE true".to_owned();
     let mut parameters = Vec::new();
@@ -181,7 +182,7 @@ fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_blob()?))
 }
 
-/// A position as SQLite has it. There are none beyond its largest number.
+/// A position as an SQLite integer. None exceeds its range.
 fn number(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }

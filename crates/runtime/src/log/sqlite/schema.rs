@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the migrations of older files.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::SqliteError;
 
-/// What makes each version out of the one before. Never change one that was released: add the next.
+/// The migrations, each from one version to the next. Never change a released one: add another.
 pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
 
 const VERSION_1: &str = "
@@ -44,7 +44,7 @@ const VERSION_1: &str = "
     CREATE INDEX keys_by_chat ON keys (chat);
 ";
 
-/// Sets how the writer works; gives the journal mode that it got.
+/// Configures the writing connection. Returns the resulting journal mode.
 pub(super) fn set_up_writer(connection: &Connection) -> rusqlite::Result<String> {
     let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     connection.execute_batch(
@@ -66,7 +66,7 @@ pub(super) fn set_up_writer(connection: &Connection) -> rusqlite::Result<String>
     Ok(mode)
 }
 
-/// Brings a file to the newest version, or leaves it as it is.
+/// Migrates a file to the newest version, or leaves it unchanged.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &Path) -> Result<(), SqliteError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let failed = |from| {
@@ -85,7 +85,7 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &P
     if missing.is_empty() {
         return Ok(());
     }
-    // A file of ours has a version from its first transaction on.
+    // Our files have a version from their first transaction on.
     let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
     if found == 0 && tables.map_err(failed(found))? > 0 {
         return Err(SqliteError::Foreign { file: file.to_owned() });
@@ -98,13 +98,13 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str], file: &P
     transaction.commit().map_err(failed(found))
 }
 
-/// Refuses a file of another version than the newest.
+/// Rejects a file of any version but the newest.
 pub(super) fn check(connection: &Connection, migrations: &[&str], file: &Path) -> Result<(), SqliteError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let found =
         version(connection).map_err(|error| SqliteError::File { file: file.to_owned(), source: error.into() })?;
     match found.cmp(&known) {
-        // A file of ours has a version from its first transaction on.
+        // Our files have a version from their first transaction on.
         _ if found == 0 => Err(SqliteError::Foreign { file: file.to_owned() }),
         std::cmp::Ordering::Equal => Ok(()),
         std::cmp::Ordering::Greater => Err(SqliteError::Newer { file: file.to_owned(), found, known }),
@@ -112,7 +112,7 @@ pub(super) fn check(connection: &Connection, migrations: &[&str], file: &Path) -
     }
 }
 
-/// Writes what is there already: it takes as much of the disk as a real write, and changes nothing.
+/// Writes the version that is already there: as demanding as a real write, but it changes nothing.
 pub(super) fn touch(connection: &Connection) -> rusqlite::Result<()> {
     let version = version(connection)?;
     connection.pragma_update(None, "user_version", version)

@@ -1,4 +1,4 @@
-//! What only the inside shows: migrations, what happens when writing fails, which indexes are used.
+//! Tests of internals: migrations, failing writes, use of indexes.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys: Vec::new() }
 }
 
-/// Soon enough for a test that waits for the writer to give up.
+/// Short enough for a test that waits for the writer to give up.
 const SOON: Duration = Duration::from_millis(20);
-/// Longer than a test takes.
+/// Longer than any test takes.
 const LATE: Duration = Duration::from_secs(60);
 
-/// A log that gives up after some time when somebody else writes, and a connection of somebody else.
+/// A log whose writer gives up after `patience`, and another connection to its file.
 fn log_and_other(patience: Duration) -> (TempDir, SqliteLog, Connection) {
     let dir = TempDir::new().expect("a temporary folder");
     let mut folder = Folder::lock(dir.path()).expect("it is free");
@@ -118,7 +118,7 @@ async fn what_cannot_be_written_does_not_take_others_with_it() {
              BEGIN SELECT RAISE(ABORT, 'refused'); END",
         )
         .expect("it writes");
-    // Blocks the writer until all are handed in, so that they come in one group.
+    // Blocks the writer until all requests are queued, so that they form one group.
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let mut blocked = log.append_many(vec![append("blocked", 0, "x")]);
     let mut before = log.append_many(vec![append("before", 0, "x")]);

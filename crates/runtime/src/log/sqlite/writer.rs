@@ -1,4 +1,5 @@
-//! Writing: one thread that takes all that is waiting, writes it in one transaction, and answers when that is on the disk.
+//! The writer: one thread that takes all queued requests, writes them in one transaction, and replies once that is
+//! durable.
 
 use std::{
     sync::{
@@ -15,10 +16,10 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use super::{error::QueryFailure, open::Folder, schema};
 use crate::log::{Append, Appended, Health};
 
-/// How many requests may share a transaction: the last of them must not wait too long for the first.
+/// Requests per transaction, bounded so that the first does not wait too long for the last.
 const GROUP: usize = 512;
 
-/// What the writer can be asked, with room for the result: it is filled in by the transaction, and sent when that is committed.
+/// A request to the writer, with room for its result. The transaction fills it in, and it is sent after the commit.
 pub(super) enum Request {
     Append { appends: Vec<Append>, results: Vec<Appended>, answer: oneshot::Sender<Vec<Appended>> },
     Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), QueryFailure>> },
@@ -42,7 +43,7 @@ impl Request {
     }
 }
 
-/// When the last commit was.
+/// The time of the last commit.
 #[derive(Clone, Default)]
 pub(super) struct LastCommit(Arc<Mutex<Option<Instant>>>);
 
@@ -51,13 +52,13 @@ impl LastCommit {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether it was that recently.
+    /// Whether the last commit is at most this old.
     pub(super) fn is_within(&self, age: Duration) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < age)
     }
 }
 
-/// Where the writer tells what it did.
+/// Where the writer reports its work.
 pub(super) struct Told {
     pub(super) wakeups: broadcast::Sender<ChatId>,
     pub(super) commits: Arc<AtomicU64>,
@@ -65,17 +66,17 @@ pub(super) struct Told {
     pub(super) last_commit: LastCommit,
 }
 
-/// Where a transaction failed. Nothing of it may be answered as done.
+/// The point at which a transaction failed. None of its requests may be reported as done.
 enum Failure {
     /// It could not begin.
     Begin(rusqlite::Error),
     /// One of its requests could not be written.
     Request(rusqlite::Error),
-    /// Nobody knows what is on the disk.
+    /// The state on disk is unknown.
     Commit(rusqlite::Error),
 }
 
-/// The thread's own.
+/// The state of the writer's thread.
 pub(super) struct Writer {
     folder: Folder,
     connection: Connection,
@@ -84,12 +85,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer that has not begun.
+    /// A writer that has not started.
     pub(super) fn new(folder: Folder, connection: Connection, waiting: mpsc::Receiver<Request>, told: Told) -> Self {
         Self { folder, connection, waiting, told }
     }
 
-    /// Writes until there is nobody left to ask, and all that was asked is done.
+    /// Writes until all senders are gone and all requests are done.
     pub(super) fn run(mut self) {
         let mut group = Vec::with_capacity(GROUP);
         while self.waiting.blocking_recv_many(&mut group, GROUP) > 0 {
@@ -105,7 +106,7 @@ impl Writer {
                 }
                 group.drain(..).for_each(|request| self.answer(request));
             }
-            // What can't be written must not take with it what came at the same time.
+            // A request that can't be written must not fail the others in its group.
             Err(Failure::Request(error)) if group.len() > 1 && !is_shared(&error) => {
                 for request in group.drain(..) {
                     self.settle(&mut vec![request]);
@@ -116,7 +117,7 @@ impl Writer {
                 group.drain(..).for_each(|request| fail(request, &error));
             }
             Err(Failure::Begin(error) | Failure::Request(error) | Failure::Commit(error)) => {
-                // Once for all that fail until it goes again: whoever waits tries about every second.
+                // Logged once until a write succeeds again, since callers retry about every second.
                 if self.set_health(Health::Failing) {
                     tracing::error!(folder = %self.folder, %error, "the log can't be written; it is tried again");
                 }
@@ -128,7 +129,7 @@ impl Writer {
 
     fn commit(&mut self, group: &mut [Request]) -> Result<(), Failure> {
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        // Dropped before its commit, it is rolled back.
+        // Dropping it before the commit rolls it back.
         let transaction = begun.map_err(Failure::Begin)?;
         for request in group {
             write(&transaction, request).map_err(Failure::Request)?;
@@ -139,17 +140,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether that is news.
+    /// Sets the health. Returns whether it changed.
     fn set_health(&self, health: Health) -> bool {
         self.told.health.send_if_modified(|before| std::mem::replace(before, health) != health)
     }
 
-    /// Answers, and wakes whoever follows the chat. A caller who has gone away needs no answer.
+    /// Replies, and wakes the followers of the chat. A cancelled caller needs no reply.
     fn answer(&self, request: Request) {
         match request {
             Request::Append { appends, results, answer } => {
                 for (append, result) in appends.into_iter().zip(&results) {
-                    // A repeated append too: where the first was answered with "unknown", nobody was woken.
+                    // For a repeated append too: if the first result was unknown, no one was woken.
                     if matches!(result, Appended::Committed { .. }) {
                         self.wake(append.chat);
                     }
@@ -170,7 +171,7 @@ impl Writer {
         let _ = self.told.wakeups.send(chat);
     }
 
-    /// A connection that failed may be in any state: takes a new one. Where there is none, the next transaction will say why.
+    /// A failed connection may be in any state, so opens a new one. If that fails, the next transaction reports why.
     fn reopen(&mut self) {
         match self.folder.writer() {
             Ok(connection) => self.connection = connection,
@@ -187,9 +188,9 @@ fn fail(request: Request, error: &rusqlite::Error) {
     }
 }
 
-/// Whether an error is about the file rather than about what was to be written: then other requests would fail as well.
+/// Whether an error concerns the file, not the request: then other requests would fail too.
 fn is_shared(error: &rusqlite::Error) -> bool {
-    // A damaged page is that of some chats: the others go on.
+    // A damaged page affects some chats only. The others continue.
     let about_the_request =
         [ErrorCode::ConstraintViolation, ErrorCode::TooBig, ErrorCode::TypeMismatch, ErrorCode::DatabaseCorrupt];
     error.sqlite_error_code().is_some_and(|code| !about_the_request.contains(&code))
@@ -234,11 +235,11 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
     Ok(Appended::Committed { len: end })
 }
 
-/// A chat as it is before an append.
+/// A chat before an append.
 struct Before {
     number: i64,
     len: u64,
-    /// The append leaves what is indexed as it is.
+    /// The append leaves the indexed columns unchanged.
     keeps_indexes: bool,
 }
 
@@ -251,7 +252,7 @@ fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// Where the same append ended, if it was done before.
+/// The end of the same append, if it was committed before.
 fn done(transaction: &Transaction<'_>, number: i64, append: &Append) -> rusqlite::Result<Option<u64>> {
     transaction
         .prepare_cached("SELECT first + count FROM batches WHERE chat = ?1 AND first = ?2 AND append_id = ?3")?
@@ -261,13 +262,13 @@ fn done(transaction: &Transaction<'_>, number: i64, append: &Append) -> rusqlite
         .optional()
 }
 
-/// Writes how the chat looks after an append; gives its number.
+/// Writes the chat's head after an append. Returns the chat's number.
 fn set_head(transaction: &Transaction<'_>, before: Option<Before>, append: &Append, len: u64) -> rusqlite::Result<i64> {
     let Append { chat, head, .. } = append;
     let (subject, data) = (head.subject.as_str(), &head.data[..]);
     let (len, updated_at) = (len.cast_signed(), head.updated_at.0.cast_signed());
     match before {
-        // SQLite writes an index again when one of its columns is set, even to what it was.
+        // SQLite rewrites an index when one of its columns is set, even to the same value.
         Some(Before { number, keeps_indexes: true, .. }) => {
             transaction
                 .prepare_cached("UPDATE chats SET len = ?2, updated_at = ?3, head = ?4 WHERE number = ?1")?
@@ -291,7 +292,7 @@ fn set_head(transaction: &Transaction<'_>, before: Option<Before>, append: &Appe
     }
 }
 
-/// Whether there was anything to forget.
+/// Deletes the chat. Returns whether it existed.
 fn forget(transaction: &Transaction<'_>, chat: &ChatId) -> rusqlite::Result<bool> {
     let number: Option<i64> = transaction
         .prepare_cached("DELETE FROM chats WHERE id = ?1 RETURNING number")?

@@ -1,14 +1,14 @@
-//! Words for what a call does, and for the sums and numbers in them.
+//! Phrases for calls, amounts and numbers.
 
 use serde_json::Value;
 
 use super::language::Language;
 use crate::tool::text::plain;
 
-/// How much of a text from outside goes into a sentence.
+/// Maximum length of external text in a sentence.
 const TEXT: usize = 200;
 
-/// What a call does: in English as it goes on after "I will", in Japanese as a noun.
+/// A phrase for a call: in English the continuation of "I will", in Japanese a noun.
 pub(super) fn action(name: &str, input: &Value, language: Language) -> String {
     let known = match name {
         "process_payment" => payment(input, language),
@@ -38,7 +38,7 @@ fn payment(input: &Value, language: Language) -> Option<String> {
     Some(language.pick(format!("send {money} to {recipient}"), format!("{recipient}さんへの{money}の送金")))
 }
 
-/// A sum of money.
+/// An amount of money.
 pub(super) fn money(amount: &Value, currency: &str, language: Language) -> String {
     let amount = hundredths(amount).unwrap_or_else(|| amount.to_string());
     let spoken = match currency {
@@ -51,13 +51,13 @@ pub(super) fn money(amount: &Value, currency: &str, language: Language) -> Strin
     language.pick(format!("{amount} {currency}"), format!("{amount}{spoken}"))
 }
 
-/// A sum: whole, or with both digits of its cents.
+/// An amount without decimals, or with two.
 pub(super) fn hundredths(value: &Value) -> Option<String> {
     let rounded = decimal(value, 2)?;
     Some(if rounded.contains('.') { format!("{:.2}", value.as_f64()?) } else { rounded })
 }
 
-/// A number with at most this many digits after the point.
+/// A number with at most this many decimals.
 pub(super) fn decimal(value: &Value, digits: usize) -> Option<String> {
     let number = value.as_number()?;
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
@@ -68,12 +68,12 @@ pub(super) fn decimal(value: &Value, digits: usize) -> Option<String> {
     Some(if text == "-0" { "0".to_owned() } else { text.to_owned() })
 }
 
-/// A text field of a value, fit for a sentence.
+/// A text field of a value, cleaned up for a sentence.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(|text| plain(text, TEXT))
 }
 
-/// So many users.
+/// A number of users, in words.
 pub(super) fn count(users: u64) -> String {
     if users == 1 { "1 user".to_owned() } else { format!("{users} users") }
 }

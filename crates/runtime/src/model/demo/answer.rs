@@ -1,4 +1,4 @@
-//! What the model says about calls that were made: one sentence for each, from its real result.
+//! Replies about finished calls: one sentence each, from the real result.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ use crate::{
     tool::text::{plain, show},
 };
 
-/// How much of somebody else's text is repeated.
+/// Maximum length of quoted external text.
 const QUOTE: usize = 200;
 
-/// A call, and what came of it.
+/// A finished call with its outcome.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done<'a> {
     pub(super) call: &'a ModelCall,
     pub(super) result: &'a ModelResult,
 }
 
-/// The answer to a turn in which these calls were made.
+/// The reply at the end of a turn with these calls.
 pub(super) fn answer(done: &[Done<'_>], language: Language) -> String {
     let mut sentences: Vec<String> = done.iter().map(|done| sentence(*done, language)).collect();
     sentences.extend(balance(done, language));
@@ -108,7 +108,7 @@ fn success(call: &ModelCall, output: &Value, language: Language) -> String {
         }),
         _ => None,
     };
-    // A tool of somebody else's, or an output that is not as expected: it is shown as it is.
+    // For an unknown tool or an unexpected output, show the output itself.
     sentence.unwrap_or_else(|| {
         let (name, output) = (&call.name, show(output));
         language.pick(format!("{name} answered: {output}."), format!("{name} の結果: {output}。"))
@@ -125,7 +125,7 @@ fn paid(receipt: &Value, language: Language) -> Option<String> {
     ))
 }
 
-/// What is left in the wallet: payments at once come in any order, so the least is the last.
+/// The wallet's balance. Concurrent payments come in any order, so the lowest balance is the last.
 fn balance(done: &[Done<'_>], language: Language) -> Option<String> {
     let outputs = done.iter().filter(|done| done.call.name == "process_payment").map(|done| &done.result.outcome);
     let receipts: Vec<&Value> = outputs.filter_map(|outcome| outcome.as_ref().ok()).collect();
@@ -193,7 +193,7 @@ fn location(output: &Value, language: Language) -> Option<String> {
     })
 }
 
-/// The users that a search found: what they are called, and their ids.
+/// The users that a search found: names and ids.
 pub(super) fn users(output: &Value) -> Option<Vec<(String, Value)>> {
     let rows = output.get("users")?.as_array()?;
     let user = |row: &Value| Some((text(row, "name").unwrap_or_default(), row.get("id")?.clone()));

@@ -1,6 +1,6 @@
-//! The two languages: telling them apart, and cutting a text into the pieces in which it is streamed.
+//! The two languages: detection, and splitting a text into streamed pieces.
 
-/// What a conversation is held in.
+/// The language of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     English,
@@ -20,7 +20,7 @@ impl Language {
         if has_hiragana || (has_ideographs && !has_latin) { Self::Japanese } else { Self::English }
     }
 
-    /// The one of two texts that is in this language.
+    /// Picks the text in this language.
     pub(super) fn pick<T>(self, english: T, japanese: T) -> T {
         match self {
             Self::English => english,
@@ -29,7 +29,7 @@ impl Language {
     }
 }
 
-/// A text in which digits, letters and signs of full width are the usual ones.
+/// Converts full-width digits, letters and signs to half width.
 pub(super) fn half_width(text: &str) -> String {
     text.chars()
         .map(|char| match char {
@@ -41,7 +41,7 @@ pub(super) fn half_width(text: &str) -> String {
         .collect()
 }
 
-/// The words of a text, each with the space after it; Japanese is cut where a phrase ends. Together they are the text.
+/// The words of a text, each with its trailing space; Japanese is split after phrases. Joined, they give the text.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut before = None;

@@ -1,4 +1,4 @@
-//! The demo model: plays the demo tools from plain requests in English and Japanese, without a key and without a network.
+//! The demo model: understands plain requests for the demo tools in English and Japanese. Needs no key and no network.
 
 mod action;
 mod answer;
@@ -30,9 +30,9 @@ use super::{
 
 const VERSION: &str = "holdpoint-demo";
 
-/// A model that understands plain requests for the demo tools, and answers from their real results.
+/// A model that understands plain requests for the demo tools and replies from their real results.
 ///
-/// It keeps nothing between calls: what it does is decided by the last user message, and by what has happened since.
+/// It is stateless: the last user message and everything since decide each step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DemoModel;
 
@@ -46,10 +46,10 @@ impl Model for DemoModel {
     }
 }
 
-/// How much of a message it looks at, in bytes.
+/// Bytes of a message that are examined.
 const LOOKED_AT: usize = 4096;
 
-/// What one step consists of.
+/// The content of one step.
 #[derive(Debug, Default)]
 struct Step {
     reasoning: String,
@@ -57,7 +57,7 @@ struct Step {
     text: String,
 }
 
-/// A call to be made: the tool, and its input or the text that was to be one.
+/// A call to make: the tool, and its input or the invalid text in its place.
 #[derive(Debug)]
 struct Call {
     name: String,
@@ -66,7 +66,7 @@ struct Call {
 
 /// Decides a step.
 fn decide(request: &ModelRequest) -> Step {
-    // It looks for words: nobody tries it with more than this.
+    // It matches keywords, so the beginning is enough.
     let mut text = last_user_text(&request.messages);
     text.truncate(text.floor_char_boundary(LOOKED_AT));
     let language = Language::of(&text);
@@ -104,7 +104,7 @@ fn begin(text: &str, plan: Plan, language: Language, is_tool: impl Fn(&str) -> b
     Step::calling(wishes.iter().map(call).collect(), language)
 }
 
-/// The second half of "find inactive users and deactivate them": with the ids that the first half found.
+/// The second half of "find inactive users and deactivate them", with the ids found by the first half.
 fn deactivate(done: &[Done<'_>], language: Language) -> Option<Step> {
     if done.iter().any(|done| done.call.name == "update_database") {
         return None;
@@ -119,7 +119,7 @@ fn deactivate(done: &[Done<'_>], language: Language) -> Option<Step> {
     Some(Step::calling(vec![Call { name: "update_database".to_owned(), input: Ok(input) }], language))
 }
 
-/// The calls since the user spoke, each with its result.
+/// The calls since the last user message, with their results.
 fn done(since: &[ModelMessage]) -> Vec<Done<'_>> {
     let results = || {
         since.iter().flat_map(|message| match message {
@@ -135,7 +135,7 @@ fn done(since: &[ModelMessage]) -> Vec<Done<'_>> {
 }
 
 impl Step {
-    /// A step that makes these calls, with a thought before them.
+    /// A step with these calls, preceded by reasoning.
     fn calling(calls: Vec<Call>, language: Language) -> Self {
         let null = Value::Null;
         let actions =
@@ -146,7 +146,7 @@ impl Step {
     }
 }
 
-/// Plays a step as events.
+/// The events of a step.
 fn events(request: &ModelRequest) -> Vec<ModelEvent> {
     let step = decide(request);
     let is_answer = |message: &&ModelMessage| matches!(message, ModelMessage::Assistant { .. });
@@ -181,7 +181,7 @@ fn events(request: &ModelRequest) -> Vec<ModelEvent> {
     events
 }
 
-/// How many words the model was given: it has no tokens, so it counts words.
+/// The prompt's size in words, since this model has no tokens.
 fn read(messages: &[ModelMessage]) -> u64 {
     let words = messages.iter().map(|message| match message {
         ModelMessage::User(parts) => parts
@@ -203,7 +203,7 @@ fn read(messages: &[ModelMessage]) -> u64 {
     words.sum::<usize>() as u64
 }
 
-/// The words of a text, or of JSON, where they are between commas and colons.
+/// Number of words in a text. In JSON, commas and colons separate them.
 fn words(text: &str) -> usize {
     text.split([',', ':']).map(|part| pieces(part).len()).sum()
 }

@@ -1,20 +1,20 @@
-//! What came of a call, read from what the model is told.
+//! The outcome of a call, read from the text that the model gets.
 
 use serde_json::Value;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome<'a> {
     Done(&'a Value),
-    /// A person said no, perhaps with a reason.
+    /// A person denied it, perhaps with a reason.
     Denied(Option<&'a str>),
-    /// Nobody said anything.
+    /// The approval request expired.
     Expired,
-    /// The user went on to something else.
+    /// A newer message superseded it.
     Superseded,
-    /// It was approved, but the browser did not answer.
+    /// It was approved, but the browser did not respond in time.
     TimedOut,
-    /// The server stopped in the middle of it.
+    /// The server stopped while it ran.
     Interrupted,
     /// The turn was stopped.
     Stopped,
@@ -22,7 +22,7 @@ pub(super) enum Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Reads an outcome. The texts are those that the server writes; any other is a failure in its own words.
+    /// Reads an outcome. The texts are the server's own; any other text is a failure.
     pub(super) fn of(result: &'a Result<Value, String>) -> Self {
         match result {
             Ok(output) => Self::of_output(output),
@@ -52,7 +52,7 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// A tool can say that it did not succeed in its output, and an ack does so with its status.
+    /// A tool can report failure in its output, and an ack in its status.
     fn of_output(output: &'a Value) -> Self {
         let text =
             |keys: &[&str]| keys.iter().find_map(|key| output.get(*key)?.as_str()).unwrap_or("no reason was given");

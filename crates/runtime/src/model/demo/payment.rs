@@ -1,11 +1,11 @@
-//! Payments in plain words: who gets how much of which currency.
+//! Payments in plain words: recipient, amount and currency.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// One payment that was asked for.
+/// One requested payment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Payment {
     pub(super) amount: Value,
@@ -13,7 +13,7 @@ pub(super) struct Payment {
     pub(super) recipient: String,
 }
 
-/// A currency by what people call it: the code, and the words in lower case.
+/// The currencies: the code, and the words for it in lower case.
 const CURRENCIES: [(&str, &[&str]); 4] = [
     ("USD", &["$", "usd", "us dollar", "us dollars", "dollar", "dollars", "buck", "bucks", "ドル"]),
     ("EUR", &["€", "eur", "euro", "euros", "ユーロ"]),
@@ -27,11 +27,11 @@ const MONEY: &str = r"(?P<minus>-)?\s*(?P<symbol>[$€£¥])?\s*(?P<number>\d+(?
 const NAME: &str = r"\p{L}[\p{L}\p{M}'’\-]*(?:\s+(?-i:\p{Lu})[\p{L}\p{M}'’\-]*)?";
 const TITLES: &str = r"(?:(?:my|our|the|mrs?\.?|ms\.?|friend|user)\s+)*";
 
-/// In Japanese a name ends where the script changes; in hiragana it ends before what follows a name.
+/// In Japanese a name ends where the script changes; in hiragana, before a particle.
 const PERSON: &str = r"(?:\p{Latin}[\p{Latin}\p{M}'’.\-]*(?:\s\p{Lu}[\p{Latin}\p{M}'’\-]*)?|\p{Han}+|[\p{Katakana}ー・]+|\p{Hiragana}+?)(?:さん|さま|様|君|くん|ちゃん|氏)?";
 
 static AMOUNT_TO_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    // "… to Alice and Bob": who follows has to begin with a capital letter, or it could be any word.
+    // "… to Alice and Bob": a further name has to begin with a capital letter, or any word would match.
     let more = r"(?P<more>(?:\s*(?:,|&|\band\b)+\s*(?-i:\p{Lu}|\p{Lo})[\p{L}\p{M}'’\-]*)*)";
     compile(&format!(r"(?i){MONEY}\s+(?:over\s+)?to\s+{TITLES}(?P<name>{NAME}){more}"))
 });
@@ -55,12 +55,12 @@ fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns are good")
 }
 
-/// Whether the text is about paying at all.
+/// Whether the text is about payments at all.
 pub(super) fn is_wanted(text: &str) -> bool {
     WISH.is_match(text)
 }
 
-/// The payments that a text asks for, in its order.
+/// The payments requested in a text, in order.
 pub(super) fn payments(text: &str) -> Vec<Payment> {
     if !VERB.is_match(text) {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn payments(text: &str) -> Vec<Payment> {
         }
     }
     found.sort_by_key(|found| found.start);
-    // Who names a currency once means it for all.
+    // A currency named once applies to all.
     let usual = found.iter().find_map(|found| found.currency).unwrap_or("USD");
     let payments = found.into_iter().flat_map(|found| {
         let currency = found.currency.unwrap_or(usual);
@@ -99,7 +99,7 @@ impl Found {
         let (whole, number) = (captures.get(0)?, captures.name("number")?);
         let is_amount_last = captures.name("name").is_some_and(|name| name.end() <= number.start());
         let currency = group("symbol").or(group("unit")).and_then(currency);
-        // "send Bob 3 mails": a number at the end, but before another word, is no money.
+        // "send Bob 3 mails": a number followed by another word is not money.
         let next = text[whole.end()..].split_whitespace().next().unwrap_or_default();
         let goes_on = next.starts_with(char::is_alphabetic) && !["and", "for", "please", "now"].contains(&next);
         if is_amount_last && currency.is_none() && goes_on {
@@ -127,7 +127,7 @@ fn currency(word: &str) -> Option<&'static str> {
     CURRENCIES.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(code, _)| *code)
 }
 
-/// A whole number stays one: a person approves 50, not 50.0.
+/// A whole number stays whole: a person approves 50, not 50.0.
 fn amount(number: &str, scale: Option<&str>, is_negative: bool) -> Option<Value> {
     let factor = match scale {
         Some("千") => 1_000.0,

@@ -1,4 +1,4 @@
-//! What a text asks for, by small patterns and tables.
+//! Intent matching by small patterns and tables.
 
 use std::sync::LazyLock;
 
@@ -11,10 +11,10 @@ use super::{
     payment::{self, Payment},
 };
 
-/// How much is done for one text: nobody reads twenty questions.
+/// Maximum calls per text: no one wants twenty approval requests.
 const WISHES: usize = 10;
 
-/// Something to be done, by one call.
+/// One requested action, done by one call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wish {
     Pay(Payment),
@@ -26,16 +26,16 @@ pub(super) enum Wish {
         timeout: Option<u64>,
     },
     Search(String),
-    /// Search, then deactivate what was found.
+    /// Search, then deactivate the users found.
     CleanUp,
-    /// A call that was written out.
+    /// An explicit call.
     Call {
         tool: String,
         input: Result<Value, String>,
     },
 }
 
-/// What is missing from a text that is clear otherwise.
+/// A missing detail of an otherwise clear request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
     Payment,
@@ -43,7 +43,7 @@ pub(super) enum Question {
     Track,
 }
 
-/// What a text asks for.
+/// The requests in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     pub(super) wishes: Vec<Wish>,
@@ -80,7 +80,7 @@ patterns! {
 }
 
 impl Plan {
-    /// What this text asks for. `is_tool` says whether there is a tool of this name, for calls that are written out.
+    /// Parses a text. `is_tool` says whether a tool exists, for explicit calls.
     pub(super) fn of(text: &str, is_tool: impl Fn(&str) -> bool) -> Self {
         let text = half_width(text);
         if let Some(wish) = written_out(&text, is_tool) {
@@ -114,7 +114,7 @@ impl Plan {
 }
 
 impl Wish {
-    /// The tool that does it.
+    /// Its tool.
     pub(super) fn tool(&self) -> &str {
         match self {
             Self::Pay(_) => "process_payment",
@@ -127,7 +127,7 @@ impl Wish {
         }
     }
 
-    /// The input of the call, or the text that was to be one.
+    /// The input of the call, or the invalid text in its place.
     pub(super) fn input(&self, language: Language) -> Result<Value, String> {
         Ok(match self {
             Self::Pay(Payment { amount, currency, recipient }) => {
@@ -146,7 +146,7 @@ impl Wish {
     }
 }
 
-/// "use take_photo {…}": so that a tool of one's own can be tried without a key.
+/// "use take_photo {…}": lets users try their own tools without a model key.
 fn written_out(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Wish> {
     let captures = CALL.captures(text).or_else(|| CALL_JA.captures(text))?;
     let tool = captures["tool"].to_owned();
@@ -171,7 +171,7 @@ fn open(text: &str) -> Option<Wish> {
 fn database(text: &str) -> Option<Wish> {
     let is_inactive = INACTIVE.is_match(text);
     if is_inactive && PEOPLE.is_match(text) {
-        // "非アクティブ化" alone is the verb, not a sign of who is meant, but then there is nobody else to mean.
+        // "非アクティブ化" alone is the verb and does not name a group, but no other group can be meant.
         return Some(if DEACTIVATE.is_match(text) { Wish::CleanUp } else { Wish::Search("inactive users".to_owned()) });
     }
     if let Some(captures) = SEARCH.captures(text) {
@@ -182,9 +182,9 @@ fn database(text: &str) -> Option<Wish> {
     (FIND.is_match(text) && PEOPLE.is_match(text)).then(|| Wish::Search(query.to_owned()))
 }
 
-/// The places whose weather is asked for.
+/// The places whose weather is requested.
 fn places(text: &str) -> Vec<String> {
-    // What ends a place, because something else begins.
+    // Words that end a place name.
     const ENDS: [&str; 27] = [
         "and", "today", "tomorrow", "tonight", "now", "right", "please", "like", "this", "these", "the", "it", "my",
         "what", "which", "how", "where", "then", "play", "send", "pay", "open", "find", "tell", "show", "change",

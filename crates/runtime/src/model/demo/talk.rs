@@ -1,4 +1,4 @@
-//! Small talk: greetings, questions back, and what the model can do.
+//! Small talk: greetings, clarifying questions, and what the model can do.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::{language::Language, plan::Question};
 
-/// A tool, and what to say to have it called, in English and in Japanese.
+/// A tool, and an example request for it in English and Japanese.
 const EXAMPLES: [(&str, &str, &str); 6] = [
     ("process_payment", "send 50 dollars to Hanako", "Aliceに30ドル、Bobに40ドル送金して"),
     ("get_weather", "what's the weather in Tokyo", "東京の天気は？"),
@@ -26,7 +26,7 @@ static THANKS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:thanks|thank\s+you|thx|cheers)\b|ありがと|感謝").expect("the pattern is good")
 });
 
-/// An answer to a text that asks for nothing that could be done.
+/// The reply to a text that requests nothing.
 pub(super) fn chat(text: &str, language: Language, is_tool: impl Fn(&str) -> bool) -> String {
     if THANKS.is_match(text) {
         return language
@@ -55,7 +55,7 @@ pub(super) fn chat(text: &str, language: Language, is_tool: impl Fn(&str) -> boo
     language.pick(format!("{opening} Try one of these:{list}"), format!("{opening}例えばこう書いてください。{list}"))
 }
 
-/// A question back.
+/// A clarifying question.
 pub(super) fn ask(question: Question, language: Language) -> String {
     let (english, japanese) = match question {
         Question::Payment => (
@@ -74,7 +74,7 @@ pub(super) fn ask(question: Question, language: Language) -> String {
     language.pick(english, japanese).to_owned()
 }
 
-/// That a tool which would be needed is not there.
+/// The reply when a needed tool is missing.
 pub(super) fn missing(tool: &str, language: Language) -> String {
     language.pick(
         format!("I would need the tool {tool} for that, and it is not available here."),

@@ -1,4 +1,4 @@
-//! Whole turns of the demo model: with the real demo tools where they run here, and with every outcome that a call can have.
+//! Whole turns of the demo model, with the real demo tools where they run here, and with every outcome of a call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     tool::{ToolContext, ToolSet, demo::demo_tools},
 };
 
-/// A turn: what was called in each step, and what was said in the end.
+/// A turn: the calls of each step, and the final text.
 #[derive(Debug, Default)]
 struct Turn {
     steps: Vec<Vec<(String, Value)>>,
@@ -32,7 +32,7 @@ fn step(messages: &[ModelMessage], tools: &ToolSet) -> Vec<ModelEvent> {
     events
 }
 
-/// Plays a turn; `outcome` says what comes of a call, or leaves it to the tool itself.
+/// Plays a turn. `outcome` gives the outcome of a call, or leaves it to the tool.
 fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Result<Value, String>>) -> Turn {
     let tools = demo_tools();
     let mut messages = vec![
@@ -94,7 +94,7 @@ fn run(tools: &ToolSet, name: &str, input: &Value) -> Result<Value, String> {
     handler(input.clone(), context).now_or_never().expect("no waiting").map_err(|error| error.0)
 }
 
-/// Every call does what it does.
+/// Plays a turn in which every tool really runs.
 fn works(text: &str) -> Turn {
     play(text, |name, input| match name {
         "get_location" => Some(Ok(
@@ -107,7 +107,7 @@ fn works(text: &str) -> Turn {
     })
 }
 
-/// Every call has this outcome.
+/// Plays a turn in which every call has this outcome.
 fn ends(text: &str, outcome: Result<Value, &str>) -> String {
     let turn = play(text, |_, _| Some(outcome.clone().map_err(str::to_owned)));
     assert_eq!(turn.steps.len(), 1, "{text}");

@@ -1,4 +1,4 @@
-//! A file that the user sent, as far as a provider can take it.
+//! Files in user messages, as far as a provider accepts them.
 
 use base64::{
     Engine, alphabet,
@@ -6,7 +6,7 @@ use base64::{
 };
 use rig_core::message::{AudioMediaType, DocumentMediaType, ImageMediaType, MimeType, UserContent, VideoMediaType};
 
-/// How much of a text file is sent.
+/// Maximum length of a text file, in characters. The rest is cut off.
 const TEXT: usize = 200_000;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -14,7 +14,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The part of a message. What a provider can't take becomes a note, so that the model can say so.
+/// The message part. A file that no provider accepts becomes a note, so that the model can mention it.
 pub(super) fn content(media_type: &str, url: &str, filename: Option<&str>) -> UserContent {
     let (media_type, data) = match DataUrl::read(url) {
         Some(data) if media_type.is_empty() || media_type == "application/octet-stream" => {
@@ -22,7 +22,7 @@ pub(super) fn content(media_type: &str, url: &str, filename: Option<&str>) -> Us
         }
         data => (media_type.to_owned(), data),
     };
-    // Parameters (`text/plain;charset=utf-8`) say nothing that is needed here.
+    // Parameters (`text/plain;charset=utf-8`) are not needed here.
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let name = filename.unwrap_or("file");
     if is_text(&media_type) {
@@ -109,7 +109,7 @@ impl<'a> DataUrl<'a> {
         if self.is_base64 { BASE64.decode(self.data.trim()).ok() } else { Some(unescaped(self.data)) }
     }
 
-    /// With padding and without line ends, as providers want it.
+    /// With padding and without line ends, as providers require.
     fn base64(&self) -> Option<String> {
         self.bytes().map(|bytes| BASE64.encode(bytes))
     }
@@ -123,7 +123,7 @@ impl<'a> DataUrl<'a> {
     }
 }
 
-/// Undoes `%20`. What is no escape stays as it is.
+/// Decodes percent escapes. Anything else stays as it is.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(image.data, DocumentSourceKind::Base64("aGk=".to_owned()));
         let UserContent::Image(image) = content("image/webp", "https://x.example/a.webp", None) else { panic!() };
         assert_eq!(image.data, DocumentSourceKind::Url("https://x.example/a.webp".to_owned()));
-        // The type of the data where the part has none.
+        // The data's own type is used if the part has none.
         let untyped = content("application/octet-stream", "data:image/gif;base64,aGk=", None);
         assert!(matches!(untyped, UserContent::Image(_)));
         let UserContent::Document(pdf) = content("application/pdf", "data:application/pdf;base64,aGk=", None) else {

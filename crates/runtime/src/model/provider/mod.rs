@@ -1,7 +1,6 @@
-//! Models of OpenAI (and what is compatible with it), Anthropic, Gemini and Ollama.
+//! Models of OpenAI (and compatible servers), Anthropic, Gemini and Ollama.
 //!
-//! The wire formats are `rig-core`'s. Everything else is ours: what is asked, what is streamed, what is tried again, and what
-//! people are told when it goes wrong.
+//! `rig-core` implements the wire formats. Requests, streaming, retries and error texts are our own.
 
 mod file;
 mod probe;
@@ -35,27 +34,28 @@ pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
 use super::{Model, ModelError, ModelEvent, ModelRequest};
 use crate::redact::Mask;
 
-/// How long a provider has to take a connection.
+/// Connect timeout.
 const CONNECT: Duration = Duration::from_secs(20);
-/// How long it may be silent: some think for minutes before the first word, and a local one may have to load the model.
+/// Maximum silence: some models reason for minutes before the first word, and a local server may have to load the
+/// model.
 const SILENCE: Duration = Duration::from_secs(600);
-/// Anthropic wants a limit with every request; this is for a model whose own is not known.
+/// Anthropic requires a limit in every request. This one is for models whose own limit is unknown.
 const ANTHROPIC_TOKENS: u64 = 8192;
 
-/// How a model is asked.
+/// Settings of a provider's model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProviderSettings {
-    /// Where the provider is, if not at its usual address.
+    /// The provider's base URL, if not the default.
     pub base_url: Option<String>,
-    /// What the model is told before everything else.
+    /// The system prompt.
     pub system: Option<String>,
-    /// How freely it speaks; the provider's own choice without.
+    /// Sampling temperature; the provider's default if `None`.
     pub temperature: Option<f64>,
-    /// How much it may write in one step; the provider's own choice without.
+    /// Maximum tokens per step; the provider's default if `None`.
     pub max_tokens: Option<u64>,
 }
 
-/// A model that a provider runs.
+/// A model served by a provider.
 #[derive(Clone)]
 pub struct ProviderModel {
     inner: Arc<Inner>,
@@ -70,8 +70,8 @@ struct Inner {
 }
 
 impl ProviderModel {
-    /// A model, with the keys and addresses that these variables have: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
-    /// `GEMINI_API_KEY`, `OLLAMA_HOST`. A key that is needed and missing is an error that names its variable.
+    /// A model with the keys and addresses in these variables: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`,
+    /// `OLLAMA_HOST`. If a required key is missing, the error names its variable.
     pub fn new(
         spec: ProviderSpec,
         settings: ProviderSettings,
@@ -82,7 +82,7 @@ impl ProviderModel {
         Self::with_client(spec, settings, variable, client)
     }
 
-    /// The same with an HTTP client of one's own: another proxy, other certificates, other time limits.
+    /// Like [`Self::new`], with a custom HTTP client: another proxy, other certificates, other timeouts.
     pub fn with_client(
         spec: ProviderSpec,
         settings: ProviderSettings,
@@ -96,7 +96,7 @@ impl ProviderModel {
     }
 }
 
-/// The clients have no trait in common.
+/// A macro, since the clients share no trait.
 macro_rules! listing {
     ($client:ident) => {{
         Box::new(move || {
@@ -115,10 +115,10 @@ fn connect(
     let key = key.unwrap_or_default();
     match spec.provider {
         Provider::OpenAi => {
-            // Without a key nothing is sent in its place: some servers refuse an empty one.
+            // Without a key, no header is sent: some servers reject an empty one.
             let config = OpenAIConfig::new(key).with_auth(Auth::OptionalBearer);
             let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
-            // Chat Completions: what everything compatible speaks.
+            // Chat Completions, which every compatible server supports.
             let client = config.connect(client);
             (client.chat(&spec.model).erase(), listing!(client))
         }
@@ -147,7 +147,7 @@ fn connect(
 
 impl fmt::Debug for ProviderModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the settings: an address can have a password in it.
+        // The settings are left out: a URL may contain a password.
         f.debug_struct("ProviderModel").field("spec", &self.inner.spec).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a provider which models it has: whether it can be reached, takes the key, and knows the model. It costs nothing.
+//! A free check of a provider: lists its models, to see whether it is reachable, accepts the key and has the model.
 
 use futures::future::BoxFuture;
 use rig_core::{ProviderError, model::ModelList};
@@ -9,27 +9,27 @@ use crate::model::ModelError;
 /// Lists the provider's models.
 pub(super) type List = Box<dyn Fn() -> BoxFuture<'static, Result<ModelList, ProviderError>> + Send + Sync>;
 
-/// What a provider says of its models.
+/// The result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probed {
     /// It has the model.
     Listed,
-    /// It has others.
+    /// It has only other models.
     NotListed {
         /// How many.
         others: usize,
     },
-    /// It answers, and has no list: some servers that are compatible with OpenAI's have none.
+    /// It responds, but has no list, like some OpenAI-compatible servers.
     NoList,
 }
 
 impl ProviderModel {
-    /// Asks the provider which models it has.
+    /// Asks the provider for its list of models.
     pub async fn probe(&self) -> Result<Probed, ModelError> {
         let model = &self.inner.spec.model;
         match (self.inner.list)().await {
             Ok(list) => {
-                // Gemini calls them `models/NAME`, Ollama adds `:latest` where nothing else is said.
+                // Gemini lists `models/NAME`, and Ollama adds `:latest` to a name without a tag.
                 let is_it = |id: &str| {
                     let id = id.strip_prefix("models/").unwrap_or(id);
                     id == model || id.strip_suffix(":latest") == Some(model)

@@ -1,4 +1,4 @@
-//! The conversation becomes a provider's request.
+//! Conversion of a conversation into a provider's request.
 
 use rig_core::{
     completion::{CompletionRequest, ToolDefinition},
@@ -12,17 +12,17 @@ use serde_json::Value;
 use super::{ProviderSettings, file};
 use crate::model::{ModelCall, ModelMessage, ModelRequest, ModelResult, UserPart};
 
-/// Builds it. Every call that is in it has its result: the conversation has, and here nothing is left out.
+/// Builds the request. Every call has its result, since the conversation has it and nothing is left out here.
 pub(super) fn build(settings: &ProviderSettings, request: &ModelRequest) -> CompletionRequest {
     let mut messages: Vec<Message> = request.messages.iter().filter_map(message).collect();
-    // The last one counts as the prompt; without one nothing can be asked.
+    // The last message is the prompt. A request needs one.
     let prompt = messages.pop().unwrap_or_else(|| Message::user(NOTHING));
     let mut built = CompletionRequest::new(prompt)
         .messages(messages)
         .tools(request.tools.iter().filter_map(|tool| definition(tool)).collect())
         .temperature(settings.temperature)
         .max_tokens(settings.max_tokens)
-        // Servers that are only compatible have names of their own for a plain end.
+        // OpenAI-compatible servers have their own names for a normal finish.
         .accept_unknown_finish_reasons(true);
     if let Some(system) = settings.system.as_deref().filter(|system| !system.trim().is_empty()) {
         built = built.preamble(system);
@@ -30,7 +30,7 @@ pub(super) fn build(settings: &ProviderSettings, request: &ModelRequest) -> Comp
     built
 }
 
-/// Stands for a message in which there is nothing that a model can read: providers refuse empty ones.
+/// Replaces a message without readable content, since providers reject empty ones.
 const NOTHING: &str = "(empty message)";
 
 fn definition(tool: &crate::tool::ToolSpec) -> Option<ToolDefinition> {
@@ -69,10 +69,10 @@ fn user(parts: &[UserPart]) -> Message {
     Message::User { content }
 }
 
-/// A call without a name can't be sent; its result, which has none either, is left out with it.
+/// A call without a name can't be sent. Its result, which has no name either, is left out too.
 fn call(call: &ModelCall) -> Option<ToolCall> {
     let name = ToolName::new(&call.name).ok()?;
-    // A call whose input was no JSON has it as a string: the provider gets what could be read of it.
+    // If the input was not JSON, it is a string: the provider gets the text as far as it could be read.
     Some(ToolCall::new(id(call.id.as_str()), ToolFunction::new(name, call.input.clone())))
 }
 
@@ -86,7 +86,7 @@ fn result(result: &ModelResult) -> Option<ToolResult> {
     Some(ToolResult { call: id(result.id.as_str()), name, content: vec![content], is_error })
 }
 
-/// Our own ids are sent: the provider's may repeat, and it only has to find the call that a result belongs to.
+/// We send our own ids: the provider's may repeat, and it only has to match results to calls.
 fn id(id: &str) -> CallId {
     CallId::from_wire(id)
 }

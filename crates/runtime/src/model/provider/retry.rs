@@ -1,4 +1,4 @@
-//! When a call is tried again, and how long that waits.
+//! Retries: when, and after which delay.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,20 +10,20 @@ use crate::backoff::Backoff;
 
 /// How often a call is tried in all.
 pub(super) const TRIES: u32 = 4;
-/// The first pause; each one after it is twice as long.
+/// The first delay. Each further one is twice as long.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(8);
-/// A provider that wants a longer pause than this is not waited for: somebody sits there and waits.
+/// If the provider demands a longer delay, give up: a person is waiting.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long to wait after so many tries, or nothing when it is better to give up.
+/// The delay after this many attempts; `None` to give up.
 pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option<Duration> {
     if tried >= TRIES {
         return None;
     }
     match wanted {
         Some(wanted) if wanted > PATIENCE => None,
-        // A little later than asked, and not all at the same moment.
+        // With jitter, so that not all clients return at the same moment.
         Some(wanted) => Some(wanted + FIRST.mul_f64(chance)),
         None => {
             let mut backoff = Backoff::new(FIRST, LONGEST);
@@ -33,7 +33,7 @@ pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option
     }
 }
 
-/// How long the provider wants to be left alone: a header, or for Gemini a part of the answer.
+/// The delay that the provider demands, in a header or, for Gemini, in the body.
 pub(super) fn wanted(headers: Option<&HeaderMap>, body: &str, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers?.get(name)?.to_str().ok().map(str::trim);
     let milliseconds = header("retry-after-ms").and_then(|text| seconds(text).map(|wait| wait / 1000));

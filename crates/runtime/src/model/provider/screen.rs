@@ -1,5 +1,6 @@
-//! What a provider sends is looked at before `rig` parses it. `rig` reads into `serde_json::Value`s, and those take objects with certain
-//! keys for something else (see `holdpoint_protocol::json`): a model that was talked into such a key would end the process.
+//! Screening of provider responses before `rig` parses them. `rig` reads into `serde_json::Value`, which gives objects
+//! with certain keys a special meaning (see `holdpoint_protocol::json`): a model tricked into writing such a key would
+//! crash the process.
 
 use std::collections::HashMap;
 
@@ -11,31 +12,31 @@ use rig_core::http_client::{
 };
 use serde_json::Value;
 
-/// How long a line may be: an event of a stream is one.
+/// Maximum length of a line, which is one event of a stream.
 const LINE: usize = 16 * 1024 * 1024;
-/// Where providers put the pieces of a call's arguments, which are JSON once more.
+/// The fields with pieces of a call's arguments, which are JSON themselves.
 const ARGUMENTS: [&str; 2] = ["arguments", "partial_json"];
 
-/// How deep the arguments of a call may be nested, and how large they may be. What is over the limits of a call's input, and within these,
-/// is an error that the model is told of.
+/// Maximum depth and size of a call's arguments. Arguments within these, but over the limits of a call's input, become
+/// an error that the model sees.
 const DEEPEST: usize = 128;
 const LARGEST: usize = 4 * 1024 * 1024;
 
-/// The answer can't be given to `rig`.
+/// Why a response can't be given to `rig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
     #[error("the answer has an object key that can't be read")]
     Key,
     #[error("the answer has a line of more than {LINE} bytes")]
     Line,
-    /// `rig` repairs arguments that it can't parse, at a cost that grows with the square of their depth.
+    /// `rig` repairs arguments that it can't parse, at a cost quadratic in their depth.
     #[error("the arguments of a call are nested deeper than {DEEPEST} levels")]
     Depth,
     #[error("the arguments of a call are larger than {LARGEST} bytes")]
     Size,
 }
 
-/// A client whose answers are looked at.
+/// A client whose responses are screened.
 #[derive(Debug, Clone)]
 pub(super) struct Screened<C>(pub(super) C);
 
@@ -94,30 +95,30 @@ fn stream(body: BoxedStream) -> BoxedStream {
                 Err(unfit) => Some((Err(Error::instance(unfit)), None)),
             },
             Some(Err(error)) => Some((Err(error), None)),
-            // `rig` takes the end for the end of the last line.
+            // `rig` treats the end of the stream as the end of the last line.
             None => answer.end().err().map(|unfit| (Err(Error::instance(unfit)), None)),
         }
     });
     Box::pin(screened)
 }
 
-/// What a provider says of a failure is parsed as well.
+/// Error bodies are parsed too.
 fn screen_error(error: Error) -> Error {
     let is_fit = error.non_success_body().is_none_or(|body| !Screen::default().feed(body.as_bytes()));
     if is_fit { error } else { Error::instance(Unfit::Key) }
 }
 
-/// An answer so far.
+/// A response so far.
 #[derive(Default)]
 struct Answer {
     screen: Screen,
     line: Vec<u8>,
-    /// The arguments of calls so far, by the numbers that stand on the way to their pieces.
+    /// The arguments of calls so far, by the indexes on the path to their pieces.
     arguments: HashMap<Vec<u64>, (Screen, usize)>,
 }
 
 impl Answer {
-    /// Looks at more of it, before anybody else does.
+    /// Screens more bytes, before they are passed on.
     fn take(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
         if self.screen.feed(bytes) {
             return Err(Unfit::Key);
@@ -134,11 +135,11 @@ impl Answer {
         Ok(())
     }
 
-    /// The line is complete.
+    /// Ends the line.
     fn end(&mut self) -> Result<(), Unfit> {
         let line = std::mem::take(&mut self.line);
         let line = line.strip_prefix(b"data:").unwrap_or(&line).trim_ascii();
-        // Nothing but an object has arguments in it; what is no JSON is for `rig` to complain about.
+        // Only an object contains arguments. If it is not JSON, `rig` reports it.
         if !line.starts_with(b"{") {
             return Ok(());
         }
@@ -186,7 +187,7 @@ mod tests {
     fn takes(lines: &[Value]) -> Result<(), Unfit> {
         let mut answer = Answer::default();
         for line in lines {
-            // In small pieces, as a network may have it.
+            // In small pieces, as from a network.
             for piece in format!("data: {line}\n\n").as_bytes().chunks(7) {
                 answer.take(piece)?;
             }
@@ -218,7 +219,7 @@ mod tests {
         let anthropic =
             |piece: &str| json!({"type": "content_block_delta", "index": 1, "delta": {"partial_json": piece}});
         assert_eq!(takes(&pieces.map(anthropic)), Err(Unfit::Key));
-        // Of two calls that are written at the same time, each by itself.
+        // Two calls written at the same time are screened separately.
         assert_eq!(takes(&[openai(0, pieces[0]), openai(1, "{}"), openai(0, pieces[1])]), Err(Unfit::Key));
         assert_eq!(takes(&[openai(0, pieces[0]), openai(1, pieces[1])]), Ok(()));
         let gemini = json!({"candidates": [{"content": {"parts": [{"functionCall": {"args": {"$serde_json::private::RawValue": "1"}}}]}}]});

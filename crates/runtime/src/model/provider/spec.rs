@@ -1,11 +1,11 @@
-//! Which model, where it is, and the key to it.
+//! The model's name, its provider's address and its key.
 
 use std::{fmt, str::FromStr};
 
-/// Who runs a model.
+/// A provider of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
-    /// OpenAI, and everything that speaks its Chat Completions.
+    /// OpenAI, and every server that supports its Chat Completions API.
     OpenAi,
     /// Anthropic.
     Anthropic,
@@ -19,7 +19,7 @@ impl Provider {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama];
 
-    /// Its name for people.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "OpenAI",
@@ -29,7 +29,7 @@ impl Provider {
         }
     }
 
-    /// What a spec begins with.
+    /// The prefix of a spec.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -39,7 +39,7 @@ impl Provider {
         }
     }
 
-    /// The variable that has the key.
+    /// The variable that holds the key.
     pub fn key_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
@@ -49,7 +49,7 @@ impl Provider {
         }
     }
 
-    /// The variable that has the address, where there is a usual one.
+    /// The variable that holds the address, if the provider has a conventional one.
     fn address_variable(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("OPENAI_BASE_URL"),
@@ -63,13 +63,13 @@ impl Provider {
 /// `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSpec {
-    /// Who runs it.
+    /// The provider.
     pub provider: Provider,
-    /// Its name there.
+    /// The model's name at the provider.
     pub model: String,
 }
 
-/// A spec can't be read.
+/// Why a spec can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SpecError {
@@ -99,7 +99,7 @@ impl fmt::Display for ProviderSpec {
     }
 }
 
-/// A model can't be used.
+/// Why a model can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ProviderSetupError {
@@ -113,7 +113,7 @@ pub enum ProviderSetupError {
     Client(String),
 }
 
-/// How to get at a provider.
+/// The address and key of a provider.
 pub(super) struct Access {
     pub(super) key: Option<String>,
     pub(super) base_url: Option<String>,
@@ -134,14 +134,14 @@ pub(super) fn access(
 
     let key = set(provider.key_variable());
     let needs_key = match provider {
-        // What is only compatible with OpenAI often runs next door and knows no keys.
+        // An OpenAI-compatible server is often local and needs no key.
         Provider::OpenAi => address.is_none(),
         Provider::Anthropic | Provider::Gemini => true,
         Provider::Ollama => false,
     };
     match &key {
         None if needs_key => return Err(ProviderSetupError::Key(provider)),
-        // It goes into a header, or into an address.
+        // The key goes into a header or a URL.
         Some(key) if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err(ProviderSetupError::BadKey(provider));
         }
@@ -157,13 +157,13 @@ pub(super) fn access(
 fn whole_address(provider: Provider, url: &str, origin: &'static str) -> Result<String, ProviderSetupError> {
     let has_scheme = url.contains("://");
     let whole = match provider {
-        // Ollama's own variable is often only a host, a port, or both.
+        // Ollama's own variable is often just a host, a port, or both.
         Provider::Ollama if !has_scheme => ollama_host(url),
         _ => url.to_owned(),
     };
     let whole = whole.trim_end_matches('/');
     let whole = match provider {
-        // The version is in the path that is put behind it.
+        // The client appends the version to the path.
         Provider::Gemini => whole.strip_suffix("/v1beta").unwrap_or(whole),
         Provider::Ollama => whole.strip_suffix("/api").or_else(|| whole.strip_suffix("/v1")).unwrap_or(whole),
         Provider::OpenAi | Provider::Anthropic => whole,
@@ -175,7 +175,7 @@ fn whole_address(provider: Provider, url: &str, origin: &'static str) -> Result<
     }
 }
 
-/// `host`, `host:port`, `:port`, with or without a path; a server that listens everywhere is asked here.
+/// `host`, `host:port`, `:port`, with or without a path. A wildcard address means this machine.
 fn ollama_host(text: &str) -> String {
     let (authority, path) = match text.split_once('/') {
         Some((authority, path)) => (authority, format!("/{path}")),

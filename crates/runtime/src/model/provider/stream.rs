@@ -1,4 +1,4 @@
-//! One call: tried until something comes, then turned into events.
+//! One model request: retried until the first output, then converted into events.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{ModelError, ModelEvent, Usage};
 
-/// A call of the model.
+/// A request to the model.
 pub(super) struct Call {
     inner: Arc<Inner>,
     request: CompletionRequest,
@@ -26,7 +26,7 @@ pub(super) struct Call {
 }
 
 enum State {
-    /// Not asked yet, or to be asked again.
+    /// Not sent yet, or to be sent again.
     Ready,
     Reading(Box<CompletionStream>),
     Over,
@@ -39,7 +39,7 @@ impl Call {
         Self { inner, request, state: State::Ready, tried: 0, reader: Reader::default() }
     }
 
-    /// The next events, until there are none.
+    /// The next events; `None` at the end.
     pub(super) async fn next(mut self) -> Option<(Events, Self)> {
         loop {
             let step = match std::mem::replace(&mut self.state, State::Over) {
@@ -66,7 +66,7 @@ impl Call {
         }
     }
 
-    /// Only before anything was seen: nobody could take it back.
+    /// Retries only before the first output, since shown output can't be taken back.
     fn pause(&self, trouble: &Trouble) -> Option<std::time::Duration> {
         if self.reader.has_begun { None } else { trouble.pause(self.tried) }
     }
@@ -89,18 +89,18 @@ impl Call {
         self.state = State::Reading(Box::new(stream));
         Ok(match item {
             Item::Event(event) => self.reader.event(event).into_iter().map(Ok).collect(),
-            // Something that came after `rig`: it is not for us.
+            // An item that `rig` added later. Not relevant here.
             Item::Unknown(_) => Events::new(),
         })
     }
 }
 
-/// Turns parts, which may overlap, into blocks, which may not.
+/// Converts parts, which may overlap, into blocks, which may not.
 #[derive(Default)]
 struct Reader {
-    /// The block of text or reasoning that is open, and which part it is.
+    /// The open text or reasoning block, and its part.
     open: Option<(PartKind, usize)>,
-    /// Whether somebody has seen anything.
+    /// Whether any output has been shown.
     has_begun: bool,
     has_text: bool,
     calls: usize,
@@ -130,7 +130,7 @@ impl Reader {
                 self.close(&mut events);
                 self.calls += 1;
                 let input = match call.function.invalid_arguments {
-                    // Not what could be read of it: somebody may have to agree to what is run.
+                    // Not the partially parsed input: a person may have to approve what runs.
                     Some(text) => Err(text),
                     None => Ok(serde_json::Value::Object(call.function.arguments)),
                 };
@@ -139,14 +139,15 @@ impl Reader {
             StreamEvent::End { part, .. } if self.open.is_some_and(|(_, open)| open == part.index()) => {
                 self.close(&mut events);
             }
-            // A block is opened by its first delta: one without any would be an empty block.
+            // A block opens at its first delta, so that there are no empty blocks.
             StreamEvent::Start { .. } | StreamEvent::End { .. } => {}
         }
         self.has_begun |= !events.is_empty();
         events
     }
 
-    /// Opens the block that a delta belongs to. Some providers go back and forth; then there are more blocks than parts.
+    /// Opens the block that a delta belongs to. Some providers alternate between parts; then there are more blocks than
+    /// parts.
     fn write(&mut self, kind: PartKind, part: usize, events: &mut Vec<ModelEvent>) {
         if self.open == Some((kind, part)) {
             return;
@@ -170,7 +171,7 @@ impl Reader {
         let has_answer = self.has_text || self.calls > 0;
         let said = || format!("the answer ended with {theirs:?}; {}", response.error.as_deref().unwrap_or_default());
         let reason = match &theirs {
-            // Calls of an answer that was filtered are not run: nobody knows what is missing.
+            // Calls of a filtered response are not run, since parts of it may be missing.
             Some(Theirs::ContentFilter) if self.calls > 0 || !has_answer => {
                 return Err(Trouble::new(Kind::Filtered, said()));
             }
@@ -197,7 +198,7 @@ impl Reader {
     }
 }
 
-/// Unique in its step, which is all that is asked of it: the chat's ids are minted by the turn machine.
+/// Unique within its step, which is enough: the turn machine mints the chat's ids.
 fn id(part: usize) -> String {
     format!("call-{part}")
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a provider, in words: one text for whoever is talking to the model, one for the log.
+//! Failures of a provider, with two texts: one for the user, one for the log.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,45 +7,45 @@ use rig_core::{ProviderError, ProviderResponseError, http_client};
 use super::{ProviderSpec, redact::clean, retry, screen::Unfit, spec::Provider};
 use crate::{model::ModelError, redact::Mask};
 
-/// What went wrong, and what the log should say about it.
+/// A failure, and its text for the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trouble {
     pub(super) kind: Kind,
     pub(super) detail: String,
 }
 
-/// What went wrong.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     /// The key was not accepted.
     Key,
     /// The provider does not know the model.
     Model,
-    /// Nothing is left on the account.
+    /// The account has no credit left.
     Quota,
-    /// Too many requests. The provider may say for how long.
+    /// Too many requests. The provider may demand a delay.
     Busy(Option<Duration>),
-    /// The provider has too much to do, or a fault of its own.
+    /// The provider is overloaded or has failed. It may demand a delay.
     Down(Option<Duration>),
-    /// Nobody answers there.
+    /// The provider can't be reached.
     Unreachable,
-    /// Nobody listens there at all: trying again at once is of no use.
+    /// The connection was refused: an immediate retry won't help.
     Refused,
-    /// The time for an answer is over: trying again would take as long once more.
+    /// The response timed out: a retry would take as long again.
     Silent,
-    /// The conversation does not fit into the model.
+    /// The conversation exceeds the model's context.
     TooLong,
-    /// The provider's filter stepped in.
+    /// The provider's content filter stepped in.
     Filtered,
-    /// The answer has nothing in it.
+    /// The response is empty.
     Empty,
-    /// The token limit was reached before there was an answer.
+    /// The token limit was reached before any text.
     NoRoom,
-    /// The answer broke off.
+    /// The response was cut off.
     Cut,
-    /// The provider did not take the request.
+    /// The provider rejected the request.
     Rejected,
-    /// The answer was not what a provider sends.
+    /// The response is not what a provider sends.
     Strange,
 }
 
@@ -54,7 +54,7 @@ impl Trouble {
         Self { kind, detail: detail.into() }
     }
 
-    /// Reads what `rig` says. `has_begun`: whether a part of the answer was there already.
+    /// Classifies an error of `rig`. `has_begun`: whether part of the response had come.
     pub(super) fn of(error: &ProviderError, has_begun: bool) -> Self {
         let detail = detail(error);
         let kind = match error {
@@ -76,14 +76,14 @@ impl Trouble {
         Self { kind, detail }
     }
 
-    /// How long to wait before the call is made again, if it is worth it.
+    /// The delay before a retry; `None` if it is not worth retrying.
     pub(super) fn pause(&self, tried: u32) -> Option<Duration> {
         let wanted = match self.kind {
             Kind::Busy(wanted) | Kind::Down(wanted) => wanted,
             Kind::Unreachable | Kind::Cut => None,
             _ => return None,
         };
-        // Many chats are turned away at the same moment: they should not all come back at the same moment.
+        // Jitter: many chats are rejected at the same moment and should not all return at the same moment.
         let chance = f64::from(uuid::Uuid::new_v4().as_u128() as u32) / f64::from(u32::MAX);
         retry::pause(tried, wanted, chance)
     }
@@ -155,7 +155,7 @@ fn when(wanted: Option<Duration>) -> String {
     }
 }
 
-/// The provider has answered, and not with an answer.
+/// Classifies an error response.
 fn answered(response: &ProviderResponseError) -> Kind {
     let body = response.body.to_lowercase();
     let says = |texts: &[&str]| texts.iter().any(|text| body.contains(text));
@@ -165,7 +165,7 @@ fn answered(response: &ProviderResponseError) -> Kind {
     if response.refusal || says(&["content_filter", "content_policy_violation", "blockreason"]) {
         return Kind::Filtered;
     }
-    // These come with several statuses, so what they say goes first.
+    // These come with several statuses, so their text is checked first.
     if says(&["insufficient_quota", "credit balance is too low", "billing_hard_limit"]) || status == 402 {
         return Kind::Quota;
     }
@@ -190,7 +190,7 @@ fn answered(response: &ProviderResponseError) -> Kind {
         408 | 425 | 500..=599 => Kind::Down(wanted()),
         _ if says(&["model_not_found", "invalid model"]) => Kind::Model,
         400..=499 => Kind::Rejected,
-        // An error in the middle of a stream has no status of its own, only a name.
+        // An error in the middle of a stream has no status, only a name.
         _ => match &*code {
             "authentication_error" | "permission_error" => Kind::Key,
             "not_found_error" => Kind::Model,
@@ -202,7 +202,7 @@ fn answered(response: &ProviderResponseError) -> Kind {
     }
 }
 
-/// Whether nobody listens at the address.
+/// Whether the connection was refused.
 fn is_refused(error: &http_client::Error) -> bool {
     causes(error).any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>();
@@ -210,7 +210,7 @@ fn is_refused(error: &http_client::Error) -> bool {
     })
 }
 
-/// Whether there was a connection, and nothing came.
+/// Whether a connection was made but timed out.
 fn is_silent(error: &http_client::Error) -> bool {
     causes(error).any(|cause| {
         let client = cause.downcast_ref::<reqwest::Error>();
@@ -224,7 +224,7 @@ fn causes<'a>(
     std::iter::successors(Some(error), |error| error.source())
 }
 
-/// The whole chain: an HTTP client says the reason only at its end.
+/// The whole error chain: an HTTP client gives the reason only at its end.
 fn detail(error: &ProviderError) -> String {
     let mut text = error.to_string();
     if let ProviderError::Http(error) = error {

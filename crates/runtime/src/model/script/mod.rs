@@ -1,4 +1,4 @@
-//! The script model: plays a file, always the same way, so that a flow can be shown, tested and measured.
+//! The script model: plays a file deterministically, for demos, tests and benchmarks.
 
 mod read;
 
@@ -20,7 +20,7 @@ use super::{
 
 /// A model that plays a script, JSON or YAML.
 ///
-/// It keeps nothing between calls: the last user message chooses the turn, and the answers since then count its steps.
+/// It is stateless: the last user message selects the turn, and the replies since then count its steps.
 #[derive(Debug, Clone)]
 pub struct ScriptModel {
     script: Arc<Script>,
@@ -34,7 +34,7 @@ struct Script {
 
 #[derive(Debug)]
 struct Turn {
-    /// Without one, every text matches.
+    /// If `None`, every text matches.
     when: Option<Regex>,
     usage: Usage,
     steps: Vec<Vec<Entry>>,
@@ -49,7 +49,7 @@ enum Entry {
     Fail(String),
 }
 
-/// What a step consists of while it is played.
+/// An item of a step while it is played.
 #[derive(Debug)]
 enum Beat {
     Event(Result<ModelEvent, ModelError>),
@@ -120,7 +120,7 @@ impl Model for ScriptModel {
     }
 }
 
-/// Turns the entries of one step into beats.
+/// Converts the entries of one step into beats.
 struct Player {
     index: usize,
     calls: usize,
@@ -128,7 +128,7 @@ struct Player {
 }
 
 impl Player {
-    /// Whether the step goes on after this entry.
+    /// Plays an entry. Returns whether the step continues.
     fn play(&mut self, entry: &Entry) -> bool {
         match entry {
             Entry::Reasoning(blocks) => {
@@ -188,7 +188,7 @@ mod tests {
             {"when": "pay|nothing", "steps": []}
         ]}"#;
 
-    /// A conversation in which this was said, and so many steps were played since.
+    /// A conversation with this user message and this many steps since.
     fn request(text: &str, steps: usize) -> ModelRequest {
         let earlier = ModelMessage::Assistant { text: "earlier".to_owned(), calls: Vec::new() };
         let mut messages = vec![earlier, ModelMessage::User(vec![UserPart::Text(text.to_owned())])];

@@ -1,4 +1,4 @@
-//! Reading a script, with errors that say where.
+//! The script parser, with errors that say where.
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     tool::text::{pattern, show},
 };
 
-/// What is wrong with a script.
+/// Why a script can't be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ScriptError {
     /// The file can't be read.
@@ -21,26 +21,26 @@ pub enum ScriptError {
         /// Why.
         source: Arc<io::Error>,
     },
-    /// Something is wrong with what is in the file.
+    /// The file's content is wrong.
     #[error("the script {}: {problem}", path.display())]
     InFile {
         /// The file.
         path: PathBuf,
-        /// What.
+        /// The problem.
         problem: Box<ScriptError>,
     },
     /// The text is neither JSON nor YAML.
     #[error("it is neither JSON nor YAML: {problem}")]
     Syntax {
-        /// What, and where.
+        /// The problem and its location.
         problem: String,
     },
-    /// A part of it is not as it has to be.
+    /// A part of the script is invalid.
     #[error("{place}: {problem}")]
     Wrong {
-        /// Where, such as `turns[0].steps[1][2]`.
+        /// The location, such as `turns[0].steps[1][2]`.
         place: String,
-        /// What.
+        /// The problem.
         problem: String,
     },
 }
@@ -64,7 +64,7 @@ fn parse(text: &str) -> Read<Value> {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    // What begins like JSON was meant to be JSON, so its error is the one to tell.
+    // A text that begins like JSON was meant as JSON, so report that error.
     serde_yaml_ng::from_str(text).map_err(|yaml| {
         syntax(if text.trim_start().starts_with(['{', '[']) { json.to_string() } else { yaml.to_string() })
     })
@@ -123,7 +123,7 @@ fn call(value: Value, place: &str) -> Read<Entry> {
     Ok(Entry::Call { id, name, input })
 }
 
-/// An object of the script, and where it stands.
+/// An object of the script, with its location.
 struct Table<'a> {
     map: Map<String, Value>,
     place: &'a str,
@@ -157,7 +157,7 @@ fn list<T>(value: Value, place: &str, read: impl Fn(Value, &str) -> Read<T>) -> 
     values.into_iter().enumerate().map(|(index, value)| read(value, &format!("{place}[{index}]"))).collect()
 }
 
-/// A list of strings; a single one may stand alone.
+/// A list of strings, or a single string.
 fn strings(value: Value, place: &str) -> Read<Vec<String>> {
     match value {
         Value::String(text) => Ok(vec![text]),

@@ -1,4 +1,4 @@
-//! Rules over a call's input, and what they find.
+//! Conditions on a call's input, and their evaluation.
 
 use std::cmp::Ordering;
 
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::tool::text::{field, pattern, show};
 
-/// A rule over a call's input.
+/// A condition on a call's input.
 ///
-/// A comparison with a value that is missing, or is of another type, can't be made; a rule whose answer hangs on such a
-/// comparison asks, whatever stands around it. A model must not get past a rule by leaving a field out, or by writing a
-/// number as a string.
+/// A comparison with a missing value, or one of another type, is undecidable. A condition that depends on such a
+/// comparison requires approval, whatever surrounds it. A model must not get past a rule by omitting a field, or by
+/// writing a number as a string.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition(pub(super) Rule);
 
@@ -36,24 +36,24 @@ pub(super) enum Test {
     Matches(Regex),
 }
 
-/// What a rule found: whether it holds, where that can be told, and the words for it.
+/// The result of an evaluation: whether the condition holds, if decidable, and its text.
 struct Finding {
     holds: Option<bool>,
     words: String,
 }
 
 impl Condition {
-    /// The number at this JSON pointer is larger than this.
+    /// The number at this JSON pointer is greater than the limit.
     pub fn over(pointer: &str, limit: impl Into<Value>) -> Result<Self, RuleError> {
         Self::value(pointer, Test::Over(number("over", limit.into())?))
     }
 
-    /// The number at this JSON pointer is smaller than this.
+    /// The number at this JSON pointer is less than the limit.
     pub fn under(pointer: &str, limit: impl Into<Value>) -> Result<Self, RuleError> {
         Self::value(pointer, Test::Under(number("under", limit.into())?))
     }
 
-    /// The value at this JSON pointer is this one.
+    /// The value at this JSON pointer equals the value.
     pub fn equals(pointer: &str, value: impl Into<Value>) -> Result<Self, RuleError> {
         Self::value(pointer, Test::Equals(value.into()))
     }
@@ -63,24 +63,24 @@ impl Condition {
         Self::value(pointer, Test::OneOf(filled("one_of", values.into_iter().collect())?))
     }
 
-    /// The string at this JSON pointer has a match of this regular expression, anywhere unless it is anchored.
+    /// The string at this JSON pointer matches this regular expression, anywhere unless anchored.
     pub fn matches(pointer: &str, expression: &str) -> Result<Self, RuleError> {
         let compiled = pattern(expression)
             .map_err(|problem| RuleError::Pattern { pattern: show(&Value::from(expression)), problem })?;
         Self::value(pointer, Test::Matches(compiled))
     }
 
-    /// All of these hold.
+    /// All conditions hold.
     pub fn all(conditions: impl IntoIterator<Item = Self>) -> Result<Self, RuleError> {
         Ok(Self(Rule::All(filled("all", conditions.into_iter().collect())?)))
     }
 
-    /// At least one of these holds.
+    /// At least one condition holds.
     pub fn any(conditions: impl IntoIterator<Item = Self>) -> Result<Self, RuleError> {
         Ok(Self(Rule::Any(filled("any", conditions.into_iter().collect())?)))
     }
 
-    /// This does not hold.
+    /// The condition does not hold.
     #[allow(clippy::should_implement_trait, reason = "it is called as all and any are, not as an operator")]
     pub fn not(condition: Self) -> Self {
         Self(Rule::Not(Box::new(condition)))
@@ -94,7 +94,7 @@ impl Condition {
         Ok(Self(Rule::Value { pointer: pointer.to_owned(), test }))
     }
 
-    /// Why somebody has to be asked, if somebody has to.
+    /// The reason to request approval, if required.
     pub(super) fn asks(&self, input: &Value) -> Option<String> {
         let finding = self.check(input);
         finding.holds.unwrap_or(true).then_some(finding.words)
@@ -113,8 +113,8 @@ impl Condition {
     }
 }
 
-/// `decisive` settles it alone: a part that holds for "any", one that does not for "all". Where no part does, one that can't
-/// be told leaves the whole open.
+/// `decisive` settles the result alone: a part that holds for "any", one that does not for "all". If no part is
+/// decisive, an undecidable one makes the whole undecidable.
 fn combine(parts: &[Condition], input: &Value, decisive: bool) -> Finding {
     let mut findings: Vec<Finding> = parts.iter().map(|part| part.check(input)).collect();
     if let Some(index) = findings.iter().position(|finding| finding.holds == Some(decisive)) {
@@ -159,7 +159,7 @@ impl Test {
         }
     }
 
-    /// What it asks, as it goes on after "it is".
+    /// The condition in words, as a continuation of "it is".
     fn words(&self) -> String {
         match self {
             Self::Over(limit) => format!("over {limit}"),
@@ -278,7 +278,7 @@ mod tests {
         let words = asks(&all, json!({"currency": "USD", "amount": 250})).unwrap();
         assert_eq!(words, "currency is \"USD\" and amount is 250, over 100");
         assert_eq!(asks(&all, json!({"currency": "USD", "amount": 50})), None);
-        // Whatever the amount were, this rule would not hold.
+        // Whatever the amount, this condition would not hold.
         assert_eq!(asks(&all, json!({"currency": "EUR"})), None);
         assert!(asks(&all, json!({"currency": "USD"})).unwrap().contains("amount is missing"));
 

@@ -1,4 +1,4 @@
-//! Who has to agree to a call: nobody, always somebody, or somebody when a rule over the input says so.
+//! Approval rules: never, always, or when a condition on the input holds.
 
 mod condition;
 mod number;
@@ -12,26 +12,27 @@ pub use shape::RuleError;
 
 use super::text::plain;
 
-/// How long a reason can be.
+/// Maximum length of a reason.
 const REASON: usize = 500;
 
-/// Whether a call needs a person's approval.
+/// The approval rule of a tool.
 ///
-/// In JSON and TOML it is `"always"`, `"never"`, or a rule such as `{ when = "/amount", over = 100 }`: see [`Condition`].
+/// In JSON and TOML it is `"always"`, `"never"`, or a condition such as `{ when = "/amount", over = 100 }`: see
+/// [`Condition`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Approval {
-    /// It runs at once.
+    /// Runs without approval.
     Never,
-    /// Somebody is asked every time.
+    /// Requires approval every time.
     Always,
-    /// Somebody is asked every time, and told this as the reason. It is written as `"always"`.
+    /// Requires approval every time, for this reason. Serialized as `"always"`.
     Because(Arc<str>),
-    /// Somebody is asked when this holds, and also when it can't be told whether it does.
+    /// Requires approval when the condition holds, and also when it is undecidable.
     When(Condition),
 }
 
 impl Approval {
-    /// `None` if the call may run; otherwise why somebody has to be asked, in words for that person.
+    /// `None` if the call may run; otherwise the reason for the approval request, written for the approver.
     pub fn asks(&self, input: &Value) -> Option<String> {
         match self {
             Self::Never => None,

@@ -1,10 +1,10 @@
-//! Comparing JSON numbers without losing digits: an amount of 2^53 + 1 is over 2^53.
+//! Exact comparison of JSON numbers: 2^53 + 1 is greater than 2^53.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The order of two numbers; whole numbers are compared exactly, also with fractions.
+/// The order of two numbers. Integers are compared exactly, also with fractions.
 pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
@@ -15,12 +15,12 @@ pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
 }
 
 fn whole_with_float(whole: i128, float: f64) -> Option<Ordering> {
-    // The conversion saturates, and a whole number of JSON has at most 64 bits: what is too large stays the larger one.
+    // The conversion saturates, and an integer in JSON has at most 64 bits, so the order is still right.
     let order = whole.cmp(&(float.trunc() as i128));
     Some(order.then(0.0.partial_cmp(&float.fract())?))
 }
 
-/// Whether two values are the same, `1` and `1.0` included.
+/// Whether two values are equal. `1` equals `1.0`.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right) == Some(Ordering::Equal),

@@ -1,4 +1,4 @@
-//! Approvals as they are written in a configuration: `"always"`, `"never"`, or a rule.
+//! The configuration format of approval rules: `"always"`, `"never"`, or a condition.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::tool::text::show;
 const KEYS: &str =
     "a rule is `when` with `over`, `under`, `equals`, `one_of` or `matches`, or it is `all`, `any` or `not`";
 
-/// What is wrong with a rule.
+/// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RuleError {
@@ -40,7 +40,7 @@ pub enum RuleError {
         "{value} is no approval: use \"always\", \"never\", or a rule such as {{ when = \"/amount\", over = 100 }}"
     )]
     NotAnApproval { value: String },
-    /// Something is wrong with a rule inside a rule.
+    /// A nested rule is invalid.
     #[error("in `{place}`: {problem}")]
     Inside { place: String, problem: Box<RuleError> },
 }

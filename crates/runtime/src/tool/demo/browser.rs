@@ -1,4 +1,4 @@
-//! What the browser does: `get_location`, `change_bgm` and `open-url`.
+//! The browser tools `get_location`, `change_bgm` and `open-url`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
-//! `search_database` and `update_database`: a search whose result the next call needs, so that two approvals come in a row.
+//! `search_database` and `update_database`: the second call needs the result of the first, so two approvals come in a
+//! row.
 //!
-//! The users are made up, and an update is answered but not kept: everybody who tries it finds the same users.
+//! The users are fictional, and updates are not stored: everyone who tries it finds the same users.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! The demo tools: what a server starts with, so that every flow can be tried without a key and without a network.
+//! The demo tools, built in so that every flow can be tried without a key and without a network.
 //!
-//! They are made up, and made with the same builder that everybody uses.
+//! They return fictional data and are built with the public builder.
 
 mod browser;
 mod database;
@@ -42,7 +42,7 @@ mod tests {
         },
     };
 
-    /// A chat that calls one tool as the driver does: input checked, last output given.
+    /// A chat that calls one tool as the driver does: it validates the input and passes the last output.
     pub(super) struct Calls {
         tool: crate::tool::Tool,
         chat: ChatId,

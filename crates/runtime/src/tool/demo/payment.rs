@@ -1,4 +1,4 @@
-//! `process_payment`: pays from a wallet that the chat has.
+//! `process_payment`: pays from the chat's wallet.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,9 +14,9 @@ use crate::{
     tool::{Tool, ToolBuilder, ToolContext},
 };
 
-/// What a wallet starts with, in cents: sums of money are whole numbers.
+/// Starting balance in cents: amounts are integers.
 const START: i64 = 100_000;
-/// How many wallets are kept. One that was forgotten comes back from the chat's last payment.
+/// Wallets kept in memory. A forgotten one is restored from the chat's last payment.
 const WALLETS: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub(super) fn process_payment() -> ToolBuilder {
     .approve_always()
 }
 
-/// The lock is held over the look into the wallet and the payment, so that two payments at once can't spend the same money.
+/// Holds the lock across the check and the payment, so that concurrent payments can't spend the same money.
 fn pay(wallets: &Mutex<Recent<(Subject, ChatId), i64>>, payment: Payment, context: &ToolContext) -> Receipt {
     let price = cents(payment.amount.as_f64().unwrap_or(f64::MAX));
     let (is_paid, balance) = {
@@ -92,11 +92,11 @@ fn pay(wallets: &Mutex<Recent<(Subject, ChatId), i64>>, payment: Payment, contex
 }
 
 fn cents(amount: f64) -> i64 {
-    // The conversion saturates: what is too large stays too large.
+    // The conversion saturates: too large stays too large.
     (amount * 100.0).round() as i64
 }
 
-/// What the wallet held after the chat's last payment: after a restart, the log is all that knows.
+/// The balance after the chat's last payment. After a restart, only the log has it.
 fn last_balance(last_output: Option<&Value>) -> i64 {
     last_output.and_then(|output| output.get("wallet_balance")?.as_f64()).map_or(START, cents)
 }
@@ -158,7 +158,7 @@ mod tests {
     async fn after_a_restart_the_last_payment_tells_what_is_left() {
         let mut chat = Calls::of(process_payment());
         chat.last_output = Some(Arc::new(json!({"wallet_balance": 12.34})));
-        // Two at once in one step get the same last output; only the first of them may use it.
+        // Two concurrent calls of one step get the same last output. Only the first may use it.
         assert_eq!(chat.call(payment(2.34)).await.unwrap()["wallet_balance"], 10.0);
         assert_eq!(chat.call(payment(3)).await.unwrap()["wallet_balance"], 7.0);
         let mut odd = chat.in_chat("other");

@@ -1,4 +1,4 @@
-//! A map of bounded size, which forgets what was used longest ago.
+//! A bounded map that evicts the least recently used entry.
 
 use std::{collections::HashMap, hash::Hash};
 
@@ -14,7 +14,7 @@ impl<K: Hash + Eq + Clone, V> Recent<K, V> {
         Self { entries: HashMap::new(), capacity, uses: 0 }
     }
 
-    /// The value of a key, made where there is none.
+    /// The value of a key, created if missing.
     pub(super) fn entry(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
             let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());

@@ -1,4 +1,4 @@
-//! `get_weather`: weather that is made up, but always the same for a place.
+//! `get_weather`: fictional weather, always the same for a place.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -32,7 +32,7 @@ struct Weather {
     cached: bool,
 }
 
-/// Conditions, and the words for them.
+/// Conditions and their descriptions.
 const CONDITIONS: [(&str, &str); 6] = [
     ("sunny", "a clear sky all day"),
     ("cloudy", "clouds that hide the sun"),
@@ -75,7 +75,7 @@ fn make_up(name: &str) -> Weather {
     }
 }
 
-/// Numbers that only depend on a name, on every machine and in every version: FNV-1a, then a step of xorshift for each.
+/// Numbers that depend only on a name, on every machine and in every version: FNV-1a, then a step of xorshift for each.
 struct Dice(u64);
 
 impl Dice {

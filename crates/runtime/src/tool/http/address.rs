@@ -1,5 +1,5 @@
-//! Which addresses may be called. A name is resolved once, what comes back is checked, and the connection goes to what was
-//! checked: a name that answers differently the second time gains nothing.
+//! Allowed addresses. A name is resolved once, the result is checked, and the connection goes to the checked address,
+//! which defeats DNS rebinding.
 
 use std::{
     io,
@@ -15,13 +15,13 @@ use reqwest::{
     redirect,
 };
 
-/// How often an endpoint may send the call on to another place of its own.
+/// Maximum redirects, all on the same host.
 const REDIRECTS: usize = 5;
 
-/// How long the way to an endpoint may take: what fails before its end was certainly not carried out.
+/// Connect timeout. A call that fails before it connects was certainly not carried out.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Finds the addresses of a name.
+/// Resolves a host name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// The name has only private addresses.
@@ -29,7 +29,7 @@ pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec
 #[error("the host has a private address")]
 pub(super) struct PrivateAddress;
 
-/// The endpoint sent the call on to another host.
+/// The endpoint redirected to another host.
 #[derive(Debug, thiserror::Error)]
 #[error("a redirect to another host")]
 pub(super) struct OtherHost;
@@ -44,8 +44,8 @@ pub(super) fn system() -> Lookup {
     })
 }
 
-/// A client that connects only to what was checked, and follows no redirect to another host. It uses no proxy: that would
-/// resolve the name by itself.
+/// A client that connects only to checked addresses and follows no redirect to another host. It uses no proxy, since a
+/// proxy would resolve the name itself.
 pub(super) fn client(allow_private: bool, lookup: Lookup) -> Result<Client, reqwest::Error> {
     Client::builder()
         .no_proxy()
@@ -65,13 +65,13 @@ pub(super) fn client(allow_private: bool, lookup: Lookup) -> Result<Client, reqw
         .build()
 }
 
-/// The same scheme, host and port; or the step from http to https of the same host.
+/// The same scheme, host and port, or an upgrade from http to https on the same host.
 fn is_same_host(from: &Url, to: &Url) -> bool {
     let is_upgrade = from.scheme() == "http" && to.scheme() == "https" && from.port().is_none() && to.port().is_none();
     from.origin() == to.origin() || (is_upgrade && from.host_str() == to.host_str())
 }
 
-/// The address that a URL names directly.
+/// The IP address in a URL, if its host is one.
 pub(super) fn literal(url: &Url) -> Option<IpAddr> {
     url.host_str()?.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
@@ -128,14 +128,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match segments {
-        // An older address in a newer one's clothes: mapped, compatible, translated, 6to4.
+        // IPv4 addresses embedded in IPv6: mapped, compatible, translated, 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)),
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
-        // Everything else that begins with zeros: unspecified, loopback, compatible, local translation.
+        // Everything else in the zero prefix: unspecified, loopback, compatible, local translation.
         [0, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..] => false,
         // Teredo, ORCHID, documentation.
         [0x2001, 0..=0x01ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, ..] => false,
-        // Only this part is given out; unique local, link local, site local and multicast are outside of it.
+        // Only this range is allocated. Unique local, link local, site local and multicast are outside it.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

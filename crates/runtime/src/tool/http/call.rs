@@ -1,4 +1,4 @@
-//! One call of an endpoint.
+//! One call to an endpoint.
 
 use std::{error::Error as _, time::Duration};
 
@@ -24,17 +24,17 @@ use crate::{
     value::{MAX_LEVELS, MAX_NODES},
 };
 
-/// Names the call to the endpoint. What the settings say goes before it.
+/// Identifies the call to the endpoint. A header in the settings takes precedence.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// How much of an error's body is told.
+/// Characters of an error body that are reported.
 const ERROR_TEXT: usize = 300;
-/// How much of it is read.
+/// Bytes of an error body that are read.
 const ERROR_BYTES: usize = 4096;
 
-/// What the log takes: nothing larger is built.
+/// The limits of the log. Nothing larger is built.
 const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
 
-/// All that a call needs, checked.
+/// A validated, ready-to-use call.
 pub(super) struct Call {
     pub(super) template: Template,
     pub(super) method: Method,
@@ -120,7 +120,8 @@ impl Call {
             SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
         };
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
-        // The same for every delivery of a call: the endpoint can tell a repeated one, and find one whose outcome is not known here.
+        // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose
+        // outcome is unknown here.
         if let Ok(key) = HeaderValue::from_str(call.as_str()) {
             request = request.header(IDEMPOTENCY_KEY, key);
         }
@@ -128,7 +129,7 @@ impl Call {
         let status = response.status();
         if !status.is_success() {
             let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
-            // Hidden before it is cut: half a secret would not be known for one.
+            // Mask before cutting: half a secret would not be recognized.
             let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), ERROR_TEXT);
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
@@ -185,7 +186,7 @@ fn extend(url: &mut Url, input: &Map<String, Value>) {
     }
 }
 
-/// Why there is no answer. The error's place is not told: the input may be in the URL.
+/// Why there is no response. The URL is left out, since it may contain the input.
 fn no_answer(error: reqwest::Error) -> CallError {
     let mut source = error.source();
     while let Some(inner) = source {
@@ -197,7 +198,7 @@ fn no_answer(error: reqwest::Error) -> CallError {
         }
         source = inner.source();
     }
-    // Only what failed on the way there was certainly not sent.
+    // Only a call that failed to connect was certainly not sent.
     match error.is_connect() || error.is_builder() {
         true => CallError::Unreachable(error.without_url()),
         false => CallError::Lost(error.without_url()),
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
     use crate::tool::http::{HttpEndpoint, address::Lookup};
 
-    /// A name that is nobody's in the real DNS, and here is this machine's.
+    /// Resolves a name that is not in the real DNS to this machine.
     fn lookup(asked: &Arc<AtomicUsize>) -> Lookup {
         let asked = Arc::clone(asked);
         Arc::new(move |name| {
@@ -257,7 +258,7 @@ mod tests {
         };
         let refused = prepare(false).run(&"c".into(), json!({}), &CancellationToken::new()).await.unwrap_err();
         assert!(refused.0.contains("private address"), "{refused}");
-        // The name means nothing to the system: that the call arrives shows whose answer was used, and that it was asked for once.
+        // The system can't resolve the name: that the call arrives shows that it used our lookup, once per call.
         assert_eq!(prepare(true).run(&"c".into(), json!({}), &CancellationToken::new()).await, Ok(json!("ok")));
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         assert!(answering.await.unwrap() > 0);

@@ -1,4 +1,4 @@
-//! Tools that are HTTP endpoints: the input goes out as JSON or as a query, the answer is the output.
+//! HTTP endpoints as tools: the input is sent as JSON or as a query, and the response is the output.
 
 mod address;
 mod call;
@@ -31,26 +31,26 @@ pub enum SendInput {
     Query,
 }
 
-/// An HTTP endpoint that is a tool.
+/// An HTTP endpoint used as a tool.
 #[derive(Debug, Clone)]
 pub struct HttpEndpoint {
-    /// Where; `{field}` in its path or query is replaced by the input's field.
+    /// The URL. `{field}` in its path or query is replaced by the input's field.
     pub url: String,
     /// The method.
     pub method: String,
-    /// Headers, with what must not be shown.
+    /// Headers, with secret values.
     pub headers: Vec<(String, Secret)>,
-    /// How the input is sent; by default as a query for GET, HEAD and DELETE, and as JSON for the others.
+    /// How the input is sent. By default, as a query for GET, HEAD and DELETE, and as JSON otherwise.
     pub send: Option<SendInput>,
-    /// How long it has to answer, from the first byte to the last.
+    /// Timeout for the whole response.
     pub timeout: Duration,
-    /// How large its answer may be.
+    /// Maximum size of the response.
     pub max_bytes: usize,
-    /// Whether it may be on this machine, or in a private network.
+    /// Whether it may be on this machine or in a private network.
     pub allow_private: bool,
 }
 
-/// Why an endpoint can't be a tool.
+/// Why an endpoint can't be used as a tool.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum HttpToolError {
@@ -69,7 +69,7 @@ pub enum HttpToolError {
 }
 
 impl HttpEndpoint {
-    /// An endpoint that gets a POST with JSON, has 30 seconds, and may send a megabyte.
+    /// An endpoint with POST, JSON, a timeout of 30 seconds and a limit of one megabyte.
     pub fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -82,7 +82,7 @@ impl HttpEndpoint {
         }
     }
 
-    /// The tool. Without a schema, its input is what the URL needs.
+    /// Builds the tool. Without a schema, its input is the fields of the URL.
     pub fn tool(self, name: &str, description: &str, schema: Option<Value>) -> Result<ToolBuilder, HttpToolError> {
         let schema = match schema {
             Some(schema) => schema,
@@ -96,14 +96,14 @@ impl HttpEndpoint {
         }))
     }
 
-    /// Everything that can be wrong is found here, before the first call.
+    /// Validates everything before the first call.
     fn prepare(self, schema: &Value, lookup: address::Lookup) -> Result<Call, HttpToolError> {
         let template = Template::read(&self.url)?;
         let known = schema.get("properties").and_then(Value::as_object);
         if let Some(field) = template.fields().find(|field| !known.is_some_and(|known| known.contains_key(*field))) {
             return Err(HttpToolError::Field { field: field.to_owned() });
         }
-        // A name is checked when it is resolved; an address is never resolved.
+        // Names are checked when they are resolved. An IP address is never resolved, so it is checked here.
         if !self.allow_private
             && address::literal(template.origin()).is_some_and(|address| !address::is_public(address))
         {

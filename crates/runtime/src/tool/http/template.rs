@@ -1,4 +1,4 @@
-//! A URL with fields of the input in its path and query.
+//! URL templates with fields of the input in the path and query.
 
 use std::fmt::Write as _;
 
@@ -25,18 +25,18 @@ pub enum TemplateError {
     Braces,
 }
 
-/// A part of the path or the query.
+/// A piece of the path or the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Field(String),
 }
 
-/// A URL with fields.
+/// A URL template.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
     origin: Url,
-    /// One list for each segment of the path.
+    /// One list per path segment.
     path: Vec<Vec<Piece>>,
     query: Option<Vec<Piece>>,
 }
@@ -92,12 +92,12 @@ impl Template {
         names.into_iter()
     }
 
-    /// The URL for this input. What was used is taken out of it.
+    /// The URL for this input. Removes the used fields from the input.
     pub(super) fn fill(&self, input: &mut Map<String, Value>) -> Result<Url, String> {
         let mut segments = Vec::with_capacity(self.path.len());
         for segment in &self.path {
             let text = fill(segment, input)?;
-            // Such a segment would lead to another path than the one that was written down.
+            // Such a segment would lead to a different path than the template's.
             let plain = text.to_ascii_lowercase().replace("%2e", ".");
             let has_field = segment.iter().any(|piece| matches!(piece, Piece::Field(_)));
             if has_field && matches!(plain.as_str(), "" | "." | "..") {
@@ -152,7 +152,7 @@ fn fill(pieces: &[Piece], input: &Map<String, Value>) -> Result<String, String> 
     Ok(text)
 }
 
-/// All but letters, digits and `-._~` is escaped: a value stays one part of the path or the query, whatever is in it.
+/// Escapes everything except letters, digits and `-._~`: any value stays a single part of the path or the query.
 fn encode(value: &str, text: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

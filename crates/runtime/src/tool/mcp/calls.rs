@@ -1,4 +1,4 @@
-//! Which calls are running, so that what a server asks meanwhile gets to the right person.
+//! The running calls of a server, so that its prompts reach the right user.
 
 use std::{
     collections::BTreeMap,
@@ -15,40 +15,40 @@ use crate::tool::ToolContext;
 #[derive(Default)]
 pub(super) struct Calls {
     running: Mutex<(u64, BTreeMap<u64, Running>)>,
-    /// A call got its id, or is over.
+    /// Notified when a call gets its request id or ends.
     changed: Notify,
 }
 
 struct Running {
-    /// Known once the request is on its way.
+    /// Known once the request has been sent.
     request: Option<RequestId>,
     asker: Asker,
-    /// Until when the server may still be busy with a call that nobody waits for any more: what it asks meanwhile may be of that.
+    /// Until when the server may still be working on an abandoned call, which its prompts may belong to.
     given_up: Option<Instant>,
 }
 
-/// How long a server may go on with a call after it was told that nobody waits for it.
+/// How long a server may continue with a call after its cancellation.
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
-/// Asks on behalf of a call, whose clock stands still meanwhile.
+/// Prompts the user on behalf of a call, whose timeout is paused meanwhile.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) context: ToolContext,
     open: Arc<watch::Sender<usize>>,
 }
 
-/// A call that is running, until it is dropped.
+/// A running call, until dropped.
 pub(super) struct Entry {
     calls: Arc<Calls>,
     key: u64,
     open: watch::Receiver<usize>,
 }
 
-/// Whose question it is.
+/// The call that a prompt belongs to.
 pub(super) enum Whose {
-    /// This call's.
+    /// This call.
     Of(Asker),
-    /// It can't be told, or nothing is running.
+    /// It is ambiguous, or nothing is running.
     Unknown,
 }
 
@@ -64,8 +64,8 @@ impl Calls {
         Entry { calls: Arc::clone(self), key, open: watching }
     }
 
-    /// Whose a question is that came with this request, or with none: then only if all that runs is of one chat, since a question
-    /// must not get to somebody else.
+    /// Finds the call of a prompt by its request. Without one, only if all running calls belong to one chat, since a
+    /// prompt must not reach another user.
     pub(super) async fn whose(&self, request: Option<&RequestId>) -> Whose {
         loop {
             let changed = self.changed.notified();
@@ -83,7 +83,7 @@ impl Calls {
                                 Some(_) => Whose::Unknown,
                             };
                         }
-                        // The answer may be quicker than the note of which request it is.
+                        // The prompt may arrive before the request id is recorded.
                         if all.all(|running| running.request.is_some()) {
                             return Whose::Unknown;
                         }
@@ -103,14 +103,14 @@ impl Calls {
 }
 
 impl Asker {
-    /// The call's clock stands still for as long as this is kept.
+    /// Pauses the call's timeout for as long as the guard lives.
     pub(super) fn pause(&self) -> Pause {
         self.open.send_modify(|open| *open += 1);
         Pause(Arc::clone(&self.open))
     }
 }
 
-/// Keeps a call's clock from running.
+/// Pauses a call's timeout.
 pub(super) struct Pause(Arc<watch::Sender<usize>>);
 
 impl Drop for Pause {
@@ -120,7 +120,7 @@ impl Drop for Pause {
 }
 
 impl Entry {
-    /// The request that the call is.
+    /// Records the call's request id.
     pub(super) fn sent(&self, request: RequestId) {
         let mut running = self.calls.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = running.1.get_mut(&self.key) {
@@ -130,14 +130,14 @@ impl Entry {
         self.calls.changed.notify_waiters();
     }
 
-    /// How many questions are open.
+    /// Number of open prompts.
     pub(super) fn questions(&self) -> watch::Receiver<usize> {
         self.open.clone()
     }
 }
 
 impl Entry {
-    /// The server has answered: nothing more comes of this call.
+    /// The server has responded, so the call is over.
     pub(super) fn answered(&self) {
         self.calls.running.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.key);
         self.calls.changed.notify_waiters();

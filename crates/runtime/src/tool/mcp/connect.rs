@@ -1,4 +1,4 @@
-//! Getting to a server: starting its program, or calling its URL; then the list of its tools.
+//! Connecting to a server by starting its program or by URL, and listing its tools.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -17,11 +17,11 @@ use rmcp::{
 use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handler, program, server::Shared};
 use crate::tool::text::plain;
 
-/// A program may have to be fetched before it runs.
+/// Long enough for a program that has to be downloaded first.
 const SHORTEST_WAIT: Duration = Duration::from_secs(30);
 /// How long the log of a program that did not start is read.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How many pages of tools are read, and how many tools are taken.
+/// Maximum number of tool pages and of tools.
 const PAGES: usize = 100;
 const TOOLS: usize = 1000;
 /// A connection.
@@ -36,7 +36,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
                 let (program, log) = program::start(shared, command, env)?;
                 let connected = serve_client(handler, program).await;
                 if connected.is_err() {
-                    // What it said last says most about why.
+                    // Its last output usually explains why.
                     let _ = tokio::time::timeout(LAST_WORDS, log).await;
                 }
                 connected
@@ -50,7 +50,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
     tokio::time::timeout(patience, connecting).await.unwrap_or(Err(McpProblem::Slow(patience)))
 }
 
-/// All tools of a server; a bounded number of them.
+/// All tools of a server, up to a limit.
 pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec<McpTool>, McpProblem> {
     let mut tools = Vec::new();
     let mut cursor = None;
@@ -84,7 +84,7 @@ fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpCli
         value.set_sensitive(true);
         custom.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
     }
-    // A redirect would take the headers along to somewhere else.
+    // A redirect would send the headers elsewhere.
     let client = reqwest::Client::builder().redirect(redirect::Policy::none()).pool_max_idle_per_host(0).build();
     let client = client.map_err(|error| McpProblem::Client(error.without_url().to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
@@ -95,7 +95,7 @@ fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpCli
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
-        // Without the name of the library's type; the last cause says most.
+        // Without the name of the library's type. The last cause says most.
         ClientInitializeError::TransportError { error, .. } => short(shared, &chain(&*error.error)),
         other => short(shared, &other.to_string()),
     }

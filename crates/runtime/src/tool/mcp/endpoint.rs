@@ -1,5 +1,5 @@
-//! A server behind a URL. What it sends is looked at before `rmcp` parses it into `serde_json::Value`s, which take objects with certain
-//! keys for something else (see `holdpoint_protocol::json`), and no answer is read without end.
+//! A server behind a URL. Its messages are screened before `rmcp` parses them into `serde_json::Value`, which gives
+//! objects with certain keys a special meaning (see `holdpoint_protocol::json`). Every response has a size limit.
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
@@ -24,7 +24,7 @@ use sse_stream::{Sse, SseStream};
 
 use super::screen::Unfit;
 
-/// How large one message may be.
+/// Maximum size of one message.
 const MESSAGE: usize = 16 * 1024 * 1024;
 
 type Error = StreamableHttpError<reqwest::Error>;
@@ -72,7 +72,7 @@ impl StreamableHttpClient for Endpoint {
         let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
         match (status.is_success(), parsed) {
             (true, Ok(parsed)) => Ok(StreamableHttpPostResponse::Json(parsed, session)),
-            // Nothing was asked: whatever it says is as good as nothing.
+            // It was a notification, so the response does not matter.
             (true, Err(_)) if !is_awaited => Ok(StreamableHttpPostResponse::Accepted),
             (true, Err(_)) => Err(unexpected("the answer is not a message of the protocol")),
             (false, parsed) => failed(&message, status, has_session, parsed.ok().filter(|_| is_json), session, busy),
@@ -88,7 +88,7 @@ impl StreamableHttpClient for Endpoint {
     ) -> Result<(), Error> {
         let response = with(self.0.delete(&*uri), Some(session), auth, headers).send().await?;
         match response.status() {
-            // Nobody has to support it.
+            // Support for this is optional.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             _ => Ok(response.error_for_status().map(drop)?),
         }
@@ -144,7 +144,7 @@ fn unexpected(text: impl Into<Cow<'static, str>>) -> Error {
     Error::UnexpectedServerResponse(text.into())
 }
 
-/// The server wants to know who we are, and says how.
+/// The server requires authentication and says how.
 fn refused(response: &Response) -> Result<(), Error> {
     match (response.status(), header(response, WWW_AUTHENTICATE.as_str())) {
         (StatusCode::UNAUTHORIZED, Some(how)) => Err(Error::AuthRequired(AuthRequiredError::new(how))),
@@ -152,14 +152,14 @@ fn refused(response: &Response) -> Result<(), Error> {
     }
 }
 
-/// The server has too much to do, or a fault of its own.
+/// The server is overloaded or has failed.
 fn busy(response: &Response) -> Option<HttpStatusError> {
     let status = response.status();
     let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
     is_busy.then(|| HttpStatusError::new(status.as_u16(), header(response, RETRY_AFTER.as_str())))
 }
 
-/// A status that is no success. There may be a message of the protocol with it, and that says more.
+/// A non-2xx response. A protocol message in its body says more.
 fn failed(
     message: &ClientJsonRpcMessage,
     status: StatusCode,
@@ -173,7 +173,7 @@ fn failed(
         Some(JsonRpcMessage::Error(error)) if !is_about_us => Some(error),
         _ => None,
     };
-    // A server that is older than this request refuses it in ways of its own: the library then begins as older clients do.
+    // A server older than this request rejects it in its own way. The library then falls back to the older handshake.
     if let ClientJsonRpcMessage::Request(request) = message
         && matches!(request.request, ClientRequest::DiscoverRequest(_))
         && status.is_client_error()
@@ -193,7 +193,7 @@ fn failed(
     }
 }
 
-/// A whole body.
+/// Reads a whole body.
 async fn read(mut response: Response) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     let mut screen = Screen::default();
@@ -213,7 +213,7 @@ fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     SseStream::from_bytes_stream(screened(response.bytes_stream().boxed())).boxed()
 }
 
-/// Why a stream of events ends.
+/// Why an event stream ends early.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -222,7 +222,7 @@ enum Broken {
     Unfit(Unfit),
 }
 
-/// The same bytes, as long as no event has a key that can't be read, or is too large.
+/// The same bytes, until an event has a reserved key or is too large.
 fn screened(
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
 ) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
@@ -245,7 +245,7 @@ fn screened(
     })
 }
 
-/// How long the event is that is being read: it ends with an empty line.
+/// The size of the current event, which ends with an empty line.
 #[derive(Default)]
 struct Event {
     size: usize,
@@ -253,7 +253,7 @@ struct Event {
 }
 
 impl Event {
-    /// The largest size while these bytes were read.
+    /// Returns the largest event size within these bytes.
     fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut largest = 0;
         for byte in bytes {

@@ -1,4 +1,4 @@
-//! What a server may ask of us: a question to the user, and to look at its list of tools again.
+//! Requests from a server: prompts to the user, and changed tool lists.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ use serde_json::Value;
 use super::{calls::Whose, server::Shared};
 use crate::tool::{Answer, InputSchema, Question, text::plain};
 
-/// How long a question can be.
+/// Maximum length of a prompt.
 const LINES: usize = 40;
 const LINE: usize = 500;
-/// How long a question waits when nothing ever expires: the call that asks it does not outlive this process anyway.
+/// The timeout of a prompt when approvals never expire: the call that prompts does not outlive this process anyway.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 pub(super) struct Handler {
@@ -27,7 +27,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Asks the user of the call that the question belongs to.
+    /// Prompts the user of the call that the request belongs to.
     async fn ask(&self, message: &str, schema: Value, extensions: &Extensions) -> ElicitResult {
         let request: Option<&RequestId> = match extensions.get::<InboundStreamOrigin>() {
             Some(InboundStreamOrigin::OutboundRequest(request)) => Some(request),
@@ -59,7 +59,7 @@ impl Handler {
         }
     }
 
-    /// As [`Self::ask`], for as long as the server wants to know.
+    /// Like [`Self::ask`], until the server cancels its request.
     async fn ask_while(&self, message: &str, schema: Value, context: &RequestContext<RoleClient>) -> ElicitResult {
         tokio::select! {
             biased;
@@ -83,7 +83,7 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
-            // A page to visit is none of the things that we said we can show.
+            // We did not announce support for URLs to visit.
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         let schema = serde_json::to_value(requested_schema)
@@ -91,7 +91,7 @@ impl ClientHandler for Handler {
         Ok(self.ask_while(&message, schema, &context).await)
     }
 
-    /// A question whose schema is richer than the protocol's own comes here.
+    /// A prompt with a richer schema than the protocol's arrives here.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

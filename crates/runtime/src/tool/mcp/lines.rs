@@ -1,14 +1,14 @@
-//! The last lines that a server's program wrote to its standard error: what an operator wants to see when it does not start.
+//! The last lines that a server's program wrote to standard error, for an operator when it does not start.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// How many are kept.
+/// Lines kept.
 const KEPT: usize = 10;
 
-/// The last lines, secrets hidden.
+/// The last lines, with secrets masked.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 

@@ -1,4 +1,4 @@
-//! What a server says of its tools, and what becomes of it.
+//! Conversion of a server's tool list into tools.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{McpProblem, McpSettings, names::names};
 use crate::tool::{Approval, Execution, Handler, Tool, ToolBuilder};
 
-/// Makes the tools. One whose schema can't be used is left out, and the log says why.
+/// Builds the tools. One with an unusable schema is left out, and the log says why.
 pub(super) fn tools(
     settings: &McpSettings,
     listed: &[McpTool],
@@ -16,7 +16,7 @@ pub(super) fn tools(
 ) -> Result<Arc<[Tool]>, McpProblem> {
     let has = |name: &String| listed.iter().any(|tool| tool.name == name.as_str());
     if let Some(tool) = settings.tools.keys().find(|name| !has(name)) {
-        // A rule that holds for no tool would be a rule that somebody relies on in vain.
+        // A rule for an unknown tool would have no effect, though someone may rely on it.
         let known: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(McpProblem::UnknownTool { tool: tool.clone(), known });
@@ -35,7 +35,7 @@ pub(super) fn tools(
     Ok(made.collect())
 }
 
-/// Where a tool comes from. The name of a server has no space in it.
+/// The origin of a tool. The name of a server contains no space.
 pub(super) fn origin(settings: &McpSettings, tool: &str) -> String {
     format!("mcp {} {tool}", settings.name)
 }
@@ -65,8 +65,7 @@ fn make(
     builder.build()
 }
 
-/// What the server says of a tool makes the rule stricter where it tells of danger, and changes nothing where it tells of none:
-/// it is the server's word about itself.
+/// The server's annotations can make a rule stricter, never looser: they are the server's own claims.
 fn tightened(approval: Approval, hints: Option<&ToolAnnotations>) -> Approval {
     let danger = hints.and_then(danger);
     match (approval, danger) {
@@ -77,7 +76,7 @@ fn tightened(approval: Approval, hints: Option<&ToolAnnotations>) -> Approval {
 
 fn danger(hints: &ToolAnnotations) -> Option<&'static str> {
     let is_read_only = hints.read_only_hint == Some(true);
-    // What is said to write, and not to be harmless, is destructive: so the protocol has it.
+    // By the protocol, a tool that writes is destructive unless its annotation says otherwise.
     let is_destructive = match hints.destructive_hint {
         Some(is_destructive) => is_destructive,
         None => hints.read_only_hint == Some(false),

@@ -1,4 +1,5 @@
-//! Tools of MCP servers: listed when the server is there, offered as `SERVER_tool`, and called with the same care as any other.
+//! Tools of MCP servers: listed when the server connects, offered as `SERVER_tool`, and subject to the same rules as
+//! other tools.
 
 mod calls;
 mod connect;
@@ -21,56 +22,56 @@ pub use servers::McpServers;
 
 use super::{Approval, Secret};
 
-/// How long the name of a server can be: the names of its tools begin with it.
+/// Maximum length of a server's name, the prefix of its tools.
 const NAME_LENGTH: usize = 32;
 
 /// An MCP server whose tools are offered.
 #[derive(Debug, Clone)]
 pub struct McpSettings {
-    /// Its name: the names of its tools begin with it.
+    /// Its name, the prefix of its tools.
     pub name: String,
-    /// How to reach it.
+    /// Its transport.
     pub transport: McpTransport,
-    /// Who has to agree to calls of its tools. What the server says of a tool can make this stricter, never looser.
+    /// The approval rule for its tools. A tool's annotations can make it stricter, never looser.
     pub approval: Approval,
-    /// How long a person has to agree, and to answer what the server asks; `None` is for ever (an hour for what it asks).
+    /// Timeout for approvals and prompts. `None` means none for approvals and an hour for prompts.
     pub approval_timeout: Option<Duration>,
-    /// How long a call may take, the time for questions to the user left out.
+    /// Timeout of a call, not counting prompts to the user.
     pub timeout: Duration,
-    /// Settings of single tools, by the server's own names.
+    /// Settings of single tools, by the server's own tool names.
     pub tools: BTreeMap<String, McpToolSettings>,
 }
 
 /// Settings of one tool of an MCP server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpToolSettings {
-    /// Who has to agree, in place of what holds for the server.
+    /// The approval rule, in place of the server's.
     pub approval: Option<Approval>,
-    /// The operator knows better than the server what this tool does: what it says of the tool changes nothing.
+    /// Ignores the tool's annotations: the operator knows the tool better.
     pub ignore_hints: bool,
 }
 
-/// How an MCP server is reached.
+/// The transport to an MCP server.
 #[derive(Debug, Clone)]
 pub enum McpTransport {
-    /// A program that is started here, and talked to over its input and output.
+    /// A child process, over its standard input and output.
     Command {
         /// The program and its arguments.
         command: Vec<String>,
         /// Its environment, besides the few variables that every program needs.
         env: Vec<(String, Secret)>,
     },
-    /// A server that is there, over streamable HTTP.
+    /// A running server, over streamable HTTP.
     Http {
-        /// Where.
+        /// Its URL.
         url: String,
-        /// What is sent with every request.
+        /// Headers sent with every request.
         headers: Vec<(String, Secret)>,
     },
 }
 
 impl McpSettings {
-    /// A server of which every call has to be approved, and may take a minute.
+    /// A server whose calls all need approval and have a timeout of one minute.
     pub fn new(name: &str, transport: McpTransport) -> Self {
         Self {
             name: name.to_owned(),
@@ -100,13 +101,13 @@ impl McpSettings {
 #[derive(Debug, thiserror::Error)]
 #[error("the MCP server {server:?}: {problem}")]
 pub struct McpError {
-    /// Which server.
+    /// The server.
     pub server: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: McpProblem,
 }
 
-/// What is wrong with an MCP server. No text of it has a secret in it.
+/// The problem with an MCP server. No message contains a secret.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum McpProblem {
@@ -135,7 +136,7 @@ pub enum McpProblem {
 }
 
 impl McpProblem {
-    /// Whether trying again can't help: something is wrong with the settings.
+    /// Whether a retry won't help, because the settings are wrong.
     fn is_final(&self) -> bool {
         match self {
             Self::Spawn { error, .. } => {

@@ -1,11 +1,11 @@
-//! The names of tools, so that every provider of models takes them.
+//! Tool names that every model provider accepts.
 
 use std::collections::BTreeMap;
 
-/// What providers of models take.
+/// The limit of model providers.
 const LENGTH: usize = 64;
 
-/// `SERVER_tool` for each tool, by the server's own names. A name does not depend on the order in which tools are listed: old
+/// `SERVER_tool` for each tool, by the server's own names. A name does not depend on the order of the list, since old
 /// messages refer to it.
 pub(super) fn names<'a>(server: &str, tools: impl IntoIterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
     let mut tools: Vec<&str> = tools.into_iter().collect();
@@ -27,7 +27,7 @@ fn plain(server: &str, tool: &str) -> String {
     format!("{server}_{tool}")
 }
 
-/// A name that would be too long, or another tool's, ends with a mark of its own.
+/// A name that is too long or already taken gets a unique suffix.
 fn marked(name: &str, tool: &str) -> String {
     let mark = tool.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let room = LENGTH - 9;

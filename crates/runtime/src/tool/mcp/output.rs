@@ -1,14 +1,14 @@
-//! What a server answered, as an output.
+//! Conversion of a server's result into an output.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
 use crate::{redact::Mask, tool::ToolError};
 
-/// How large an output may be.
+/// Maximum size of an output.
 const BYTES: usize = 4 << 20;
 
-/// The structured result where there is one, a single text as it is, and otherwise the list of all parts.
+/// The structured result if there is one, a single text as it is, and otherwise the list of all parts.
 pub(super) fn output(result: CallToolResult, mask: &Mask) -> Result<Value, ToolError> {
     let texts: Vec<&str> =
         result.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! A server that is a program: started in a process group of its own, which ends with it and with us.
+//! A server's program, in its own process group, which is killed when the server stops or we end.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -17,24 +17,24 @@ use tokio::{
 use super::{McpProblem, Secret, lines::LastLines, screen::Screened, server::Shared};
 use crate::{redact::Mask, tool::text::plain};
 
-/// What every program needs, and what is handed on to it: nothing else, since our own environment has the keys of others in it.
+/// The only variables passed to a program: our own environment contains other keys.
 const INHERITED: [&str; 12] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT", "APPDATA"];
-/// How much of a line of a program's own log is taken over.
+/// Characters of a program's log line that are logged.
 const LINE: usize = 1000;
-/// How much of a line is read at once.
+/// Bytes of a line that are read at once.
 const LONGEST: u64 = 64 * 1024;
 
-/// How long a program has to end by itself when its input has ended.
+/// How long a program has to exit after its input is closed.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A running program. Not the library's own transport: what the program writes is screened before the library parses it.
+/// A running program. It replaces the library's own transport, so that its output is screened before it is parsed.
 pub(super) struct Program {
     child: Option<Box<dyn ChildWrapper>>,
     transport: AsyncRwTransport<RoleClient, Screened<ChildStdout>, ChildStdin>,
 }
 
-/// Starts a program. Its log is taken over until it ends.
+/// Starts a program. Its log is forwarded until it ends.
 pub(super) fn start(
     shared: &Shared,
     command: &[String],
@@ -88,11 +88,11 @@ impl Transport<RoleClient> for Program {
     }
 }
 
-/// A program's own log goes into ours. It must be read in any case: a program stands still when nobody does.
+/// Forwards a program's log to ours. It must always be read, or the program would block.
 async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: Mask, lines: LastLines) {
     let mut log = BufReader::new(log);
     loop {
-        // Whole lines, hidden before they are cut: half a secret would not be known for one.
+        // Read whole lines and mask before cutting: half a secret would not be recognized.
         let mut line = Vec::new();
         match (&mut log).take(LONGEST).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
@@ -104,7 +104,7 @@ async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: Mask, line
     }
 }
 
-/// Programs are often started by another (`sh -c`, `npx`), and that one alone is our child: signals go to all of them.
+/// Programs are often started by another (`sh -c`, `npx`), which alone is our child. Signals go to the whole group.
 #[cfg(unix)]
 mod group {
     use std::{
@@ -118,10 +118,10 @@ mod group {
 
     const SIGKILL: i32 = 9;
 
-    /// Has its input from us. When that ends, because we have, however that was, it kills the group.
+    /// Reads its input from us. When that closes, because we ended in any way, it kills the group.
     const WATCHDOG: &str = r#"read -r _; kill -s KILL -- "-$1""#;
 
-    /// Lets a command run in a process group of its own. Ctrl-C is for us: what runs may still need the program.
+    /// Runs a command in its own process group. Ctrl-C is for us: running calls may still need the program.
     pub(super) fn own(command: Command) -> CommandWrap {
         let mut command = CommandWrap::from(command);
         command.wrap(ProcessGroup::leader()).wrap(Watched);
@@ -151,17 +151,17 @@ mod group {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()
     }
 
-    /// A program and all that it has started.
+    /// A program and everything it has started.
     #[derive(Debug)]
     struct Group {
         inner: Box<dyn ChildWrapper>,
-        /// Dropped, and so ended, after the group was.
+        /// Dropped, and so ended, after the group.
         _watchdog: Option<Child>,
     }
 
     impl Group {
         fn kill_all(&self) {
-            // That nobody is left is as good.
+            // An error means that no process is left, which is fine.
             let _ = self.inner.signal(SIGKILL);
         }
     }
@@ -184,7 +184,7 @@ mod group {
             Ok(())
         }
 
-        /// When the first one has ended, the others have nobody to talk to.
+        /// When the first process has ended, the others are of no use.
         fn wait(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
             Box::pin(async {
                 let ended = self.inner.wait().await;

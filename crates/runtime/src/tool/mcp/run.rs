@@ -1,4 +1,4 @@
-//! One call of a tool.
+//! One call to a tool of an MCP server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::tool::{OUTCOME_UNKNOWN, ToolContext, ToolError};
 enum CallError {
     #[error("the input is no object")]
     Input,
-    /// Why it is not there is for the log: it may name an internal address.
+    /// The cause goes to the log only: it may name an internal address.
     #[error("The MCP server `{0}` is not there at the moment, so the call was not made")]
     Away(String),
     #[error(
@@ -63,16 +63,16 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     let Value::Object(arguments) = input else { return Err(CallError::Input) };
     let name = || shared.settings.name.clone();
     let begun = Instant::now();
-    // A server that is being started again is waited for: the call comes a little later, and nobody notices.
+    // Wait for a server that is restarting: the call is then only a little late.
     let peer = tokio::time::timeout(shared.settings.timeout, shared.peer()).await;
     let peer = peer.map_err(|_| CallError::Away(name()))?;
     let peer = peer.ok_or(CallError::Stopped)?;
     let entry = shared.calls.enter(context);
     let params = CallToolRequestParams::new(tool).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    // Not by the library's own function for calls: a question that comes back names this request, so its id must be known.
+    // Not the library's own call function: a prompt names this request, so its id must be known.
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-    // Nothing was sent: the server went away just now.
+    // Nothing was sent: the server has just disconnected.
     let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Away(name()))?;
     entry.sent(id.clone());
     let mut abandoned = Abandoned { request: Some((peer, id)), reason: "the call was stopped" };
@@ -82,7 +82,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
         answered = rx => answered,
         () = run_out(left, entry.questions()) => {
             abandoned.reason = "the call took too long";
-            // A server that was started anew may answer a session that it does not know with nothing that can be understood.
+            // A restarted server may respond to an unknown session in a way that can't be parsed.
             shared.doubt_if_http();
             return Err(CallError::Slow(shared.settings.timeout));
         }
@@ -93,7 +93,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
         Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared),
         Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
         Ok(Err(ServiceError::McpError(error))) => {
-            // A session that was forgotten is refused like a wrong call.
+            // An expired session is rejected like an invalid call.
             shared.doubt_if_http();
             Err(CallError::Refused(error.message.into_owned()))
         }
@@ -107,7 +107,7 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     }
 }
 
-/// Whether the way to the server failed: what did not arrive was not carried out.
+/// Whether the request failed on its way to the server, and so was not carried out.
 fn was_not_sent(error: &DynamicTransportError) -> bool {
     let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     matches!(error, Some(StreamableHttpError::Client(error)) if error.is_connect())
@@ -117,7 +117,7 @@ fn finish(result: CallToolResult, shared: &Shared) -> Result<Value, CallError> {
     output(result, &shared.mask).map_err(CallError::Tool)
 }
 
-/// Comes back when the time is over; it stands still while the user is being asked something.
+/// Completes when the timeout has elapsed, which is paused while a prompt is open.
 async fn run_out(mut left: Duration, mut questions: watch::Receiver<usize>) {
     loop {
         let is_asking = *questions.borrow_and_update() > 0;
@@ -136,8 +136,8 @@ async fn run_out(mut left: Duration, mut questions: watch::Receiver<usize>) {
     }
 }
 
-/// A request that nobody waits for any more: the server is told, however the waiting ended. Also when the task that waited is
-/// simply thrown away.
+/// An abandoned request. Tells the server that it was cancelled, however the waiting ended, even if its task was
+/// dropped.
 struct Abandoned {
     request: Option<(Peer<RoleClient>, RequestId)>,
     reason: &'static str,

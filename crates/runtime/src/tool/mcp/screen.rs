@@ -1,4 +1,4 @@
-//! What a server must not send.
+//! Screening of a server's messages.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ pub(super) enum Unfit {
     Size { limit: usize },
 }
 
-/// What a program writes, as long as no message has a key that can't be read.
+/// A program's output, until a message has a reserved key.
 #[derive(Debug)]
 pub(super) struct Screened<R> {
     reader: R,

@@ -1,4 +1,4 @@
-//! One server: kept running, its tools kept up to date.
+//! One MCP server: kept running, with an up-to-date list of tools.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -40,20 +40,20 @@ const STEADY: Duration = Duration::from_secs(60);
 
 /// How long a server has to close.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// How long it has to say that it is there.
+/// Timeout of a ping.
 const PING: Duration = Duration::from_secs(3);
 
-/// What everybody who has to do with a server needs.
+/// The state shared by a server's task, its tools and its handle.
 pub(super) struct Shared {
     pub(super) settings: McpSettings,
     pub(super) mask: Mask,
     pub(super) calls: Arc<Calls>,
-    /// The list of tools is out of date.
+    /// Notified when the list of tools is out of date.
     pub(super) relist: Notify,
-    /// The connection may be worth nothing any more: over HTTP nothing tells when the other side was started anew.
+    /// Notified when the connection may be stale: over HTTP, a restart of the server goes unnoticed.
     pub(super) doubt: Notify,
     peer: watch::Sender<Option<Peer<RoleClient>>>,
-    /// `None` until they are listed for the first time.
+    /// `None` until they are first listed.
     tools: watch::Sender<Option<Arc<[Tool]>>>,
     problem: Mutex<Option<String>>,
     pub(super) lines: LastLines,
@@ -61,7 +61,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The connection, as soon as there is one; `None` once there will be none.
+    /// Waits for the connection. `None` once the server has stopped.
     pub(super) async fn peer(&self) -> Option<Peer<RoleClient>> {
         let mut peer = self.peer.subscribe();
         tokio::select! {
@@ -72,10 +72,10 @@ impl Shared {
         }
     }
 
-    /// A program that went away is noticed at once; a server behind a URL has to be asked.
+    /// Checks the connection. A program's exit is noticed at once, but a server behind a URL has to be pinged.
     pub(super) fn doubt_if_http(&self) {
         if matches!(self.settings.transport, McpTransport::Http { .. }) {
-            // Calls wait until it is known.
+            // Calls wait for the result.
             self.peer.send_replace(None);
             self.doubt.notify_one();
         }
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// An MCP server that is kept running until this is dropped.
+/// An MCP server, kept running until dropped.
 pub struct McpServer {
     shared: Arc<Shared>,
     tools: watch::Receiver<Option<Arc<[Tool]>>>,
@@ -100,8 +100,8 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Connects, and lists the tools. A server that is not there is no error: it is tried again and again, and its tools come when
-    /// it does; [`Self::problem`] says what is wrong. Settings that can never work are an error.
+    /// Connects and lists the tools. An unreachable server is not an error: the connection is retried, and its tools
+    /// appear later; [`Self::problem`] says what is wrong. Settings that can never work are an error.
     pub async fn start(settings: McpSettings) -> Result<Self, McpError> {
         let server = settings.name.clone();
         let failed = |problem| McpError { server: server.clone(), problem };
@@ -133,7 +133,7 @@ impl McpServer {
         match beginning.await {
             Ok(Err(problem)) => Err(failed(problem)),
             Ok(Ok(())) | Err(_) => {
-                // What is there from the beginning is no change.
+                // The initial tools are not a change.
                 started.tools.mark_unchanged();
                 Ok(started)
             }
@@ -145,48 +145,48 @@ impl McpServer {
         &self.shared.settings.name
     }
 
-    /// Its tools. Those of a server that went away stay: a call waits until it is there again.
+    /// Its tools. Those of a disconnected server stay: a call waits until it is back.
     pub fn tools(&self) -> Arc<[Tool]> {
         self.tools.borrow().clone().unwrap_or_default()
     }
 
-    /// Whether it has said which tools it has, at any time since it was started.
+    /// Whether it has listed its tools at any time since its start.
     pub fn is_listed(&self) -> bool {
         self.tools.borrow().is_some()
     }
 
-    /// What the origins of its tools begin with, and how long a call waits for it.
+    /// The origin prefix of its tools, and how long a call waits for it.
     pub(super) fn awaited(&self) -> (String, Duration) {
         let settings = &self.shared.settings;
         (listing::origin(settings, ""), settings.timeout)
     }
 
-    /// Why it is not there, if it is not.
+    /// Why it is not connected, if it is not.
     pub fn problem(&self) -> Option<String> {
         self.shared.problem()
     }
 
-    /// The last lines that its program wrote to its standard error, secrets hidden.
+    /// The last lines that its program wrote to standard error, with secrets masked.
     pub fn last_lines(&self) -> Vec<String> {
         self.shared.lines.read()
     }
 
-    /// Comes back when the tools are others than before.
+    /// Completes when the tools have changed.
     pub async fn changed(&mut self) {
         if self.tools.changed().await.is_err() {
-            // Nobody changes anything any more.
+            // The task has ended, so nothing changes any more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Ends the connection, and the program if it is one.
+    /// Closes the connection, and stops the program if it has one.
     pub async fn stop(&self) {
         self.shared.stop.cancel();
         self.tasks.wait().await;
     }
 }
 
-/// Connects, stays connected, and connects again.
+/// Connects, stays connected, and reconnects.
 async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>>) {
     let mut begun = Some(begun);
     let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
@@ -232,7 +232,7 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
     }
 }
 
-/// Until the server goes away, or is told to: then its end is waited for.
+/// Runs until the server disconnects or is stopped, and waits for its end.
 async fn stay(shared: &Arc<Shared>, running: Running) {
     let (peer, closing) = (running.peer().clone(), running.cancellation_token());
     let gone = running.waiting();

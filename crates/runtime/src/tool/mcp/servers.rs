@@ -1,4 +1,4 @@
-//! All servers together.
+//! All MCP servers of a runtime.
 
 use futures::future::{join_all, select_all};
 
@@ -12,7 +12,7 @@ pub struct McpServers {
 }
 
 impl McpServers {
-    /// Starts all of them at once. Settings that can never work are an error; a server that is not there is not.
+    /// Starts all of them concurrently. Settings that can never work are an error; an unreachable server is not.
     pub async fn start(settings: impl IntoIterator<Item = McpSettings>) -> Result<Self, McpError> {
         let settings: Vec<McpSettings> = settings.into_iter().collect();
         for (index, one) in settings.iter().enumerate() {
@@ -29,7 +29,8 @@ impl McpServers {
         self.servers.iter()
     }
 
-    /// These tools, and those of all servers; those of a server that has not listed its tools yet are awaited. Who comes first keeps a name.
+    /// These tools and those of all servers. Tools of a server that has not listed any yet are awaited. On equal names
+    /// the first wins.
     pub fn with(&self, tools: &ToolSet) -> ToolSet {
         let mut all: Vec<Tool> = tools.iter().cloned().collect();
         for server in &self.servers {
@@ -50,7 +51,7 @@ impl McpServers {
         all.into_iter().collect::<ToolSet>().awaiting(unlisted.map(McpServer::awaited))
     }
 
-    /// Comes back when any server has other tools than before; never, if there are no servers.
+    /// Completes when the tools of any server have changed; never, if there are no servers.
     pub async fn changed(&mut self) {
         if self.servers.is_empty() {
             return std::future::pending().await;
@@ -58,7 +59,7 @@ impl McpServers {
         select_all(self.servers.iter_mut().map(|server| Box::pin(server.changed()))).await;
     }
 
-    /// Ends all connections, and the programs.
+    /// Closes all connections and stops the programs.
     pub async fn stop(&self) {
         join_all(self.servers.iter().map(McpServer::stop)).await;
     }

@@ -1,4 +1,4 @@
-//! The data folder, and the disk that it is on. Nothing is made or changed.
+//! Checks of the data folder and its disk. Nothing is created or changed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
 
-/// Below this the log will soon not be written any more.
+/// Below this, writes will soon fail.
 const LITTLE: u64 = 1024 * 1024 * 1024;
 const TOO_LITTLE: u64 = 100 * 1024 * 1024;
-/// How many chats are counted.
+/// At most this many chats are counted.
 const COUNTED: usize = 100_000;
 
 pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
@@ -57,7 +57,7 @@ async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::l
     Ok((counts.pop().unwrap_or_default(), open))
 }
 
-/// The space that is left.
+/// Checks the free disk space.
 pub(super) fn disk(folder: &Path) -> Finding {
     let above = existing(folder);
     let left = match statvfs(&above) {
@@ -76,7 +76,7 @@ fn judge(left: u64) -> State {
     }
 }
 
-/// The folder, or the nearest one above it that is there.
+/// The folder, or its nearest existing ancestor.
 fn existing(folder: &Path) -> PathBuf {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     whole.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()

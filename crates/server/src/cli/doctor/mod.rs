@@ -1,4 +1,4 @@
-//! `holdpoint doctor`: whether this installation can work, before somebody finds out.
+//! `holdpoint doctor`: checks whether this installation can work.
 
 mod data;
 mod services;
@@ -34,24 +34,24 @@ pub(super) struct Args {
     place: Place,
 }
 
-/// How a check went.
+/// The state of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    /// It works, and somebody should know.
+    /// It works, but deserves attention.
     Warn,
     /// It does not work.
     Fail,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 struct Finding {
     check: String,
     state: State,
     text: String,
-    /// What belongs to it: the last lines that a program wrote.
+    /// Related output, such as the last lines of a program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lines: Vec<String>,
 }
@@ -62,7 +62,8 @@ impl Finding {
     }
 }
 
-/// 0: nothing fails, warnings or not; 1: something does; 2: the settings can't be read, so nothing else was looked at.
+/// Exit code 0: no failures, with or without warnings; 1: failures; 2: unreadable settings, so nothing else was
+/// checked.
 pub(super) fn run(args: &Args) -> ExitCode {
     let mut findings = Vec::new();
     let code = match settings(args) {
@@ -113,11 +114,11 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         findings.push(services::model(args.model.as_deref(), args.base_url.as_deref(), config).await);
         services::mcp(config, findings).await;
     });
-    // A program that does not end must not keep us.
+    // Do not wait for a program that does not end.
     runtime.shutdown_background();
 }
 
-/// Whether the server can listen where it is told to.
+/// Checks that the server can listen on its address.
 fn address(config: &Config) -> Finding {
     let address = config.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = match Keys::new(&config.auth.keys) {

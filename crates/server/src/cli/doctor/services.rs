@@ -1,4 +1,4 @@
-//! What the server depends on: the model, and MCP servers.
+//! Checks of the server's dependencies: the model and the MCP servers.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use holdpoint_server::config::Config;
 use super::{Finding, State};
 use crate::cli::model::{Chosen, model as choose};
 
-/// How long the model's provider has to answer.
+/// Timeout for the model's provider.
 const MODEL: Duration = Duration::from_secs(20);
-/// How long an MCP server has to start and list its tools.
+/// Timeout for an MCP server to start and list its tools.
 const MCP: Duration = Duration::from_secs(45);
-/// How long it has to close.
+/// Timeout for an MCP server to close.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Whether the model can be reached.
+/// Checks that the model can be reached.
 pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &Config) -> Finding {
     let chosen = match choose(spec, base_url, &config.model) {
         Ok(chosen) => chosen,
@@ -44,7 +44,7 @@ pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &C
     }
 }
 
-/// Each MCP server: started, asked for its tools, and stopped.
+/// Starts each MCP server, lists its tools and stops it.
 pub(super) async fn mcp(config: &Config, findings: &mut Vec<Finding>) {
     let variables = |name: &str| std::env::var(name).ok();
     let servers = config.mcp.iter().map(async |server| match server.settings(&variables) {
