@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import type { ServerEvent } from "holdpoint";
+import { Backoff, type ServerEvent } from "holdpoint";
 import { apiFetch } from "./http";
 import { keyStore } from "./key";
 
@@ -18,8 +18,6 @@ type Said = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
 
 /** The server says something at least every 15 seconds: after this long, the connection is dead. */
 const SILENT_MS = 35_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
 
 const listeners = new Set<Listener>();
 let isLeaving = false;
@@ -100,7 +98,8 @@ function hear(said: Said): void {
 }
 
 async function readForEver(say: (said: Said) => void, signal: AbortSignal): Promise<void> {
-  let pauseMs = FIRST_PAUSE_MS;
+  // No jitter: one tab per browser reads, and its user sees when it reconnects.
+  const backoff = new Backoff(250, 5_000, 0);
   while (!signal.aborted) {
     const silence = new AbortController();
     try {
@@ -108,7 +107,7 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
       const response = await apiFetch("/api/events", { signal: both, headers: { accept: "text/event-stream" } });
       if (response.status === 401) return;
       if (response.ok && response.body !== null) {
-        pauseMs = FIRST_PAUSE_MS;
+        backoff.reset();
         await readStream(response.body, say, silence);
       }
     } catch {
@@ -116,8 +115,8 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
     }
     if (signal.aborted) return;
     say({ isConnected: false });
-    await pause(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    wake = new AbortController();
+    await backoff.pause(AbortSignal.any([signal, wake.signal]));
   }
 }
 
@@ -150,26 +149,12 @@ async function readStream(
   }
 }
 
-/** Ends a pause early. */
-let wake: (() => void) | undefined;
+/** Aborted to end the current delay early. */
+let wake: AbortController | undefined;
 
 /** The server answers again: what waits to ask for the events asks now. */
 export function wakeEvents(): void {
-  wake?.();
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      wake = undefined;
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-    wake = done;
-  });
+  wake?.abort();
 }
 
 /** Tabs with different keys must not hear each other. */

@@ -1,6 +1,6 @@
 /**
- * Exponential backoff with jitter: delays double up to a limit, and are spread so that clients do not reconnect all at
- * once.
+ * Exponential backoff: delays double up to a limit. `jitter` is the share of each delay that is random, so that clients
+ * do not reconnect all at once.
  */
 export class Backoff {
   #attempts = 0;
@@ -8,6 +8,7 @@ export class Backoff {
   constructor(
     private readonly firstMs = 250,
     private readonly limitMs = 15_000,
+    private readonly jitter = 0.5,
   ) {}
 
   /** The number of delays since the last success. */
@@ -23,7 +24,7 @@ export class Backoff {
   /** The next delay, in milliseconds. */
   next(): number {
     const full = Math.min(this.limitMs, this.firstMs * 2 ** this.#attempts++);
-    return full / 2 + (Math.random() * full) / 2;
+    return full * (1 - this.jitter) + Math.random() * full * this.jitter;
   }
 
   /** Waits for the next delay, but at least `leastMs`. Returns at once when the signal aborts. */
