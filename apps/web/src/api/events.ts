@@ -4,8 +4,8 @@ import { apiFetch } from "./http";
 import { keyStore } from "./key";
 
 /*
- * A browser keeps at most six HTTP/1.1 connections to an origin. An event stream for every tab would use them up, and the
- * seventh request would hang: so one tab reads for all of them, and the others hear it over a BroadcastChannel.
+ * Browsers allow at most six HTTP/1.1 connections per origin. One event stream per tab would use them up, and the
+ * seventh request would hang. So one tab reads the stream and shares it over a BroadcastChannel.
  */
 
 interface Listener {
@@ -13,10 +13,10 @@ interface Listener {
   onConnection: ((isConnected: boolean) => void) | undefined;
 }
 
-/** What the tabs say to each other. A tab that comes later asks whether the reader is connected. */
+/** The messages between tabs. A tab that opens later asks whether the reader is connected. */
 type Said = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
 
-/** The server says something at least every 15 seconds: after this long, the connection is dead. */
+/** The server sends something at least every 15 seconds: after this long, the connection is dead. */
 const SILENT_MS = 35_000;
 
 const listeners = new Set<Listener>();
@@ -30,7 +30,7 @@ window.addEventListener("pageshow", () => {
 let isConnected: boolean | undefined;
 let stop: (() => void) | undefined;
 
-/** Which chats and approvals changed. Every `ready` means: what was read before may be old. */
+/** Subscribes to changes of chats and approvals. Every `ready` means that data read earlier may be outdated. */
 export function subscribeToEvents(
   onEvent: (event: ServerEvent) => void,
   onConnection?: (isConnected: boolean) => void,
@@ -60,13 +60,13 @@ function start(): void {
     else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies Said);
   };
   const say = (said: Said) => {
-    // A page that is left loses its connection; the next reader makes its own.
+    // A page that is being closed loses its connection; the next reader opens its own.
     if (!isLeaving) channel.postMessage(said);
     hear(said);
   };
   const { generation } = keyStore.read();
   const unfollow = keyStore.subscribe(() => {
-    // Another key is another subject, with other chats.
+    // A new key is a new subject, with other chats.
     if (keyStore.read().generation === generation) return;
     stop?.();
     if (listeners.size > 0) start();
@@ -111,7 +111,7 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
         await readStream(response.body, say, silence);
       }
     } catch {
-      // The server is away, or this was stopped: the loop knows which.
+      // The server is unreachable, or the loop was stopped: the check below tells which.
     }
     if (signal.aborted) return;
     say({ isConnected: false });
@@ -133,7 +133,7 @@ async function readStream(
         if (event.type === "ready") say({ isConnected: true });
         say({ event });
       } catch {
-        // An event of a newer server: not for us.
+        // An event of a newer server: ignored.
       }
     },
   });
@@ -152,7 +152,7 @@ async function readStream(
 /** Aborted to end the current delay early. */
 let wake: AbortController | undefined;
 
-/** The server answers again: what waits to ask for the events asks now. */
+/** Reconnects at once, because the server responds again. */
 export function wakeEvents(): void {
   wake?.abort();
 }
@@ -164,5 +164,5 @@ function subjectTag(): string {
   return hash.toString(36);
 }
 
-/** The same, for the client's hooks. */
+/** The event source for the client's hooks. */
 export const eventsSource = { subscribe: subscribeToEvents };

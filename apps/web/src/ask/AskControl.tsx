@@ -18,7 +18,7 @@ const TYPES: Record<TextFormat, string> = {
   "date-time": "datetime-local",
 };
 
-/** The control itself. What is in it is read when the form is sent. */
+/** The form control. It is uncontrolled: its value is read on submit. */
 export function AskControl({ id, field, isWrong, describedBy }: Props) {
   const common = { id, name: id, "aria-invalid": isWrong, "aria-describedby": describedBy };
   const demanding = { ...common, className: "field", "aria-required": field.isRequired };

@@ -5,7 +5,7 @@ import { apiFetch } from "../api/http";
 import { keyStore } from "../api/key";
 import { useStore } from "../store";
 
-/** The record of a chat's holds, kept current while it is wanted. */
+/** The holds of a chat, kept current while `isWanted`. */
 export function useHoldsOf(chatId: string, isWanted: boolean): readonly ChatHold[] | undefined {
   const [holds, setHolds] = useState<readonly ChatHold[]>();
   const { generation } = useStore(keyStore);
@@ -17,7 +17,7 @@ export function useHoldsOf(chatId: string, isWanted: boolean): readonly ChatHold
     const read = () => {
       fetchHolds(chatId, { fetch: apiFetch, signal: controller.signal })
         .then(setHolds)
-        // What fails now is read at the next change.
+        // The next change retries.
         .catch(() => undefined);
     };
     read();

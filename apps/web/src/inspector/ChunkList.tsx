@@ -4,14 +4,14 @@ import type { Recording } from "./entry";
 
 interface Props {
   recording: Recording;
-  /** Entries that the checker complains about. */
+  /** The checker's violations, by entry. */
   flagged: ReadonlyMap<number, string>;
 }
 
-/** Rows beyond this are there on request: a long chat has thousands. */
+/** More rows are shown on request: a long chat has thousands. */
 const SHOWN = 400;
 
-/** Every record as it came: when, with which response, how big. */
+/** Every record as received: its time, response and size. */
 export function ChunkList({ recording, flagged }: Props) {
   const [isWhole, setIsWhole] = useState(false);
   const list = useRef<HTMLOListElement>(null);
