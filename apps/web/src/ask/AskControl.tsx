@@ -43,7 +43,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
         <select {...demanding} defaultValue={field.initial}>
           <option value="">{field.isRequired ? "Choose…" : "No choice"}</option>
           {field.options.map(({ label }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
             <option key={at} value={at}>
               {visible(label)}
             </option>
@@ -52,7 +52,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
       );
     case "choices":
       return field.options.map(({ label }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
         <label className="ask__tick" key={at}>
           <input type="checkbox" name={id} value={at} defaultChecked={field.initial.includes(String(at))} />
           <Untrusted text={label} />

@@ -25,7 +25,7 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
   const [attempt, setAttempt] = useState(0);
   const isLoading = history.state === "loading";
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt is what starts it again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt runs it again
   useEffect(() => {
     if (!isLoading) return;
     const controller = new AbortController();

@@ -21,12 +21,12 @@ export function Transcript({ children, growth, sent, isEmpty }: Props) {
   const [isAway, setIsAway] = useState(false);
 
   // Before the effect below: a sent message is scrolled into view wherever the reader was.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another message is what this is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs on every new message
   useEffect(() => {
     isAtEnd.current = true;
   }, [sent]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: growth is what this is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs whenever the transcript grows
   useEffect(() => {
     if (!isAtEnd.current || isEmpty || box.current === null) return;
     const before = box.current.scrollTop;

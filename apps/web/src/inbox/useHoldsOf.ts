@@ -10,7 +10,7 @@ export function useHoldsOf(chatId: string, isWanted: boolean): readonly ChatHold
   const [holds, setHolds] = useState<readonly ChatHold[]>();
   const { generation } = useStore(keyStore);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with another key it is another record
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new key means a different record
   useEffect(() => {
     if (!isWanted) return;
     const controller = new AbortController();

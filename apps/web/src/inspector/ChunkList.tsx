@@ -20,7 +20,7 @@ export function ChunkList({ recording, flagged }: Props) {
   const hidden = isWhole ? 0 : Math.max(0, entries.length - SHOWN);
   const start = recording.segments[0]?.startedAt ?? entries[0]?.at ?? 0;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more entries are what this is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when entries are added
   useEffect(() => {
     if (isAtEnd.current) list.current?.scrollTo({ top: list.current.scrollHeight });
   }, [entries.length]);

@@ -48,7 +48,7 @@ export function JsonLines({ lines, limit }: Props) {
     <pre className="json" dir="ltr">
       {shown.map(({ indent, isContinued, pieces }, at) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their numbers
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines are identified by number
           key={at}
           className="json__line"
           data-line={at}

@@ -28,7 +28,7 @@ interface Options {
 export function useWatchLines({ id, container, rendered }: Options): void {
   const layer = useLayer();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more lines are what makes it look again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs again when more lines are rendered
   useEffect(() => {
     if (container.current === null) return;
     const inView = new Set<number>();

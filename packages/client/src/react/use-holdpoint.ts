@@ -170,12 +170,12 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     if (isIdle) void follower.refresh();
   }, [follower, isIdle]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what may run changes with the tools and with what waits.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: which calls may run depends on the tools and the holds.
   useEffect(() => {
     session.observe(messages);
   }, [session, messages, tools, holds]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `unread` says that there is something new to look for.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of `unread` signals new chunks.
   useEffect(() => {
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);
