@@ -62,7 +62,7 @@ function usePermission(name: PermissionName | undefined): PermissionState | unde
         found.addEventListener("change", follow);
         follow();
       })
-      // A browser that does not know this permission: then nothing can be said.
+      // The browser does not know this permission, so its state is unknown.
       .catch(() => undefined);
     return () => {
       isGone = true;
