@@ -1,19 +1,19 @@
-// The judge. It compares three accounts that know nothing of each other: the ledger's deliveries, this side's journal of what was sent and
-// acknowledged, and the server's own record as it stands in the end. Pure: nothing is asked here.
+// The judge. It compares three independent accounts: the ledger's deliveries, the client's journal of what was sent and
+// acknowledged, and the server's final record. Pure: it makes no requests.
 
 import { MARK } from "./forge.mjs";
 import { lastWords } from "./plan.mjs";
 
 const PART_STATES = { ran: "output-available", interrupted: "output-error", decision: "output-denied" };
 
-/** Everything by which the server has said that a decision about a call stands. */
+/** Every acknowledgement by the server that a decision on a call is in force. */
 export function acksOf(journal, ref) {
   const { plan, acks } = journal.calls.get(ref);
   if (!plan.needsApproval) return [];
   return [...acks, ...outcomesOf(journal, ref).map(({ way, type, at }) => ({ way, approved: decided(type), at }))];
 }
 
-/** What an outcome says about the decision. An error can be either: the adk profile writes a denial so. */
+/** The decision that an outcome implies. An error is ambiguous: the adk profile reports a denial as one. */
 const decided = (type) => ({ "tool-output-available": true, "tool-output-denied": false })[type] ?? null;
 
 function outcomesOf(journal, ref) {
@@ -21,7 +21,7 @@ function outcomesOf(journal, ref) {
   return chat.outcomes.filter(({ toolCallId }) => chat.refs.get(toolCallId) === ref);
 }
 
-/** What can be said at any time, also while the load is on. Gives `[{rule, chat?, ref?, text}]`. */
+/** The rules that hold at any time, even under load. Returns `[{rule, chat?, ref?, text}]`. */
 export function checkSoFar({ journal, deliveries }) {
   const found = journal.odd.map(({ chat, ref, text }) => ({ rule: "unexpected answer", chat, ref, text }));
   const byRef = grouped(deliveries);
@@ -73,8 +73,9 @@ function checkAcks({ waits }, acks, deliveries, say) {
 }
 
 /**
- * The end, when everything is settled. `end` is `{deaths, chats, inbox}`: when each process was gone, what the last one says of each chat
- * (`{isRunning, holds, calls, messages, refused}`; undefined where it does not know it) and what still waits.
+ * The final check, when everything is settled. `end` is `{deaths, chats, inbox}`: when each process was gone, the last
+ * one's record of each chat (`{isRunning, holds, calls, messages, refused}`; undefined if it does not know the chat)
+ * and the open approval requests.
  */
 export function checkEnd({ journal, deliveries, end }) {
   const found = [];
@@ -143,7 +144,7 @@ function checkCall({ journal, ref, state, deliveries, deaths }, say) {
   }
 }
 
-/** An approved call ran, once, and its outcome is the ledger's own; or it was cut off, and its outcome says that nobody knows. */
+/** An approved call ran once, and its outcome is the ledger's own; or it was cut off, and its outcome says so. */
 function checkRun({ outcome, decision, requestedAt }, deliveries, deaths, say) {
   const told = JSON.stringify(outcome);
   if (outcome.cause === "interrupted") {
@@ -159,7 +160,7 @@ function checkRun({ outcome, decision, requestedAt }, deliveries, deaths, say) {
   }
 }
 
-/** The history says the same as the list of holds. */
+/** The history agrees with the list of holds. */
 function checkPart({ toolCallId, outcome }, messages, say) {
   const parts = messages.flatMap(({ parts }) => parts).filter((part) => part.toolCallId === toolCallId);
   if (parts.length !== 1) return say("history and holds differ", `${parts.length} parts for ${toolCallId}`);
@@ -170,14 +171,14 @@ function checkPart({ toolCallId, outcome }, messages, say) {
   }
 }
 
-/** An outcome on a stream, and the one that is kept. */
+/** Whether an outcome on a stream equals the stored one. */
 function isSame({ type, output, errorText }, kept) {
   if (type === "tool-output-available") return output?.receipt === kept.output?.receipt && kept.cause === "ran";
   if (type === "tool-output-denied") return kept.cause === "decision";
   return kept.cause === "decision" || errorText === kept.errorText;
 }
 
-/** While nothing runs: the inbox has exactly what the chats say that waits, and the list of chats counts the same. */
+/** While nothing runs: the inbox lists exactly the open holds of the chats, and the chat list has the same counts. */
 export function checkInbox({ inbox, chats }) {
   const found = [];
   const asked = new Set(inbox.map(({ approvalId }) => approvalId));

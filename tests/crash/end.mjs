@@ -1,4 +1,5 @@
-// The last life: nobody kills it. Everything comes to rest, what still waits is answered, and all that the server knows is read.
+// The last process, which is not killed. Everything settles, open approval requests are decided, and the server's whole
+// record is read.
 
 import { checkEnd, checkInbox, checkSoFar } from "./check.mjs";
 import { refusals } from "./histories.mjs";
@@ -7,13 +8,13 @@ import { settle } from "./load.mjs";
 import { scriptOf } from "./plan.mjs";
 import { until } from "./wait.mjs";
 
-/** How long cut-off turns may take to come to rest after the start. */
+/** How long cut-off turns may take to settle after the start. */
 const RESTS_WITHIN_MS = 30_000;
 const SETTLES_WITHIN_MS = 60_000;
 const ANSWERS_WITHIN_MS = 20_000;
 const AT_ONCE = 8;
 
-/** Gives the violations. */
+/** Returns the violations. */
 export async function finish({ server, ledger, journal, random, counts }) {
   const open = [...journal.chats.values()].filter(({ isEnded }) => !isEnded);
   await server.start(scriptOf(open.map(({ plan }) => plan)));
@@ -23,9 +24,9 @@ export async function finish({ server, ledger, journal, random, counts }) {
     journal,
     event: ignore,
     forged: ignore,
-    /** A turn that was cut off is ended, or waits, although nobody opens its chat. */
+    /** A cut-off turn is ended or held, although nobody opens its chat. */
     isQuiet: async () => (await list(context, "/api/chats")).every(({ isRunning }) => !isRunning),
-    /** One for each request: thousands of them would pile up on a common one. */
+    /** One signal per request: listeners of thousands of requests would pile up on a shared one. */
     get signal() {
       return AbortSignal.timeout(ANSWERS_WITHIN_MS);
     },
@@ -49,7 +50,7 @@ export async function finish({ server, ledger, journal, random, counts }) {
   return found;
 }
 
-/** What the server says of every chat that this side knows, and its inbox. */
+/** The server's record of every chat that the journal knows, and its inbox. */
 async function stateOf(context) {
   const inbox = await list(context, "/api/approvals");
   const listed = new Map((await list(context, "/api/chats")).map((chat) => [chat.id, chat]));
@@ -68,7 +69,7 @@ async function stateOf(context) {
   return { inbox, chats };
 }
 
-/** How many calls were cut off, and how many of them the ledger never saw. */
+/** How many calls were cut off, and how many of them never reached the ledger. */
 function interrupted({ chats }, ledger) {
   const calls = [...chats.values()].flatMap(({ calls }) => calls);
   const cut = calls.filter(({ outcome }) => outcome?.cause === "interrupted");

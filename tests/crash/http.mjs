@@ -1,9 +1,9 @@
-// Requests to a server that may die at any moment. What came before it died counts.
+// Requests to a server that may die at any moment. Whatever arrived before its death counts.
 
-/** The server is not there any more. */
+/** The server is gone. */
 export class Down extends Error {}
 
-/** A request; the response once its headers are there. */
+/** Sends a request. Returns the response once its headers have arrived. */
 export async function send({ url, signal }, path, body) {
   const options = body && {
     method: "POST",
@@ -28,7 +28,7 @@ export async function read(response) {
   return JSON.parse(text);
 }
 
-/** A list, page by page where it has pages. */
+/** A list, page by page if it is paginated. */
 export async function list(context, path) {
   const items = [];
   for (let next = path; next; ) {
@@ -41,7 +41,7 @@ export async function list(context, path) {
   return items;
 }
 
-/** The holds of a chat; undefined where the server does not know it. */
+/** The holds of a chat; undefined if the server does not know it. */
 export async function holdsOf(context, chat, { calls } = {}) {
   const askedAt = Date.now();
   const path = `/api/chat/${chat.plan.id}/holds${calls ? `?calls=${calls}` : ""}`;
@@ -56,12 +56,12 @@ export async function holdsOf(context, chat, { calls } = {}) {
   return holds;
 }
 
-/** Reads chunks until the response ends or breaks off, and gives each to `take`. */
+/** Passes chunks to `take` until the response ends or breaks off. */
 export async function readChunks(response, take) {
   let rest = "";
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
-  // Where it breaks off, what came, came.
+  // If it breaks off, what arrived still counts.
   const next = () => reader.read().catch(() => ({ done: true }));
   for (let { done, value } = await next(); !done; { done, value } = await next()) {
     rest += decoder.decode(value, { stream: true });
@@ -71,7 +71,7 @@ export async function readChunks(response, take) {
   }
 }
 
-/** One server-sent event; gives whether it was the last. */
+/** Handles one server-sent event. Returns whether it was the last. */
 export function record(event, take) {
   const data = event.startsWith("data: ") ? event.slice("data: ".length).trimEnd() : undefined;
   if (data === undefined) return false;

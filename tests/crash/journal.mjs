@@ -1,25 +1,25 @@
-// What this side has sent, and what the server has acknowledged: the memory against which the server's own is checked.
+// The client's journal of what was sent and acknowledged, against which the server's record is checked.
 
 export class Journal {
   /** By id: `{plan, isAcknowledged, isEnded, shown, refs, outcomes}`. */
   chats = new Map();
-  /** By ref: `{plan, answers, acks, waits, question?}`; the question as it was shown. */
+  /** By ref: `{plan, answers, acks, waits, question?}`, with the approval request as it was shown. */
   calls = new Map();
-  /** Answers of the server that no contract allows: `{chat, ref?, text}`. */
+  /** Server responses that the contract does not allow: `{chat, ref?, text}`. */
   odd = [];
 
   add(plan) {
     const chat = {
       plan,
-      /** Whether the server has said that it has the user's message. */
+      /** Whether the server has acknowledged the user's message. */
       isAcknowledged: false,
-      /** Whether it was seen to be over: nothing is left for the model to play. */
+      /** Whether the chat was seen to have ended: the model's script is finished. */
       isEnded: false,
-      /** Questions that somebody was shown: the call by the approval's id. */
+      /** Approval requests that were shown: the call by approval id. */
       shown: new Map(),
-      /** What each of the server's call ids stands for. */
+      /** The ref of each of the server's call ids. */
       refs: new Map(),
-      /** Outcomes that somebody was shown. Which call they are about may be known only later: a replay does not repeat a settled input. */
+      /** Outcomes that were shown. Their call may be known only later: a replay does not repeat a settled input. */
       outcomes: [],
     };
     this.chats.set(plan.id, chat);
@@ -29,14 +29,14 @@ export class Journal {
     return chat;
   }
 
-  /** An answer goes out. */
+  /** An answer is sent. */
   sent(ref, way, approved) {
     this.calls.get(ref)?.answers.push({ way, approved, at: Date.now() });
   }
 
   /**
-   * The server has acknowledged that a decision stands: this one, or with `approved: null` one that it does not name. `isFirst`: it says that
-   * this answer made it. Gives the entry.
+   * The server has acknowledged that a decision is in force: this one, or with `approved: null` an unnamed one.
+   * `isFirst`: this answer put it in force. Returns the entry.
    */
   stands(ref, way, approved, { isFirst = false } = {}) {
     const ack = { way, approved, isFirst, at: Date.now() };
@@ -67,7 +67,7 @@ export class Journal {
     }
   }
 
-  /** The holds of a chat, as listed by a request that was sent at `askedAt`. */
+  /** The holds of a chat, listed by a request that was sent at `askedAt`. */
   listed(chat, holds, askedAt) {
     for (const { toolCallId, approvalId, input, state } of holds) {
       chat.refs.set(toolCallId, input.ref);
@@ -76,7 +76,7 @@ export class Journal {
     }
   }
 
-  /** The server says that this call waits for its decision. */
+  /** The server says that this call is waiting for a decision. */
   waits(ref, askedAt) {
     this.calls.get(ref)?.waits.push(askedAt);
   }

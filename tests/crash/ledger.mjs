@@ -1,21 +1,21 @@
-// The independent ledger: the endpoint behind the tools. It writes down every request that reaches it, and never asks the server anything.
-// The HTTP tool sends the call's input and nothing else, so each call of a run has an input of its own, named by `ref`.
+// The independent ledger: the endpoint behind the tools. It records every request that reaches it, and never queries
+// the server. The HTTP tool sends only the call's input, so each call of a run has a unique input, named by `ref`.
 
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { pause } from "./wait.mjs";
 
 export class Ledger {
-  /** `{ref, input, arrivedAt, answeredAt?, receipt}` for each request with a whole body. */
+  /** `{ref, input, arrivedAt, answeredAt?, receipt}` for each complete request. */
   deliveries = [];
-  /** Requests whose body broke off, as a kill can do it: nothing was done, and what they were about is not known. */
+  /** Requests whose body broke off, as a kill can cause: nothing was done, and their ref is unknown. */
   broken = 0;
-  /** Told "delivery" when a request has come and is not answered yet, and "delivered" when its answer is out. */
+  /** Called with "delivery" when a request has arrived and is unanswered, and with "delivered" once it is answered. */
   onEvent = () => {};
   #server = createServer((request, response) => this.#take(request, response));
   #delayOf;
 
-  /** `delayOf(ref)` is how long a call takes, in ms. */
+  /** `delayOf(ref)` is the duration of a call, in ms. */
   constructor(delayOf = () => 0) {
     this.#delayOf = delayOf;
   }

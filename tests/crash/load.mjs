@@ -1,5 +1,5 @@
-// One chat, as far as it comes before the server dies: it asks, answers what waits, and looks until it is over. The next process finds it
-// again.
+// One chat, as far as it gets before the server dies: it sends its message, decides what is held, and polls until it
+// ends. The next process continues it.
 
 import { changedInput, forge } from "./forge.mjs";
 import { refusals } from "./histories.mjs";
@@ -14,25 +14,25 @@ import * as ws from "./ways/ws.mjs";
 
 const ways = { inbox, chat, stream, live, ws };
 
-/** How long a chat that neither waits nor is over may take to change, in one round. */
+/** How long a chat that is neither held nor ended may take to change, in one round. */
 const MOVES_WITHIN_MS = 3000;
 
-/** How often a client that was cut off sends its message again, with the same id, although the server has it. */
+/** How often a disconnected client resends its message, with the same id, although the server has it. */
 const ASKS_AGAIN = 0.15;
 
-/** How often somebody answers once more what was answered in an earlier life of the server, and how often the other way. */
+/** How often a decision from an earlier process is repeated, and how often it is contradicted. */
 const ECHOES = 0.4;
 const OPPOSITE = 0.4;
 
 const isWaiting = ({ state }) => state === "waiting";
 const isSettled = ({ state }) => state === "settled";
 
-/** Goes on with a chat. Ends when it is over, or when the server is down. */
+/** Continues a chat until it ends or the server is down. */
 export async function play(context, chat) {
   try {
     if (!chat.isAcknowledged || chat.plan.random.chance(ASKS_AGAIN)) await ways[chat.plan.askBy].ask(context, chat);
     await echo(context, chat);
-    // Each question once more than there are: an answer may have been lost on its way.
+    // One more pass per approval request than needed: an answer may have been lost.
     for (let turn = 0; turn <= 2 * chat.plan.calls.length; turn += 1) {
       const holds = await until(() => moved(context, chat), { within: MOVES_WITHIN_MS });
       const waiting = holds?.filter(isWaiting) ?? [];
@@ -46,7 +46,7 @@ export async function play(context, chat) {
   }
 }
 
-/** A late answer to a question of which this side does not know whether it is still open: again, or against what was said. */
+/** A late answer to an approval request that may or may not be open: a repetition or a contradiction. */
 async function echo(context, { plan: { random, calls } }) {
   const known = calls.map(({ ref }) => context.journal.calls.get(ref)).filter(({ question }) => question);
   if (known.length === 0 || !random.chance(ECHOES)) return;
@@ -54,14 +54,14 @@ async function echo(context, { plan: { random, calls } }) {
   await ways[random.pick(WAYS)].answer(context, question, random.chance(OPPOSITE) ? !plan.approved : plan.approved);
 }
 
-/** The holds, once somebody has to answer or all is settled. */
+/** The holds, once one of them needs a person or all are settled. */
 async function moved(context, chat) {
   const holds = (await holdsOf(context, chat, { calls: "all" })) ?? [];
   const isOver = holds.filter(isSettled).length === chat.plan.calls.length;
   return (isOver || holds.some(isWaiting)) && holds;
 }
 
-/** Whether the model has said its last words. The first history that is read, and the last, have to be valid. */
+/** Whether the model has finished its script. The first and the last history read must be valid. */
 async function ended(context, chat, { isFirst = false } = {}) {
   const response = await send(context, `/api/chat/${chat.plan.id}/messages`);
   const messages = await read(response);
@@ -73,7 +73,7 @@ async function ended(context, chat, { isFirst = false } = {}) {
   return chat.isEnded;
 }
 
-/** The plan for a question: the answer, what comes with it, and a lie. */
+/** Carries out the plan for an approval request: the answer, its extras, and a forgery. */
 async function decide(context, chat, hold) {
   const call = context.journal.calls.get(hold.input.ref);
   if (!call) return context.journal.strange(chat, `a question that was not planned: ${JSON.stringify(hold)}`);
@@ -89,13 +89,15 @@ async function decide(context, chat, hold) {
   if (plan.extra === "elsewhere") answers.push(() => say(plan.otherWay, plan.approved));
   if (plan.extra === "contradiction") answers.push(() => say(plan.otherWay, !plan.approved));
   if (chat.plan.random.chance(0.5)) answers.reverse();
-  // All are heard to their end, also where one of them finds the server gone.
+  // Wait for all of them, even if one finds the server gone.
   const said = await Promise.allSettled(answers.map((answer) => answer()));
   const failed = said.find(({ status }) => status === "rejected");
   if (failed) throw failed.reason;
 }
 
-/** Answers everything that waits, through the inbox, until nothing does; gives what was left when the time was up. */
+/**
+ * Decides every open approval request through the inbox until none is left. Returns those left when the time was up.
+ */
 export async function settle(context, listInbox, random, { within }) {
   let waiting = [];
   await until(

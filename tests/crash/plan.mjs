@@ -1,16 +1,17 @@
-// What each chat of a run does: how it asks, what the model calls, who answers how, and what is done besides. Made from the seed alone.
+// The plan of each chat of a run: how it sends, what the model calls, how each call is answered, and the extras.
+// Derived from the seed alone.
 
 import { Random } from "./random.mjs";
 
-/** The five ways of answering. */
+/** The five ways to answer. */
 export const WAYS = ["inbox", "chat", "stream", "live", "ws"];
 
-/** Those on which a message can be sent. */
+/** The ways to send a message. */
 const ASKS = ["chat", "stream", "live", "ws"];
 
 const KINDS = ["one", "one", "both", "row", "mixed"];
 
-/** What is sent besides the answer itself. */
+/** What is sent in addition to the answer. */
 const EXTRAS = ["none", "none", "again", "elsewhere", "contradiction"];
 
 const FORGERIES = ["none", "none", "unknown", "invented", "output", "ack", "input"];
@@ -32,7 +33,7 @@ export function planChat(seed, number) {
       extra: random.pick(EXTRAS),
       otherWay: random.pick(WAYS.filter((other) => other !== way)),
       forgery: random.pick(FORGERIES),
-      /** Most answer at once, some take longer than a kill takes to come. */
+      /** Most respond at once, some take longer than the time to a kill. */
       delayMs: random.chance(0.6) ? random.between(0, 15) : random.between(40, 250),
     };
   });
@@ -42,7 +43,7 @@ export function planChat(seed, number) {
     calls,
     askBy: random.pick(ASKS),
     waits: [random.chance(0.5) ? random.between(1, 40) : 0, random.chance(0.5) ? random.between(1, 60) : 0],
-    /** For what is decided on the way. */
+    /** For choices made during the run. */
     random,
   };
 }
@@ -55,7 +56,7 @@ export const userMessage = ({ id }) => ({
   parts: [{ type: "text", text: `${id}: go` }],
 });
 
-/** What the model plays for a chat. */
+/** The model's script for a chat. */
 function turn(chat) {
   const [before, after] = chat.waits;
   const calls = chat.calls.map(({ input, needsApproval }) => ({

@@ -1,5 +1,5 @@
-// Randomness from a seed. Every chat and every round has its own source, named by its number: what is planned does not depend on the order
-// in which things happen.
+// Seeded randomness. Every chat and every round has its own generator, named by its number, so that the plan does not
+// depend on the order of events.
 
 /** FNV-1a, 32 bits. */
 function hash(text) {
@@ -15,7 +15,7 @@ export class Random {
     this.#state = hash(`${seed}/${name}`);
   }
 
-  /** From 0 up to, and without, 1 (mulberry32). */
+  /** In [0, 1), by mulberry32. */
   next() {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let value = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -27,7 +27,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   between(from, to) {
     return from + Math.floor(this.next() * (to - from + 1));
   }
@@ -36,7 +36,7 @@ export class Random {
     return list[this.between(0, list.length - 1)];
   }
 
-  /** As many of them as asked for, in random order. */
+  /** `count` of the items, in random order. */
   some(list, count) {
     const rest = [...list];
     const taken = [];

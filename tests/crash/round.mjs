@@ -1,23 +1,24 @@
-// One life of the server: it starts, has load, and is killed at a moment that was chosen before.
+// One life of the server: it starts, is under load, and is killed at a planned moment.
 
 import { play } from "./load.mjs";
 import { scriptOf } from "./plan.mjs";
 import { pause } from "./wait.mjs";
 
-/** How long an event is waited for. */
+/** How long to wait for an event. */
 const PATIENCE_MS = 1500;
-/** What the dead server had sent is still read. */
+/** How long to read what the dead server had sent. */
 const DRAIN_MS = 1000;
-/** How many chats of earlier rounds are gone on with. */
+/** How many chats of earlier rounds are continued. */
 const TAKEN_UP = 10;
 
-/** Most lives are short. A few are long enough for everything to be carried through. */
+/** Most lives are short. A few are long enough for everything to finish. */
 const TIMES = ["soon", "soon", "soon", "late"];
 const EVENTS = ["inbox", "chat", "delivery", "delivered"];
 
 /**
- * When to kill: after a time, or at the nth time that something happens. "inbox" is right after a 200 of the inbox, "chat" after that of a chat
- * request or its like on the socket, "delivery" when the ledger has a call and has not answered, "delivered" right after it answered.
+ * When to kill: after a time, or at the nth occurrence of an event. "inbox" is right after a 200 of the inbox, "chat"
+ * after one of a chat request or its equivalent on the socket, "delivery" when the ledger has a call and has not
+ * answered, "delivered" right after it answered.
  */
 function momentOf(random) {
   const kind = random.pick([...TIMES, ...EVENTS]);
@@ -26,7 +27,7 @@ function momentOf(random) {
   return { kind, nth: random.between(1, 4), ms: PATIENCE_MS };
 }
 
-/** Lives until the kill. `chats` are new ones; of the open ones of earlier rounds, some are gone on with. */
+/** Runs until the kill. `chats` are new; some of the open chats of earlier rounds are continued. */
 export async function round({ server, ledger, journal, random, counts }, chats) {
   const added = chats.map((plan) => journal.add(plan));
   const open = [...journal.chats.values()].filter(({ isEnded }) => !isEnded);
@@ -62,13 +63,13 @@ export async function round({ server, ledger, journal, random, counts }, chats) 
     play(context, chat).catch((error) => journal.strange(chat, error.stack)),
   );
   const all = Promise.all(played);
-  // Nothing is left that an event could come of.
+  // No more events can occur.
   if (moment.nth) all.then(kill);
   await killed;
   clearTimeout(timer);
   ledger.onEvent = () => {};
   counts.kills += 1;
-  // An event that did not come is a kill at some time, like the others.
+  // If the event did not occur, it counts as a kill after a time.
   const kind = left > 0 ? "late" : moment.kind;
   counts.moments[kind] = (counts.moments[kind] ?? 0) + 1;
   await server.gone();

@@ -12,7 +12,7 @@ import { round } from "./round.mjs";
 import { selfTest } from "./self-test.mjs";
 import { Server } from "./server.mjs";
 
-/** With so many chats open, no new ones are begun: the later lives finish them. */
+/** With this many chats open, no new ones are started: later lives finish them. */
 const OPEN_AT_MOST = 40;
 const SHOWN_AT_MOST = 20;
 
@@ -47,7 +47,7 @@ async function run({ seed, kills, chats, data, idempotent }) {
       if (server.faults.length > 0) found.push({ rule: "the server failed", text: server.faults[0] });
       if (number % 10 === 0) console.log(`${number} kills: ${progress(world)}`);
     }
-    // What was found already may be found again, with more about it.
+    // Violations found earlier may be found again, with more detail.
     found = distinct([...found, ...(await finish({ ...world, random: new Random(seed, "end") }))]);
   } catch (error) {
     found.push({ rule: "the run broke off", text: error.stack });
@@ -78,7 +78,7 @@ function report({ rule, chat, ref, text }, { seed, journal, ledger }) {
   for (const delivery of ledger.of(ref)) console.log(`  ledger ${JSON.stringify(delivery)}`);
 }
 
-/** Acknowledged answers by way: each call counts once on each way. */
+/** Acknowledged answers by way: each call counts once per way. */
 function byWay(journal) {
   const ways = [...journal.calls.keys()].flatMap((ref) => [...new Set(acksOf(journal, ref).map(({ way }) => way))]);
   return WAYS.map((way) => `${way} ${ways.filter((other) => other === way).length}`).join(" ");

@@ -1,4 +1,5 @@
-// The judge must be able to find something: a small honest world, in which it finds nothing, and the same world doctored in many ways.
+// Shows that the judge can find violations: it finds none in a small honest world, and the right one in each tampered
+// copy.
 
 import assert from "node:assert/strict";
 import { checkEnd, checkInbox, checkSoFar } from "./check.mjs";
@@ -9,7 +10,7 @@ import { lastWords, userMessage } from "./plan.mjs";
 const AT = Date.parse("2030-01-01T00:00:00.000Z");
 const iso = (at) => new Date(at).toISOString();
 
-/** One chat with one call, approved or denied through the inbox; `cause` is how the call ended. */
+/** One chat with one call, approved or denied through the inbox; `cause` is the cause of its outcome. */
 async function add(world, id, { approved, cause }) {
   const ref = `${id}-a`;
   const input = { ref, amount: 5 };
@@ -63,7 +64,7 @@ const rules = (world) => judge(world).map(({ rule }) => rule);
 const delivery = (ref, more) => ({ ref, input: { ref, amount: 5 }, arrivedAt: AT + 3, receipt: "receipt-x", ...more });
 const kept = (world, id) => world.end.chats.get(id).calls[0];
 
-/** What was done to the world, and the rule that has to be named. */
+/** Each tampering, and the rule that must be reported. */
 const doctored = {
   "a doubled delivery": ["delivered twice", (world) => world.deliveries.push(delivery("paid-a"))],
   "a lost approval": [

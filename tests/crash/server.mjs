@@ -1,4 +1,4 @@
-// The real server as its own process, on one folder and one port, however often it is killed.
+// The real server as a process, on one folder and one port, however often it is killed.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const STARTS_WITHIN_MS = 30_000;
 const ENDS_WITHIN_MS = 10_000;
 
-/** HOLDPOINT_BIN, or what cargo has built last into the usual places. */
+/** HOLDPOINT_BIN, or cargo's latest build in the usual places. */
 export function binary() {
   const named = process.env.HOLDPOINT_BIN;
   const places = named
@@ -23,11 +23,11 @@ export function binary() {
   throw new Error(`no holdpoint binary: build it, or name one in HOLDPOINT_BIN. Looked at: ${places.join(", ")}`);
 }
 
-/** Without what the server would take for settings, HOLDPOINT_BIN among them. */
+/** Without variables that the server would read as settings, such as HOLDPOINT_BIN. */
 export const environment = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
 
-/** `isIdempotent` permits the server to repeat a call that was cut off: the suite has to notice that. */
+/** `isIdempotent` allows the server to repeat a cut-off call: the suite has to detect that. */
 export const settings = (ledgerUrl, isIdempotent) =>
   ["always", "never"]
     .map((approval) => {
@@ -49,14 +49,14 @@ export class Server {
   url;
   /** When each process was gone. */
   deaths = [];
-  /** Processes that ended, or said that they panicked, without having been killed. */
+  /** Processes that exited or panicked without being killed. */
   faults = [];
   #place;
   #child;
   #exited;
   #isKilled = false;
 
-  /** Makes the folder; `start` starts the process. */
+  /** Creates the folder; `start` starts the process. */
   static async prepare(ledgerUrl, { isIdempotent = false } = {}) {
     const server = new Server();
     server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
@@ -72,7 +72,7 @@ export class Server {
     return join(this.#place, name);
   }
 
-  /** Starts the process with this script for the model: the first time on a free port, then on the same one. */
+  /** Starts the process with this script for the model: first on a free port, then always on the same one. */
   async start(script) {
     await writeFile(this.#file("script.json"), JSON.stringify(script));
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
@@ -84,7 +84,7 @@ export class Server {
   }
 
   #ready(child) {
-    // Whatever becomes of the run, no server is left behind.
+    // Whatever happens to the run, no server is left behind.
     const kill = () => child.kill("SIGKILL");
     process.once("exit", kill);
     let [out, errors] = ["", ""];
@@ -123,7 +123,7 @@ export class Server {
     return !this.#isKilled && this.#child?.exitCode === null && this.#child?.signalCode === null;
   }
 
-  /** At once, from whatever is being done: nothing is awaited. */
+  /** At once, without waiting for anything. */
   kill() {
     if (!this.isUp) return;
     this.#isKilled = true;

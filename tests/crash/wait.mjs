@@ -1,8 +1,8 @@
-// Waiting, always with an end.
+// Waiting, always with a time limit.
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks until the answer is truthy, and gives it; gives undefined when the time is up. */
+/** Polls until the result is truthy, and returns it; returns undefined when the time is up. */
 export async function until(ask, { within, every = 40 }) {
   const deadline = Date.now() + within;
   for (;;) {

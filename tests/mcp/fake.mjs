@@ -1,5 +1,5 @@
-// A small MCP server that does on purpose what a good one does not: it dies, it is slow, it changes its tools, it repeats a secret.
-// It speaks JSON-RPC, one message a line, over its input and output. What it is told goes into the file that FAKE_LOG names.
+// A small MCP server that misbehaves on purpose: it dies, is slow, changes its tools, repeats a secret. It speaks
+// JSON-RPC over stdio, one message per line. What it receives is appended to the file in FAKE_LOG.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
@@ -30,7 +30,7 @@ const tools = [
   tool("ask.twice"),
 ];
 
-// A server that is not well for a while: it refuses to start until it was tried this often.
+// A server that is unhealthy for a while: it refuses to start until it was tried this often.
 const starts =
   log && existsSync(log)
     ? readFileSync(log, "utf8")
@@ -40,7 +40,7 @@ const starts =
 note("start");
 note(`pid ${process.pid}`);
 if (process.env.FAKE_STAYS) {
-  // The end of its input means nothing to it.
+  // Ignores the end of its input.
   setInterval(() => {}, 1000);
 }
 if (starts < Number(process.env.FAKE_FAILS ?? 0)) {

@@ -50,7 +50,7 @@ function fakeFetch(playing) {
     if (status === 204) return new Response(null, { status });
 
     const bytes = new TextEncoder().encode(segmentText(playing.segment));
-    // Not at an event's end, and possibly inside a character or a CRLF.
+    // Not at the end of an event, and possibly inside a character or a CRLF.
     const cut = bytes.length >> 1;
     const body = new ReadableStream({
       start(controller) {
@@ -111,7 +111,7 @@ function fakeWebSocket(playing) {
   };
 }
 
-/** As JSON has it: undefined dropped. Half a surrogate pair becomes U+FFFD. */
+/** As JSON: undefined is dropped. Half a surrogate pair becomes U+FFFD. */
 function plain(value) {
   return JSON.parse(JSON.stringify(value), (_, part) => (typeof part === "string" ? part.toWellFormed() : part));
 }
@@ -227,7 +227,7 @@ async function playAll(sdk, input) {
   return results;
 }
 
-/** One thread for each version, so that both play at the same time. */
+/** One thread per version, so that both run in parallel. */
 function inThread(version, input) {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(import.meta.url), {

@@ -1,5 +1,5 @@
-// Runs `validateUIMessages` of the AI SDK, versions 6 and 7, over histories.
-// Reads {"histories": [UIMessage[], ...]} on stdin, writes {"checked": N, "refused": [{sdk, history, error}]} on stdout.
+// Runs `validateUIMessages` of the AI SDK, versions 6 and 7, over histories. Reads {"histories": [UIMessage[], ...]} on
+// stdin, writes {"checked": N, "refused": [{sdk, history, error}]} on stdout.
 
 import { text } from "node:stream/consumers";
 import { safeValidateUIMessages as validate6 } from "ai6";

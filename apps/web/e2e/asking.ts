@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { BrowserContext } from "@playwright/test";
 import type { Cause, ChatHold } from "holdpoint";
 
-/** What was answered: the body of `POST /api/tools/ack`. */
+/** The answer to a prompt: the body of `POST /api/tools/ack`. */
 export interface Ack {
   toolCallId: string;
   status: string;
@@ -11,18 +11,18 @@ export interface Ack {
 }
 
 export interface AskingChat {
-  /** Those that were taken. */
+  /** The accepted answers. */
   acks: Ack[];
-  /** The next answer is not taken. */
+  /** Makes the server refuse the next answer. */
   refuseNext: () => void;
-  /** Nobody answered in time. */
+  /** Lets the prompt expire. */
   expire: () => void;
   stop: () => void;
 }
 
 /**
- * Stands in for the server where a chat of the mode `ai-sdk` is concerned: a turn whose tool asks the user something, told as
- * the server tells it. It can be resumed from its beginning, and it goes on when the question is settled.
+ * A stand-in for the server for one chat in `ai-sdk` mode: a turn whose tool prompts the user, streamed as the server
+ * does. It can be resumed from its start, and continues when the prompt is settled.
  */
 export async function startAskingChat(context: BrowserContext, schema: object): Promise<AskingChat> {
   const acks: Ack[] = [];
@@ -125,7 +125,7 @@ export async function startAskingChat(context: BrowserContext, schema: object): 
   };
 }
 
-/** A settled call as the history has it. */
+/** A settled call as stored in the history. */
 function partOf({ toolCallId, toolName, input, outcome }: ChatHold): object {
   const { cause = "ran", output, errorText } = outcome ?? {};
   const result = errorText === undefined ? { state: "output-available", output } : { state: "output-error", errorText };

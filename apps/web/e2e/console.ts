@@ -1,7 +1,7 @@
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { Mode } from "../src/modes";
 
-/** The console as somebody uses it. */
+/** Page object of the console. */
 export class Console {
   constructor(
     readonly page: Page,
@@ -14,10 +14,10 @@ export class Console {
     return this;
   }
 
-  /** Opens the page, whatever it shows then. */
+  /** Opens the page without waiting for anything. */
   async visit(mode: Mode, chatId?: string, extra: Record<string, string> = {}): Promise<void> {
     const hash = new URLSearchParams({ ...(chatId && { chat: chatId }), mode, ...extra });
-    // A page that differs in its hash only is not loaded again.
+    // A URL that differs only in its hash is not loaded again.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.url}/#${hash}`);
   }
@@ -30,7 +30,7 @@ export class Console {
     return this.page.getByRole("article", { name: "Assistant" });
   }
 
-  /** The text that the assistant wrote, without its cards. */
+  /** The assistant's text, without the cards. */
   get text(): Locator {
     return this.answers.last().locator(".markdown");
   }
@@ -44,7 +44,7 @@ export class Console {
     await this.composer.press("Enter");
   }
 
-  /** The cards of a tool's calls, in the chat; those of earlier attempts are `earlier`. */
+  /** The cards of a tool's calls in the chat; those of earlier attempts are in `earlier`. */
   card(tool: string): Locator {
     return this.chat.locator(`[data-tool="${tool}"]:not([data-earlier])`);
   }
@@ -53,7 +53,7 @@ export class Console {
     return this.chat.getByRole("region", { name: "Earlier attempts" });
   }
 
-  /** Once more where nothing came of it: a button that has just moved takes no click. */
+  /** Clicks again if nothing happened: a button that has just moved ignores clicks. */
   async approve(card: Locator): Promise<void> {
     const button = card.getByRole("button", { name: /^Approve/ });
     await button.click();
@@ -75,7 +75,7 @@ export class Console {
     await expect(card).toHaveAttribute("data-state", state);
   }
 
-  /** The turn is over: nothing runs, and what was written stays. */
+  /** The turn has ended: nothing is running, and the text stays. */
   async expectIdle(): Promise<void> {
     await expect(this.chat).toHaveAttribute("data-status", "ready");
     await expect(this.page.getByRole("button", { name: "Stop", exact: true })).toHaveCount(0);

@@ -6,7 +6,7 @@ import { expect, test } from "./test";
 
 const GAPS = isFull ? [60, 100, 150, 200, 300] : [60, 300];
 
-/** How many questions the server has decided. */
+/** How many approval requests the server has decided. */
 async function decided(api: string, chats: readonly string[]): Promise<number> {
   const holds = await Promise.all(
     chats.map(async (id) => (await (await fetch(`${api}/api/chat/${id}/holds`)).json()) as { decision?: unknown }[]),
@@ -14,7 +14,7 @@ async function decided(api: string, chats: readonly string[]): Promise<number> {
   return holds.flat().filter(({ decision }) => decision !== undefined).length;
 }
 
-/** Two clicks at the same place of the screen. */
+/** Two clicks at the same position on the screen. */
 async function doubleClick(page: Page, button: Locator, gapMs: number): Promise<void> {
   await expect(button).not.toHaveAttribute("aria-disabled", "true");
   const box = await button.boundingBox();
@@ -52,7 +52,7 @@ for (const screen of screens("desktop", "phone")) {
         await page.waitForTimeout(400);
         expect(await decided(server.api, chats)).toBe(1);
         await expect(first).toContainText("Done");
-        // It stays where it is, with its outcome; the others wait, and can be decided.
+        // It keeps its position, with its outcome; the others still wait and can be decided.
         await expect(items).toHaveCount(3);
         await expect(items.first()).toContainText("950");
         await expect(items.nth(1).getByRole("button", { name: /^Approve/ })).toBeVisible();

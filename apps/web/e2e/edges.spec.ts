@@ -4,7 +4,7 @@ import { MODES } from "../src/modes";
 import { scratchFile, slowModel } from "./scratch";
 import { expect, test } from "./test";
 
-/** The answer of the slow model, block by block. */
+/** The slow model's answer, block by block. */
 const WHOLE = ["The first half,", "and the second half."];
 const HANAKO = "send 50 dollars to Hanako";
 
@@ -155,7 +155,7 @@ test.describe("a reload while the browser is asked", () => {
     test(`runs the approved call after all: ${mode}`, async ({ console, context, server, page }) => {
       await context.grantPermissions(["geolocation"], { origin: server.url });
       await context.setGeolocation({ latitude: 35.6812, longitude: 139.7671 });
-      // The first page never learns where it is.
+      // The first page never gets its location.
       await page.addInitScript(() => {
         if (location.protocol !== "http:" || sessionStorage.getItem("asked") !== null) return;
         navigator.geolocation.getCurrentPosition = () => sessionStorage.setItem("asked", "yes");
@@ -166,7 +166,7 @@ test.describe("a reload while the browser is asked", () => {
       await console.approve(card);
       await page.waitForFunction(() => sessionStorage.getItem("asked") !== null);
       await page.reload();
-      // The approval was in force before the browser was asked: nobody has to give it again.
+      // The approval was already in force: nobody has to approve again.
       await console.expectState(card, "output-available");
       await expect(card).toContainText("Approved by local");
       await expect(console.text).not.toBeEmpty();

@@ -3,7 +3,7 @@ import { MODES, type Mode } from "../src/modes";
 import { FLOWS, type Flow } from "./flows";
 import { expect, test } from "./test";
 
-// In the short run each flow has a mode of its own, so that every mode is seen with several.
+// In the short run each flow has one mode, so that every mode is covered by several flows.
 function modesOf(flow: Flow, index: number): readonly Mode[] {
   if (isFull || flow.everywhere) return MODES;
   return [MODES[index % MODES.length] ?? "sse"];
@@ -26,10 +26,10 @@ for (const [index, flow] of FLOWS.entries()) {
       await console.open(mode);
       await flow.play(console);
       await console.expectIdle();
-      // One question, one answer: nothing was sent, asked or written twice.
+      // One message, one answer: nothing was sent, requested or written twice.
       await expect(console.answers).toHaveCount(1);
 
-      // What is seen is what is stored: a reload shows the same.
+      // The page shows what is stored: a reload shows the same.
       const said = await console.text.allInnerTexts();
       await page.reload();
       await expect(console.text.first()).toBeVisible();

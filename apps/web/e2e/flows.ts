@@ -1,10 +1,10 @@
 import type { Console } from "./console";
 import { expect } from "./test";
 
-/** A demo flow: how somebody plays it, and what must be seen. It ends with the turn. */
+/** A demo flow: the user's actions and the expected result. It ends with the turn. */
 export interface Flow {
   name: string;
-  /** In the short run it is played in all modes too, not only in one. */
+  /** Run in all modes even in the short run, not only in one. */
   everywhere?: boolean;
   geolocation?: "granted" | "refused";
   play: (console: Console) => Promise<void>;

@@ -30,7 +30,7 @@ test.use({
   },
 });
 
-/** Everything in the document that holds a character nobody would see, in texts and attributes. */
+/** Every text and attribute in the document that contains an invisible character. */
 function hidden(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const pattern = /[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
@@ -60,14 +60,14 @@ for (const screen of screens("desktop", "phone")) {
       await expect(card.getByRole("heading")).toContainText("U+202E");
       await expect(card).toContainText("pro\u200bduction".replace("\u200b", "U+200B"));
       await expect(card.getByRole("row", { name: /environment ?U\+200B/ })).toContainText("staging");
-      // Two keys that look the same are told apart.
+      // Two keys that look alike can be told apart.
       await expect(card.getByRole("row", { name: /U\+0430/ })).toContainText("1");
       await expect(card.getByRole("row", { name: /^amount 1000/ })).toHaveCount(1);
-      // A line break is seen.
+      // A line break is visible.
       await expect(card.getByRole("row", { name: /^note/ })).toContainText("↵");
       await expect(console.text.first()).toContainText("U+202E");
       expect(await hidden(page)).toEqual([]);
-      // Direction: what follows an override stays where it was written.
+      // Direction: text after an override stays where it was written.
       await expect(card.locator("bdi").first()).toHaveCSS("unicode-bidi", "isolate");
 
       await page.getByRole("button", { name: /^Approvals/ }).click();

@@ -25,7 +25,7 @@ for (const mode of MODES) {
     expect(readFileSync(file, "utf8")).toContain("tool-output-available");
     const { profile } = MODE_INFO[mode];
     const text = profile === "ai-sdk" ? [] : ["--text", "progressive"];
-    // Throws, with what the checker says, when a rule is broken.
+    // Throws with the checker's output if a rule is violated.
     execFileSync(binary(), ["check", "--profile", profile, ...text, file], { encoding: "utf8" });
 
     await panel.locator('input[type="file"]').setInputFiles(file);

@@ -5,7 +5,7 @@ import { expect, test } from "./test";
 
 const folder = fileURLToPath(new URL("./screenshots/", import.meta.url));
 
-/** A picture for people, and axe's opinion. */
+/** A screenshot, and an axe check. */
 async function look(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${folder}${name}.png`, animations: "disabled" });
   expect(await widest(page)).toBeLessThanOrEqual(0);
@@ -13,7 +13,7 @@ async function look(page: Page, name: string): Promise<void> {
   expect(violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ target }) => target) }))).toEqual([]);
 }
 
-/** By how many pixels anything sticks out at the right. What is cut off would not be seen by `scrollWidth`. */
+/** By how many pixels anything overflows on the right. `scrollWidth` does not count clipped content. */
 function widest(page: Page): Promise<number> {
   return page.evaluate(() => {
     const parts = [
@@ -91,7 +91,7 @@ test("a whole approval by keyboard", async ({ console, page }) => {
   await page.keyboard.press("Enter");
   const card = console.card("process_payment");
   await expect(card.getByRole("button", { name: /^Approve/ })).toBeVisible();
-  // A screen reader hears of the question without the focus being taken away.
+  // A screen reader announces the approval request without moving the focus.
   await expect(page.getByTestId("question")).toHaveText(
     /^Approval needed: Send a payment, amount 50, recipient Hanako/,
   );

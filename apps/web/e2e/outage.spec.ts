@@ -29,7 +29,7 @@ for (const mode of MODES) {
         const card = console.card("process_payment");
         await console.expectState(card, "approval-requested");
         await server.kill();
-        // It is seen, with the time, and nothing pretends to be current.
+        // The outage is shown with its time, and nothing looks current.
         await expect(page.getByRole("alert").filter({ hasText: "not answered since" })).toContainText(/\d\d:\d\d/);
         await expect(card.getByRole("timer")).toHaveCount(0);
         await console.approve(card);
@@ -60,7 +60,7 @@ for (const mode of MODES) {
     await console.expectState(card, "approval-requested");
     await Promise.all([console.approve(card), server.kill()]);
     await server.restart();
-    // In force or not, what is shown is what is stored, and it was paid at most once.
+    // In force or not, the page shows what is stored, and the payment ran at most once.
     await expect(card).toContainText(/Done|Outcome unknown/);
     const [hold] = await holdsOf(server.api, console.chatId);
     expect(hold).toMatchObject({ state: "settled", decision: { kind: "approve" } });
@@ -68,7 +68,7 @@ for (const mode of MODES) {
   });
 }
 
-// Live asks one thing after the other.
+// Live asks for one approval at a time.
 for (const mode of isFull ? (["sse", "ai-sdk", "ai-sdk-ws"] as const) : (["sse", "ai-sdk"] as const)) {
   test(`the first of two decisions is in force before the second, and a reload forgets nothing: ${mode}`, async ({
     console,

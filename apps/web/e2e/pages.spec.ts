@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test as base, expect } from "./test";
 
-/** Another site, whose pages answer in ways that a panel has to tell apart. */
+/** Another site, with responses that the panel has to tell apart. */
 const test = base.extend<{ site: string }>({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright wants a pattern here
   site: async ({}, use) => {
@@ -65,7 +65,7 @@ test.describe("what the browser asks", () => {
   test("is said where to look for, for as long as it is not answered", async ({ console, page, context }) => {
     await context.clearPermissions();
     await page.addInitScript(() => {
-      // A question that nobody answers.
+      // A permission prompt that nobody answers.
       navigator.geolocation.getCurrentPosition = () => undefined;
       const query = navigator.permissions.query.bind(navigator.permissions);
       navigator.permissions.query = async (permission) =>

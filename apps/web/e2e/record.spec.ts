@@ -23,7 +23,7 @@ test.describe("two tabs race", () => {
       const deny = theirs.getByRole("button", { name: "Deny", exact: true });
       await expect(deny).not.toHaveAttribute("aria-disabled", "true");
       await expect(mine.getByRole("button", { name: /^Approve/ })).not.toHaveAttribute("aria-disabled", "true");
-      // At the same moment, whatever the machine is busy with.
+      // Clicks at the same moment, however busy the machine is.
       const press = (button: Locator) => button.evaluate((element: HTMLElement) => element.click());
       await Promise.all([press(mine.getByRole("button", { name: /^Approve/ })), press(deny)]);
       await expect(mine).toHaveAttribute("data-standing", "settled");
@@ -99,7 +99,7 @@ test.describe("the old button of a question that is gone", () => {
 
   for (const mode of isFull ? MODES : (["sse"] as const)) {
     test(`brings what stands: ${mode}`, async ({ console, context, page, server }) => {
-      // This tab hears of nothing by itself.
+      // This tab receives no events.
       await page.route("**/api/events", (route) => route.abort());
       await console.open(mode);
       await console.send(HANAKO);

@@ -4,7 +4,7 @@ import { expectNoOverflow, SCREENS, screens } from "./screens";
 import { configured, gatedTool, scripted } from "./scripts";
 import { expect, test } from "./test";
 
-/** 163 lines as JSON, the dangerous one far down. */
+/** 163 lines of JSON, with the dangerous one far down. */
 const LONG = {
   environment: "production",
   services: Array.from({ length: 20 }, (_, at) => ({
@@ -49,7 +49,7 @@ for (const screen of screens("desktop", "phone", "zoomed")) {
       await expectNoOverflow(page);
       const { violations } = await new AxeBuilder({ page }).include(".review").analyze();
       expect(violations.map(({ id }) => id)).toEqual([]);
-      // Nothing was decided by opening it.
+      // Opening it decided nothing.
       const waiting = (await (await fetch(`${server.api}/api/approvals`)).json()) as unknown[];
       expect(waiting).toHaveLength(1);
 
@@ -57,7 +57,7 @@ for (const screen of screens("desktop", "phone", "zoomed")) {
       await expect(review.getByRole("tabpanel", { name: "JSON" })).toContainText('"environment": "production"');
       await review.getByRole("tab", { name: "Fields" }).click();
 
-      // Page by page, by keyboard alone, until everything was in view.
+      // Page by page, by keyboard only, until everything was in view.
       const next = review.getByRole("button", { name: /lines? not seen yet$/ });
       const approve = review.getByRole("button", { name: /^Approve/ });
       await expect(approve).toContainText(/with \d+ lines unread/);

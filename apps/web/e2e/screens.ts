@@ -1,7 +1,7 @@
 import { expect, type Page } from "@playwright/test";
 import { isFull } from "../playwright.config";
 
-/** Screens that people use. Zoomed to 200 %, a page has half the pixels, each twice as big. */
+/** Common screens. At 200 % zoom a page has half the pixels, each twice as large. */
 export const SCREENS = {
   desktop: { viewport: { width: 1360, height: 860 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
@@ -10,17 +10,17 @@ export const SCREENS = {
 
 export type Screen = keyof typeof SCREENS;
 
-/** All of them in the full run; the named ones in the short one. */
+/** All of them in the full run, the named ones in the short run. */
 export function screens(...short: Screen[]): Screen[] {
   return isFull ? (Object.keys(SCREENS) as Screen[]) : short;
 }
 
-/** Nothing sticks out at the right or can be scrolled sideways; a drawer may still be sliding in. */
+/** Nothing overflows on the right or scrolls sideways; a drawer may still be sliding in. */
 export async function expectNoOverflow(page: Page): Promise<void> {
   await expect.poll(() => overflowing(page)).toEqual([]);
 }
 
-/** What does, by its class. */
+/** The overflowing elements, by class. */
 function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const { scrollHeight, scrollWidth, clientHeight, clientWidth } = document.documentElement;

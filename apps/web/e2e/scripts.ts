@@ -1,6 +1,6 @@
 import { scratchFile } from "./scratch";
 
-/** What a scripted model does in one step. */
+/** One action of a scripted model. */
 export type Action =
   | { text: string[] }
   | { reasoning: string[] }
@@ -8,18 +8,18 @@ export type Action =
   | { error: string }
   | { toolCall: { name: string; input: unknown; id?: string } };
 
-/** Arguments of a server whose model plays these steps, whatever is asked. */
+/** Arguments for a server whose model plays these steps, whatever the message. */
 export function scripted(...steps: Action[][]): string[] {
   const script = { modelVersion: "scripted", turns: [{ when: ".*", steps }] };
   return ["--model", `script:${scratchFile("script.json", JSON.stringify(script))}`];
 }
 
-/** Arguments of a server with more tools. */
+/** Arguments for a server with additional tools. */
 export function configured(toml: string): string[] {
   return ["--config", scratchFile("tools.toml", toml)];
 }
 
-/** A tool that takes anything, and always has to be approved. Its endpoint is on this machine. */
+/** A tool that accepts any input and always needs an approval. Its endpoint is on this machine. */
 export function gatedTool(name: string, url = "http://127.0.0.1:9/", about: Record<string, string> = {}): string {
   const { title = "Deploy a release", description = "Puts a release into production" } = about;
   return `[tools.${name}]

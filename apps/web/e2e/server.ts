@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ProxyOptions, preview } from "vite";
 
-/** A Holdpoint server of one test's own, and where its console is. */
+/** A Holdpoint server for one test, and the address of its console. */
 export interface TestServer {
-  /** Where the console is served. */
+  /** The address of the console. */
   url: string;
-  /** Where the API is asked by the test itself. */
+  /** The address of the API, for the test's own requests. */
   api: string;
-  /** Ends it at once, as a power cut would. */
+  /** Kills it at once, like a power cut. */
   kill: () => Promise<void>;
-  /** Starts it again where it was, with what it had stored. Only for one that keeps a folder. */
+  /** Restarts it at the same address with its stored data. Requires `isKept`. */
   restart: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -21,13 +21,13 @@ export interface TestServer {
 interface Options {
   args?: readonly string[];
   env?: Record<string, string>;
-  /** It keeps its data in a folder, and can be restarted. */
+  /** Keeps its data in a folder, so that it can be restarted. */
   isKept?: boolean;
 }
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The binary under test: the one that is named, or the newest kind that is built. */
+/** The binary under test: the configured one, or the newest build. */
 export function binary(): string {
   const named = process.env.HOLDPOINT_BIN;
   const candidates = named ? [named] : [`${root}target/release/holdpoint`, `${root}target/debug/holdpoint`];
@@ -37,7 +37,7 @@ export function binary(): string {
   return found;
 }
 
-/** Starts the binary on a port of its choice. With `HOLDPOINT_E2E_SERVE=preview` the console comes from `dist` instead of from it. */
+/** Starts the binary on a free port. With `HOLDPOINT_E2E_SERVE=preview` the console is served from `dist` instead. */
 export async function startServer({ args = [], env = {}, isKept = false }: Options = {}): Promise<TestServer> {
   const storage = isKept ? ["--data", mkdtempSync(join(tmpdir(), "holdpoint-e2e-data-"))] : ["--ephemeral"];
   const launch = (listen: string) =>
@@ -64,7 +64,7 @@ export async function startServer({ args = [], env = {}, isKept = false }: Optio
     changeOrigin: true,
     ws: true,
     headers: { origin: api },
-    // A response that breaks off does so for the browser too; the proxy would leave it open for ever.
+    // If a response breaks off, break it off for the browser too: the proxy would leave it open forever.
     configure: (proxy) =>
       void proxy.on("proxyRes", (incoming, _, outgoing) => {
         incoming.on("close", () => {
@@ -77,7 +77,7 @@ export async function startServer({ args = [], env = {}, isKept = false }: Optio
     root: `${root}apps/web`,
     logLevel: "silent",
     preview: {
-      // What the binary does not allow the page to do, the page should not need here either.
+      // Use the binary's CSP here too, so that the page does not depend on anything it forbids.
       headers: { "content-security-policy": policy },
       host: "127.0.0.1",
       port: 0,
@@ -98,12 +98,12 @@ export async function startServer({ args = [], env = {}, isKept = false }: Optio
   };
 }
 
-/** The server takes every `HOLDPOINT_…` for a setting of its own, and refuses those of the tests. */
+/** The server reads every `HOLDPOINT_…` variable as a setting, and would refuse those of the tests. */
 function inherited(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
 }
 
-/** `serve` prints its address once it can answer. */
+/** `serve` prints its address once it is ready. */
 function addressOf(server: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let output = "";

@@ -98,7 +98,7 @@ test.describe("two tabs run a browser's tool once", () => {
   }
 });
 
-/** Counts how often any page of this browser asks where it is. */
+/** Counts how often any page of this browser requests its location. */
 async function countLocations(context: import("@playwright/test").BrowserContext): Promise<{ total: number }> {
   const counts = { total: 0 };
   await context.exposeFunction("countLocation", () => {
@@ -173,7 +173,7 @@ test.describe("an expiry", () => {
       await console.expectState(card, "output-error");
       await expect(card).toContainText("Approval request timed out");
       await expect(card.getByRole("button", { name: /^Approve/ })).toHaveCount(0);
-      // Where nobody was there to see it, the model goes on when somebody is.
+      // If no client watched the expiry, the model continues when a user returns.
       const proceed = page.getByRole("button", { name: "Continue" });
       await expect(proceed.or(console.text)).toBeVisible();
       if (await proceed.isVisible()) await proceed.click();

@@ -5,16 +5,16 @@ import { startServer, type TestServer } from "./server";
 interface Setup {
   /** Arguments of the server. */
   args?: string[];
-  /** Settings of the server. */
+  /** Environment variables of the server. */
   env?: Record<string, string>;
-  /** The server can be killed and restarted; the browser's console may say that it was away. */
+  /** The server can be killed and restarted; the browser's console may report the outage. */
   isKept?: boolean;
-  /** What the browser's console may complain about. */
+  /** Messages that are allowed in the browser's console. */
   allowed?: RegExp[];
 }
 
 interface Fixtures {
-  /** What is special about the server and the browser of this test. */
+  /** Options for this test's server and browser. */
   setup: Setup;
   server: TestServer;
   console: Console;
@@ -23,15 +23,15 @@ interface Fixtures {
 }
 
 /**
- * A browser that is done before its approval is stored is told so (409, approval-required) and acknowledges again: the
- * protocol's own way, which the browser's console reports as a failed request.
+ * A browser whose result arrives before its approval is stored gets a 409 (approval-required) and acknowledges again.
+ * The protocol expects this, but the browser's console reports a failed request.
  */
 const TOO_EARLY = /status of 409 .*\/api\/tools\/ack/;
 
-/** What a browser reports when its server is gone; the proxy of the preview answers for it. */
+/** What a browser reports when its server is unreachable, or the preview's proxy responds instead. */
 const AWAY = /net::ERR_|status of 5\d\d|WebSocket connection to|Failed to fetch/;
 
-/** Every test has a server of its own, and fails when the browser's console complains. */
+/** Every test has its own server, and fails on any message in the browser's console. */
 export const test = base.extend<Fixtures>({
   setup: [{}, { option: true }],
   server: async ({ setup }, use) => {
@@ -39,7 +39,7 @@ export const test = base.extend<Fixtures>({
     await use(server);
     await server.stop();
   },
-  // It needs the server only so that the server outlives it: a page that loses its server complains.
+  // It depends on the server only so that the server outlives it: a page that loses its server logs errors.
   context: async ({ context, setup: { allowed = [], isKept }, server: _ }, use) => {
     const complaints: string[] = [];
     watch(context, complaints);

@@ -1,9 +1,9 @@
-/** The four ways in which the same chat can be spoken. */
+/** The four modes of a chat: the same chat over different endpoints. */
 export const MODES = ["sse", "live", "ai-sdk", "ai-sdk-ws"] as const;
 
 export type Mode = (typeof MODES)[number];
 
-/** What `holdpoint check` calls the wire of a mode. */
+/** The profile of a mode, as `holdpoint check` names it. */
 export type Profile = "adk-sse" | "adk-live" | "ai-sdk";
 
 interface ModeInfo {

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value outside of React that components can follow. */
+/** A value outside React that components can subscribe to. */
 export interface Store<T> {
   read: () => T;
   write: (next: T | ((current: T) => T)) => void;
@@ -16,7 +16,7 @@ export function createStore<T>(initial: T): Store<T> {
       const updated = typeof next === "function" ? (next as (current: T) => T)(value) : next;
       if (Object.is(updated, value)) return;
       value = updated;
-      // A copy: a listener may subscribe again, and would be told for ever.
+      // A copy: a listener that subscribes again would make the loop endless.
       for (const listener of [...listeners]) listener();
     },
     subscribe: (listener) => {

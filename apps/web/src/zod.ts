@@ -1,5 +1,5 @@
 import { config } from "zod/v4/core";
 
-// The SDK checks chunks with zod, which tries whether it may compile code. Under the page's content security policy it may
-// not, and the browser would report the attempt.
+// The SDK validates chunks with zod, which tests whether it may compile code. The page's CSP forbids that, and the
+// browser would report the attempt.
 config({ jitless: true });

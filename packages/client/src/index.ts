@@ -8,6 +8,7 @@ export {
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
+export { Backoff } from "./server/backoff.js";
 export { Decider, type DecisionReport, type SettledDecision } from "./server/decider.js";
 export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";

@@ -1,5 +1,5 @@
-// A hostile endpoint behind a tool. Each call ends within its time with an honest outcome: that it is not known whether it was carried out is
-// said exactly where the call was sent and no answer could be understood.
+// A hostile endpoint behind a tool. Each call ends in time with an honest outcome: "unknown whether it was carried out"
+// exactly if the call was sent and no response could be understood.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -33,7 +33,7 @@ const expected = {
   "not-json": isUnknown,
   "control-text": output(DECEIVING),
   "control-json": output({ note: DECEIVING }),
-  // An answer that can be understood: it failed. What deceives the eye is written out.
+  // A response that can be understood: the call failed. Deceptive characters are escaped.
   "control-error": failed(/^The endpoint answered 500.*\\u\{202e\}/),
   "wrong-type": output('{"paid":true}'),
   binary: output("\ufffd\ufffd\u0000\ufffd\ufffd"),
@@ -44,7 +44,7 @@ const expected = {
   "slow-header": isUnknown,
   reset: isUnknown,
   "reset-in-body": isUnknown,
-  // A redirect that is not followed is an answer: it says so itself.
+  // A redirect that is not followed is a response, and reported as such.
   "to-file": failed(/answered 302/),
   "to-other": isUnknown,
   "to-itself": failed(/answered 302/),

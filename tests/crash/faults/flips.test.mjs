@@ -1,5 +1,5 @@
-// Flipped bytes in the database. The server refuses the file by its name, or every chat is as it was or says that it is unreadable. No hold is
-// lost without a trace, and nothing is delivered.
+// Flipped bytes in the database. The server refuses the file and names it, or every chat is unchanged or reported as
+// unreadable. No hold is lost silently, and nothing is delivered.
 
 import assert from "node:assert/strict";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ const WAITING = ["wait-1", "wait-2", "wait-3", "wait-4"];
 const SETTLED = ["done-1", "done-2", "done-3", "denied-1"];
 const CHATS = [...WAITING, ...SETTLED];
 
-/** What must not be, and why some of it still is. */
+/** The violations, and why some of them still occur. */
 const RULES = {
   "the server hangs, panics, delivers or refuses without naming the file": undefined,
   "a hold is lost without a trace": undefined,
@@ -27,7 +27,7 @@ const [FAILS, LOST, UNHELPFUL, NOT_500, CHANGED] = Object.keys(RULES);
 
 const script = { turns: CHATS.map((ref) => transferTurn(ref)) };
 
-/** What the server says of a chat: everything that a person or a client sees. */
+/** Everything that a person or a client can see of a chat. */
 async function account(context, chat) {
   const [holds, messages] = await Promise.all([
     get(context, `/api/chat/${chat}/holds?calls=all`),
@@ -41,7 +41,7 @@ const accounts = async (context) =>
 
 const waitingIds = async (context) => (await inbox(context)).map(({ approvalId, chatId }) => `${chatId} ${approvalId}`);
 
-/** A stopped server with a few chats, all of them in the one file; and what it said of them. */
+/** A stopped server with a few chats, all in one file, and its account of them. */
 async function prepare(t) {
   const made = await world(t, { script });
   const { server, context, ledger } = made;
@@ -59,7 +59,7 @@ async function prepare(t) {
   return { ...made, before, file, delivered: ledger.deliveries.length };
 }
 
-/** One flip: gives `{kind, found}`, what it came to and what is wrong about that. */
+/** Flips one byte. Returns `{kind, found}`: the effect and the violations. */
 async function flip({ server, context, ledger, before, file, delivered }, { offset, mask }) {
   const damaged = Buffer.from(file);
   damaged[offset] ^= mask;
@@ -89,7 +89,7 @@ async function flip({ server, context, ledger, before, file, delivered }, { offs
     }
   }
   for (const entry of before.inbox) {
-    // What is said of the chat is a trace. Where an id was changed, its entry is there under the new one.
+    // Any mention of the chat is a trace. If an id was changed, its entry appears under the new id.
     const chat = entry.split(" ")[0];
     const isTold = after.get(chat).status.some((status) => status !== 200);
     const isListed = listed.some((other) => other.startsWith(`${chat} `));
@@ -101,7 +101,7 @@ async function flip({ server, context, ledger, before, file, delivered }, { offs
   return { kind: unreadable.length > 0 ? "unreadable" : "intact", found };
 }
 
-/** A chat that cannot be read says what to do, is counted, and can be deleted. */
+/** An unreadable chat says what to do, is counted, and can be deleted. */
 async function unreadableChat(context, id, { holds, messages }) {
   const found = [];
   if (!/delete it|restore/.test(holds + messages))
@@ -110,7 +110,7 @@ async function unreadableChat(context, id, { holds, messages }) {
   const [chats, heads] = await Promise.all(counts.map((name) => metric(context, name)));
   if (chats + heads === 0) found.push([UNHELPFUL, `${id} is not counted`]);
   const deleted = await fetch(`${context.url}/api/chat/${id}`, { method: "DELETE", signal: context.signal });
-  // Where a page of the file itself is broken, nothing can be taken out of it: then that is said.
+  // If a page of the file itself is damaged, nothing can be deleted from it, and the response says so.
   const text = await deleted.text();
   const isDamage = deleted.status === 500 && text.includes("restore a backup");
   if (deleted.status !== 204 && !isDamage)
@@ -118,7 +118,7 @@ async function unreadableChat(context, id, { holds, messages }) {
   return found;
 }
 
-/** The first place where two accounts differ, with its surroundings. */
+/** The first difference between two accounts, with its context. */
 function difference(before, now) {
   const [a, b] = [before, now].map(({ holds, messages }) => `${holds} ${messages}`);
   const at = [...a].findIndex((char, index) => char !== b[index]);

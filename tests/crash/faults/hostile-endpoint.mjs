@@ -1,4 +1,4 @@
-// An HTTP endpoint that does what it should not. What it does is named by the path, and every request that reaches it is counted.
+// An HTTP endpoint that misbehaves. The path names the behaviour, and every request that reaches it is counted.
 
 import { createServer } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -14,7 +14,7 @@ const answer = (body, headers = "", status = "200 OK") =>
   ]);
 const redirect = (to) => answer("", `location: ${to}\r\n`, "302 Found");
 
-/** Writes as fast as the other side reads, until it goes away. */
+/** Writes as fast as the other side reads, until it disconnects. */
 function pour(socket, piece) {
   const more = () => {
     while (!socket.destroyed && socket.write(piece));
@@ -79,7 +79,7 @@ export const acts = {
   "gzip-bomb": (socket) => socket.end(json(BOMB, "content-encoding: gzip\r\n")),
 };
 
-/** Listens; gives its URL, the requests by path and, with `close`, its end. */
+/** Starts listening. Returns its URL, the requests by path, and `close`. */
 export async function open(other) {
   const requests = [];
   const sockets = new Set();
@@ -89,7 +89,7 @@ export async function open(other) {
     let head = "";
     const take = (data) => {
       head += data;
-      // The whole of it: what was read was sent.
+      // Read the whole request: what was read was sent.
       const [, length] = head.match(/content-length: (\d+)/i) ?? [];
       const end = head.indexOf("\r\n\r\n");
       if (end < 0 || head.length < end + 4 + Number(length ?? 0)) return;

@@ -1,5 +1,5 @@
-// A hostile MCP server over stdio: `node hostile-mcp.mjs ACT`. It speaks the protocol well enough to be heard, and then does what it is named
-// after. Whatever it does ends after a while: nobody may be left with a process that writes for ever.
+// A hostile MCP server over stdio: `node hostile-mcp.mjs ACT`. It speaks enough of the protocol to connect, then
+// misbehaves as named. Every act ends after a while, so that no process is left writing forever.
 
 import { createInterface } from "node:readline";
 
@@ -29,7 +29,7 @@ function pour(stream, piece, ms = LIFETIME_MS) {
 
 const DEEP = 100_000;
 
-/** What it answers to a call: by its act, and otherwise something harmless. */
+/** Its response to a call: by its act, otherwise something harmless. */
 const results = {
   "endless-line": () => pour(process.stdout, "a".repeat(64 * 1024)),
   deep: (id) => {

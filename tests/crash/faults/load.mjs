@@ -10,7 +10,7 @@ import { SEED } from "./world.mjs";
 export class Load {
   journal = new Journal();
   counts = {};
-  /** Whether clients may give up although the server is there: it answers nobody. */
+  /** Whether clients may give up although the server is running, because it responds to nobody. */
   isStalled = false;
   #end = new AbortController();
   #plans;
@@ -23,13 +23,13 @@ export class Load {
 
   delayOf = (ref) => this.journal.calls.get(ref)?.plan.delayMs ?? 0;
 
-  /** What the model plays, with turns of the test's own before it. */
+  /** The model's script, preceded by the test's own turns. */
   script(turns = []) {
     const script = scriptOf(this.#plans);
     return { ...script, turns: [...turns, ...script.turns] };
   }
 
-  /** All chats, until they are over or the server is gone. */
+  /** Runs all chats until they are done or the server is gone. */
   async play(server) {
     const context = {
       url: server.url,
@@ -44,12 +44,12 @@ export class Load {
     );
   }
 
-  /** No request of the load waits any longer. */
+  /** Aborts every request of the load. */
   abort() {
     this.#end.abort();
   }
 
-  /** What the judge finds. The server runs: nothing is restarted for it. */
+  /** The judge's violations. The server keeps running and is not restarted. */
   judge(server, ledger) {
     const running = {
       url: server.url,

@@ -1,4 +1,5 @@
-// A hostile MCP server. The server stays up, takes no more memory for it, and says what became of the call or why there are no tools.
+// A hostile MCP server. The server stays up, its memory does not grow, and it reports the outcome of the call, or why
+// there are no tools.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +11,7 @@ import { assertValid, decide, get, question, say, settled, transferTurn, world }
 const MOST_MB = 128;
 const TIMEOUT_SEC = 2;
 
-/** No MCP server is a reason not to start. */
+/** No MCP server may keep the server from starting. */
 const STARTS_WITHIN_MS = 3000;
 
 const program = fileURLToPath(new URL("hostile-mcp.mjs", import.meta.url));
@@ -36,7 +37,7 @@ const output = (expected) => (outcome) => assert.deepEqual(outcome.output, expec
 const failed = (pattern) => (outcome) =>
   assert.match(outcome.errorText ?? "", pattern, JSON.stringify(outcome).slice(0, 500));
 
-/** What a call comes to. */
+/** The outcome of each call. */
 const calls = {
   "endless-line": failed(UNKNOWN),
   deep: failed(UNKNOWN),
@@ -52,7 +53,7 @@ const calls = {
   garbage: output("done"),
 };
 
-/** What a list of tools, or a greeting, is refused for: what `holdpoint` writes to its log. */
+/** Why a tool list or a handshake is refused: what `holdpoint` logs. */
 const refused = {
   "many-tools": /more than 1000/,
   "endless-pages": /more than 100 pages/,
@@ -66,7 +67,7 @@ const todo = { "huge-list": why, "endless-greeting": why };
 
 const isListed = async (context) => (await get(context, "/api/tools")).text.includes('"hostile_act"');
 
-/** The rest of the server does not notice. */
+/** The rest of the server is unaffected. */
 async function assertUsable(context, ledger) {
   assert.equal((await get(context, "/ready")).status, 200);
   const begun = Date.now();
@@ -102,7 +103,7 @@ for (const [act, pattern] of Object.entries(refused)) {
     await server.start(script, { within: STARTS_WITHIN_MS });
     const told = async () => {
       await until(() => pattern.test(server.said) || !server.isUp, { within: 2500 });
-      // What is refused once is tried again, and must not pile up.
+      // A refused server is retried, and must not pile up.
       await pause(700);
     };
     const grown = await growth(server, told, { limit: 768 });

@@ -1,5 +1,5 @@
-// The real server as a process on which faults are inflicted: signals, memory, exit codes and what it wrote to its log can be seen. The
-// interface of `../server.mjs`, as far as the crash suite uses it, is the same.
+// The real server as a process under fault injection: signals, memory, exit codes and its log are observable. It has
+// the same interface as `../server.mjs`, as far as the crash suite uses it.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,12 +11,12 @@ import { binary, environment } from "../server.mjs";
 const STARTS_WITHIN_MS = 20_000;
 const ENDS_WITHIN_MS = 35_000;
 
-/** No fault may eat the machine: this is far above what any test allows. */
+/** No fault may exhaust the machine: this is far above any test's limit. */
 const ADDRESS_SPACE_KB = 6 * 1024 * 1024;
 
 const LOG_KEPT = 1 << 20;
 
-/** Why a server did not start: its exit code, and what it wrote. */
+/** Why a server did not start: its exit code and its output. */
 export class NotStarted extends Error {
   constructor(code, said) {
     super(`the server did not start, exit code ${code}\n${said}`);
@@ -29,11 +29,11 @@ export class Process {
   url;
   /** When each process was gone. */
   deaths = [];
-  /** What no server may do by itself: end, or panic. */
+  /** What no server may do on its own: exit, or panic. */
   faults = [];
-  /** The exit code of the last process; the name of the signal where one ended it. */
+  /** The exit code of the last process, or the name of the signal that ended it. */
   code;
-  /** What the last process wrote to its log. */
+  /** The log of the last process. */
   said = "";
   folder;
   data;
@@ -41,7 +41,7 @@ export class Process {
   #exited;
   #isEnding = false;
 
-  /** Makes a folder with these settings; `data` is where the chats are, if not in it. */
+  /** Creates a folder with these settings; `data` is the folder of the chats, if different. */
   static async prepare(settings, { data } = {}) {
     const server = new Process();
     server.folder = await mkdtemp(join(tmpdir(), "holdpoint-fault-"));
@@ -58,7 +58,7 @@ export class Process {
     return !this.#isEnding && this.#child?.exitCode === null && this.#child?.signalCode === null;
   }
 
-  /** Starts it with this script for the model: the first time on a free port, then on the same one. */
+  /** Starts it with this script for the model: first on a free port, then always on the same one. */
   async start(script, { within = STARTS_WITHIN_MS } = {}) {
     const file = (name) => join(this.folder, name);
     await writeFile(file("script.json"), JSON.stringify(script));
@@ -88,7 +88,7 @@ export class Process {
         kill();
         reject(new NotStarted("none: it took too long", out + this.said));
       }, within);
-      // Not "exit": what it said last is still to come then.
+      // Not "exit": the last output arrives after that.
       this.#exited = new Promise((gone) => {
         child.once("close", (code, signal) => {
           process.removeListener("exit", kill);
@@ -117,7 +117,7 @@ export class Process {
     this.#child.kill(name);
   }
 
-  /** Asks it to end; `gone` waits for it. */
+  /** Asks it to exit; `gone` waits for that. */
   terminate() {
     this.#isEnding = true;
     this.#child.kill("SIGTERM");
@@ -129,7 +129,7 @@ export class Process {
     this.#child.kill("SIGKILL");
   }
 
-  /** The process is gone; gives its exit code. */
+  /** Waits until the process is gone. Returns its exit code. */
   async gone() {
     let timer;
     const late = new Promise((_, reject) => {
@@ -139,19 +139,19 @@ export class Process {
     return this.code;
   }
 
-  /** Ends it in order, with all that it has written in the one file; gives its exit code. */
+  /** Shuts it down in order, with everything in one file. Returns its exit code. */
   stop() {
     this.terminate();
     return this.gone();
   }
 
-  /** How much memory it takes, in MB. */
+  /** Its memory use, in MB. */
   rss() {
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     return Number(status.match(/^VmRSS:\s+(\d+) kB/m)?.[1] ?? 0) / 1024;
   }
 
-  /** Ends it, whatever state it is in, and removes the folder. */
+  /** Ends it, whatever its state, and removes the folder. */
   async remove() {
     if (this.isUp) {
       this.#child.kill("SIGCONT");
@@ -162,14 +162,14 @@ export class Process {
   }
 }
 
-/** The most memory that a server took while something went on, in MB above what it took before. */
+/** The peak memory growth of a server during `what`, in MB. */
 export async function growth(server, what, { limit = Number.POSITIVE_INFINITY } = {}) {
   const before = server.rss();
   let most = before;
   const timer = setInterval(() => {
     if (!server.isUp) return;
     most = Math.max(most, server.rss());
-    // Far too much already: what follows could only hurt the machine.
+    // Already far too much: continuing could only hurt the machine.
     if (most - before > limit) server.kill();
   }, 20);
   try {

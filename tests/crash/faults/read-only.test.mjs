@@ -1,4 +1,4 @@
-// A data folder that cannot be written: from the start, and from some moment on while a turn waits.
+// A data folder that can't be written: from the start, or from some moment on while a turn is held.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -23,7 +23,7 @@ import {
 
 const run = (command, ...args) => spawnSync(command, args).status === 0;
 
-/** A disk of its own that can be made read-only while nobody writes; undefined where only root may do that. */
+/** A separate file system that can be remounted read-only while nobody writes; undefined without root. */
 async function mount(t) {
   const folder = await mkdtemp(join(tmpdir(), "holdpoint-mount-"));
   const isMounted = run("mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder);
@@ -41,7 +41,7 @@ test("a read-only folder is refused at the start, with its name", async (t) => {
   if (!folder) return t.skip("nothing can be mounted here");
   const data = join(folder, "data");
   const { server } = await world(t, { data });
-  // Whether it was never used, or has chats in it.
+  // With an unused folder, and with one that has chats.
   for (const isUsed of [false, true]) {
     assert.ok(run("mount", "-o", `remount,${isUsed ? "rw" : "ro"}`, folder));
     if (isUsed) {
@@ -60,11 +60,12 @@ test("a read-only folder is refused at the start, with its name", async (t) => {
     assert.match(failure.said, /writable|read-only/i);
     assert.ok(Date.now() - begun < 10_000);
   }
-  // Refused, and not fallen over.
+  // It refused to start; it did not crash.
   server.faults = server.faults.filter((text) => !text.startsWith("it ended by itself with 2"));
 });
 
-// A mount with files that are open for writing cannot be made read-only. What ext4 says of an immutable file is as final, and can be taken back.
+// A mount with files open for writing can't be remounted read-only. Immutable files on ext4 fail just as hard, and that
+// can be undone.
 test("a folder that becomes read-only while a turn waits", async (t) => {
   const { server, ledger, context } = await world(t, { script });
   const files = async () => {
@@ -100,7 +101,7 @@ async function becomesReadOnly(t, { server, ledger, context, files, release }) {
     assert.equal(status, 503);
     assert.ok(tookMs < 5000, `${tookMs} ms`);
   }
-  // What was there before can be read.
+  // Earlier data can still be read.
   assert.equal((await messagesIn(context, "fourth")).length, 2);
   await pause(300);
   assert.deepEqual(ledger.deliveries, [], "nothing runs before its decision is on the disk");
@@ -108,7 +109,7 @@ async function becomesReadOnly(t, { server, ledger, context, files, release }) {
   assert.ok(await release());
   const isReady = async () => (await get(context, "/ready")).status === 200;
   assert.ok(await until(isReady, { within: 10_000 }), "it is ready again by itself");
-  // A 503 may be either. The same decision again is safe.
+  // A 503 may mean either. Repeating the same decision is safe.
   for (const [approvalId, approved] of [
     [first, true],
     [second, true],
@@ -123,7 +124,7 @@ async function becomesReadOnly(t, { server, ledger, context, files, release }) {
   await quiet(context);
   assert.deepEqual(deliveredOnce(ledger.deliveries), ["first", "second"]);
   await assertValid(context, ["first", "second", "third", "fourth"]);
-  // And it is on the disk.
+  // And it is stored on disk.
   await server.stop();
   await server.start(script);
   assert.equal((await settled(context, "first")).outcome.output.receipt, ledger.of("first")[0].receipt);

@@ -1,5 +1,5 @@
-// Clients that ask for much and never read. Their connections are closed after `write_sec`, the server's memory stays bounded, and nobody else
-// notices.
+// Clients that request a lot and never read. Their connections are closed after `write_sec`, the server's memory stays
+// bounded, and other clients are unaffected.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -32,7 +32,7 @@ const long = Array.from({ length: 80 }, () => PIECE);
 const call = { toolCall: { name: "transfer", input: { ref: "long", amount: 1 } } };
 const script = {
   turns: [
-    // It stays open, so that all of it is replayed to whoever comes.
+    // It stays open, so that every new client gets a full replay.
     { when: "^long", steps: [[{ text: long }, call], [{ text: ["end"] }]] },
     { when: "^many", steps: [[{ text: long }]] },
     { when: "^other: ", steps: [[{ text: ["Here I am."] }]] },
@@ -40,7 +40,7 @@ const script = {
   ],
 };
 
-/** A connection on which a request is written and nothing is ever read; `closedAfter` is set once the server has ended it. */
+/** A connection that sends a request and never reads; `closedAfter` is set once the server has closed it. */
 function mute(url, request) {
   const { hostname, port } = new URL(url);
   const begun = Date.now();
@@ -78,21 +78,21 @@ sec-websocket-key: ${randomBytes(16).toString("base64")}
 const READERS = [
   // The model writes, and nobody reads.
   ...Array.from({ length: 2 }, (_, number) => postRequest("/stream", said(`many-${number}`, "many"))),
-  // What was written is replayed.
+  // The written text is replayed.
   ...Array.from({ length: 16 }, () => upgradeRequest("/live?id=long&text=progressive")),
   ...Array.from({ length: 2 }, () => getRequest("/api/chat/long/messages")),
 ];
 
-/** They come one after the other: how long it takes to write megabytes for each is not the question. */
+/** They connect one after the other: the time to write megabytes for each is not under test. */
 const APART_MS = 150;
 
 const why = "a large answer is made in one piece, which takes a debug build a second on one of its threads";
 
-/** How many streams and sockets the server itself still has, whatever a client that does not read can see. */
+/** How many streams and sockets the server itself still has open, whatever a non-reading client can observe. */
 const opened = async (context) =>
   (await metric(context, "holdpoint_streams")) + (await metric(context, "holdpoint_sockets"));
 
-/** What the others ask for in this time; gives how long each answer took. */
+/** Requests of other clients meanwhile. Returns how long each response took. */
 async function poll(context, ms) {
   const took = [];
   for (const end = Date.now() + ms; Date.now() < end; await pause(50)) {
@@ -111,7 +111,7 @@ test(`${READERS.length} readers that never read`, async (t) => {
   const response = await send(context, "/api/chat", said("long", "long"));
   await response.text();
   assert.ok((await get(context, "/api/chat/long/messages")).text.length > long.length * PIECE.length, "it is large");
-  // What such a turn costs with a client that reads is not what is measured here.
+  // Warm up: the cost of such a turn with a reading client is not measured here.
   await say(context, "many-read", "many");
   const readers = [];
   t.after(() => readers.map(({ socket }) => socket.destroy()));
@@ -132,7 +132,7 @@ test(`${READERS.length} readers that never read`, async (t) => {
   t.diagnostic(`${Math.round(grown)} MB more; the others took ${usual} ms (half of them), up to ${slowest} ms`);
   const isOver = async () => (await opened(context)) === 0;
   assert.ok(await until(isOver, { within: 2000 * WRITE_SEC }), "the server has let go of them");
-  // What the client's own system has buffered is still there; then comes the end.
+  // Drain what the client's own system has buffered; then comes the end.
   for (const { socket } of readers) socket.resume();
   const isClosed = ({ closedAfter }) => closedAfter !== undefined;
   assert.ok(await until(() => readers.every(isClosed), { within: 3000 }), "connections are still open");

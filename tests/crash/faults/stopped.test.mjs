@@ -1,4 +1,4 @@
-// SIGSTOP in the middle of load, and SIGCONT three seconds later: as if the machine had slept.
+// SIGSTOP under load, and SIGCONT three seconds later, as if the machine had slept.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { assertValid, decide, metric, question, say, settled, transferTurn, worl
 const CHATS = 12;
 const STOPPED_MS = 3000;
 
-/** Longer than it takes to be stopped, and shorter than the stop. */
+/** Longer than it takes to stop the process, and shorter than the stop. */
 const DEADLINE_SEC = 2;
 
 const brief = `
@@ -27,7 +27,7 @@ approval_timeout_sec = ${DEADLINE_SEC}
 const WORDS = Array.from({ length: 20 }, (_, number) => `word-${number} `);
 const slow = { when: "^slow: ", steps: [WORDS.flatMap((word) => [{ waitMs: 60 }, { text: [word] }])] };
 
-/** A socket that takes all that comes of a chat. */
+/** A socket that receives everything of a chat. */
 async function listen(server, chat) {
   const chunks = [];
   const heard = { chunks, isDone: false };
@@ -54,7 +54,7 @@ test("stopped for three seconds in the middle of load", async (t) => {
 
   load.isStalled = true;
   server.signal("SIGSTOP");
-  // A decision that is sent meanwhile is answered afterwards.
+  // A decision sent meanwhile gets its response afterwards.
   const decided = decide(context, open);
   await pause(STOPPED_MS);
   assert.equal(ledger.of("open").length, 0, "it stands still");
@@ -74,7 +74,7 @@ test("stopped for three seconds in the middle of load", async (t) => {
   assert.equal((await settled(context, "open")).outcome.cause, "ran");
   assert.equal(ledger.of("open").length, 1);
 
-  // Some have given up meanwhile. They come again.
+  // Some clients have given up meanwhile. They reconnect.
   await played;
   load.isStalled = false;
   await load.play(server);

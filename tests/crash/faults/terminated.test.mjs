@@ -1,4 +1,5 @@
-// SIGTERM under load: the listener closes at once, what is open ends in order, and the next server finds nothing half done.
+// SIGTERM under load: the listener closes at once, open responses end in order, and the next server finds nothing half
+// done.
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -14,7 +15,7 @@ const STREAMS = 6;
 const ENDS_WITHIN_MS = 30_000;
 const CLOSES_WITHIN_MS = 1000;
 
-/** Some are over soon, some take a few seconds, and some would take longer than they are given. */
+/** Some end soon, some take a few seconds, and some would exceed the grace period. */
 const turns = Array.from({ length: STREAMS }, (_, number) => {
   const words = Array.from({ length: 10 }, (_, word) => [{ waitMs: 60 * (1 + (number % 3)) }, { text: [`${word} `] }]);
   return { when: `^slow-${number}: `, steps: [[...words.flat(), { text: ["end"] }]] };
@@ -31,7 +32,7 @@ const isRefused = (url) =>
     });
   });
 
-/** A socket on `/live`; gives the code with which it is closed, in the end. */
+/** A socket on `/live`. Returns its close code. */
 async function live(server) {
   const socket = new WebSocket(`${server.url.replace(/^http/, "ws")}/live`);
   await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
@@ -44,7 +45,7 @@ test("terminated under load", async (t) => {
   const bodies = turns.map(async (_, number) => {
     const path = number % 2 ? "/api/chat" : "/stream";
     const response = await send(context, path, said(`slow-${number}`));
-    // Rejects where the response breaks off.
+    // Rejects if the response breaks off.
     return { status: response.status, body: response.text() };
   });
   const responses = await Promise.all(bodies);
@@ -68,7 +69,8 @@ test("terminated under load", async (t) => {
   load.abort();
   await played;
 
-  // While it drains, a request on an open connection may get 503, and a response that waits ends with an error that says so.
+  // While it drains, a request on an open connection may get a 503, and a waiting response ends with an error that says
+  // so.
   const isDraining = ({ text }) => / 503|"type":"error"/.test(text);
   const drained = load.journal.odd.filter(isDraining);
   t.diagnostic(`${drained.length} answers of a draining server: ${JSON.stringify(drained.map(({ text }) => text))}`);

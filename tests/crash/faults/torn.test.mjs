@@ -1,5 +1,6 @@
-// A torn write-ahead log: the server was killed under load, and the end of the log did not reach the disk, or not as it was written. What was
-// in the torn transactions is lost, which no program can help. Everything before them has to be there, and nothing may run because of it.
+// A torn write-ahead log: the server was killed under load, and the end of the log did not reach the disk, or was
+// corrupted. The torn transactions are lost, which no program can prevent. Everything before them must be there, and
+// nothing may run because of the loss.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -24,7 +25,7 @@ const LOAD_MS = 600;
 const HEADER = 32;
 const FRAME_HEADER = 24;
 
-/** Where each transaction ends in a write-ahead log, by its own frames. */
+/** Where each transaction ends in a write-ahead log, by its frames. */
 function commits(wal) {
   const frame = FRAME_HEADER + wal.readUInt32BE(8);
   const salt = wal.subarray(16, 24);
@@ -36,7 +37,7 @@ function commits(wal) {
   return { frame, ends };
 }
 
-/** The chats' facts, as `holdpoint export` reads them: by the id of the chat. */
+/** The chats' facts, as `holdpoint export` reads them, by chat id. */
 function facts(data) {
   const run = spawnSync(binary(), ["export", "--all", "--data", data], { env: environment(), maxBuffer: 1 << 28 });
   assert.equal(run.status, 0, String(run.stderr));
@@ -49,7 +50,7 @@ function facts(data) {
   return chats;
 }
 
-/** A folder with what a server left behind that was killed under load. */
+/** The folder of a server that was killed under load. */
 async function killedUnderLoad(t) {
   const journal = new Journal();
   const plans = Array.from({ length: CHATS }, (_, number) => planChat(SEED, number));
@@ -71,7 +72,10 @@ async function killedUnderLoad(t) {
   return { server, ledger, journal, plans, kept, before: [...ledger.deliveries] };
 }
 
-/** Tears the end off, or changes a byte of the last transaction; gives what was done and where the last whole transaction ends. */
+/**
+ * Truncates the log, or changes a byte of the last transaction. Returns what was done and where the last whole
+ * transaction ends.
+ */
 function tear(wal, random) {
   const { frame, ends } = commits(wal);
   const last = ends.at(-1);
@@ -81,7 +85,7 @@ function tear(wal, random) {
     torn[at] ^= random.between(1, 255);
     return { torn, what: `byte ${at} of ${last} flipped`, whole: ends.filter((end) => end <= last - frame).at(-1) };
   }
-  // A few bytes, or a good part of the log.
+  // A few bytes, or a large part of the log.
   const cut = random.chance(0.5)
     ? random.between(1, frame)
     : random.between(1, Math.min(40 * frame, last - HEADER - 1));
@@ -111,7 +115,7 @@ test(`${TEARS} torn write-ahead logs`, async (t) => {
   for (let number = 0; number < TEARS; number += 1) {
     const { torn, what, whole } = tear(wal, random);
     await t.test(what, async (t) => {
-      // What the log was before the torn transactions, by its own frames.
+      // The log before the torn transactions, by its frames.
       await place(server.data, kept, wal.subarray(0, whole ?? HEADER));
       const expected = facts(server.data);
       await place(server.data, kept, torn);
@@ -131,11 +135,13 @@ test(`${TEARS} torn write-ahead logs`, async (t) => {
   }
 });
 
-/** Whether something about this call was lost. Where the call itself was, the model has made it anew, with another id. */
+/**
+ * Whether any fact about this call was lost. If the call itself was lost, the model has made it again, with a new id.
+ */
 const isAbout = (facts, kept, ref) =>
   facts.some((fact) => fact.includes(`"${kept?.toolCallId}"`) || fact.includes(`"${ref}"`));
 
-/** The server starts on it, and all that is not lost stands. */
+/** The server starts on it, and everything that was not lost is still in force. */
 async function goesOn({ server, ledger, journal, plans, before }, left, lost) {
   ledger.deliveries = [...before];
   await server.start(scriptOf(plans));
@@ -160,10 +166,10 @@ async function goesOn({ server, ledger, journal, plans, before }, left, lost) {
     const other = acks.find(({ approved }) => approved !== null && approved !== (kept.decision.kind === "approve"));
     assert.equal(other, undefined, `${kept.decision.kind} stands`);
   }
-  // By itself it has repeated nothing, and run nothing that nobody had approved.
+  // On its own it repeated nothing, and ran nothing without an approval.
   deliveredOnce(ledger.deliveries);
   assert.deepEqual(checkSoFar({ journal, deliveries: ledger.deliveries }), []);
-  // What waits can be answered, and everything ends.
+  // Open approval requests can be decided, and everything ends.
   const answered = await until(
     async () => {
       const waiting = await inbox(context);

@@ -1,4 +1,4 @@
-// What the fault tests have in common: a server with the ledger behind its tool, and the questions that are asked of it.
+// Shared parts of the fault tests: a server with the ledger behind its tool, and requests to it.
 
 import assert from "node:assert/strict";
 import { refusals } from "../histories.mjs";
@@ -10,12 +10,12 @@ import { Process } from "./process.mjs";
 
 export const IS_FULL = process.env.FAULTS === "full";
 
-/** Printed, so that a failure can be repeated: `SEED=n npm run faults`. */
+/** Printed, so that a failure can be reproduced: `SEED=n npm run faults`. */
 export const SEED = process.env.SEED ?? "1";
 
 const ANSWERS_WITHIN_MS = 8000;
 
-/** A server that is ready, its ledger, and a context for requests. Everything is gone when the test is over. */
+/** A running server, its ledger, and a request context. Everything is removed when the test ends. */
 export async function world(t, { settings = "", script, delayOf, data } = {}) {
   const ledger = new Ledger(delayOf);
   const url = await ledger.open();
@@ -29,7 +29,7 @@ export async function world(t, { settings = "", script, delayOf, data } = {}) {
   return { server, ledger, context: contextOf(server) };
 }
 
-/** Requests to a server, each with an end. */
+/** Requests to a server, each with a time limit. */
 export const contextOf = (server) => ({
   get url() {
     return server.url;
@@ -39,7 +39,7 @@ export const contextOf = (server) => ({
   },
 });
 
-/** A turn that calls `transfer` and then says so. */
+/** A turn that calls `transfer` and then confirms it. */
 export const transferTurn = (ref, tool = "transfer") => ({
   when: `^${ref}: `,
   steps: [[{ toolCall: { name: tool, input: { ref, amount: 7 } } }], [{ text: [`${ref} is settled.`] }]],
@@ -50,7 +50,7 @@ export const said = (ref, text = `${ref}: go`) => ({
   messages: [{ id: `user-${ref}-${text.length}`, role: "user", parts: [{ type: "text", text }] }],
 });
 
-/** Says something over `/stream`; gives the chunks of the response. */
+/** Sends a message over `/stream`. Returns the chunks of the response. */
 export async function say(context, ref, text) {
   const response = await send(context, "/stream", said(ref, text));
   assert.equal(response.status, 200, `${ref}: ${response.status}`);
@@ -59,7 +59,7 @@ export async function say(context, ref, text) {
   return chunks;
 }
 
-/** Says something that ends in a question; gives the approval's id. */
+/** Sends a message that leads to an approval request. Returns the approval id. */
 export async function question(context, ref) {
   const chunks = await say(context, ref);
   const request = chunks.find(({ type }) => type === "tool-approval-request");
@@ -67,7 +67,7 @@ export async function question(context, ref) {
   return request.approvalId;
 }
 
-/** Decides; gives the status, the body and how long it took. */
+/** Decides. Returns the status, the body and the duration. */
 export async function decide(context, approvalId, approved = true) {
   const begun = Date.now();
   const response = await send(context, `/api/approvals/${approvalId}`, { approved });
@@ -86,7 +86,7 @@ export const holdsIn = async (context, chat) => (await get(context, `/api/chat/$
 
 export const messagesIn = async (context, chat) => (await get(context, `/api/chat/${chat}/messages`)).json();
 
-/** The one call of a chat, once it has its outcome. */
+/** The single call of a chat, once it has its outcome. */
 export async function settled(context, chat, { within = 8000 } = {}) {
   const found = await until(
     async () => {
@@ -99,25 +99,25 @@ export async function settled(context, chat, { within = 8000 } = {}) {
   return found;
 }
 
-/** Nothing runs any more. */
+/** Waits until nothing runs any more. */
 export async function quiet(context, { within = 15_000 } = {}) {
   const isQuiet = async () => (await list(context, "/api/chats")).every(({ isRunning }) => !isRunning);
   assert.ok(await until(isQuiet, { within }), "a turn still runs");
 }
 
-/** Both versions of the SDK take the histories of these chats. */
+/** Both versions of the SDK accept the histories of these chats. */
 export async function assertValid(context, chats) {
   for (const chat of chats) assert.deepEqual(await refusals(await messagesIn(context, chat)), [], `${chat} is invalid`);
 }
 
-/** A value of `/metrics`, added up over its labels. */
+/** A value of `/metrics`, summed over its labels. */
 export async function metric(context, name) {
   const { text } = await get(context, "/metrics");
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** Nothing was delivered twice; gives the refs that were delivered. */
+/** Nothing was delivered twice. Returns the delivered refs. */
 export function deliveredOnce(deliveries) {
   const refs = deliveries.map(({ ref }) => ref);
   assert.equal(new Set(refs).size, refs.length, `delivered twice: ${refs.toSorted()}`);

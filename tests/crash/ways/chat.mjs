@@ -1,4 +1,5 @@
-// `POST /api/chat`, as a stock `useChat` does it. 200 is the acknowledgement that a decision stands; which one, the outcome in the stream says.
+// `POST /api/chat`, like a stock `useChat`. 200 acknowledges that a decision is in force; the outcome in the stream
+// says which one.
 
 import { userMessage } from "../plan.mjs";
 import { answered, historyWith, stockBody } from "./messages.mjs";
@@ -6,7 +7,7 @@ import { post } from "./post.mjs";
 
 export const ask = (context, chat) => post(context, "/api/chat", chat, stockBody(chat, [userMessage(chat.plan)]));
 
-/** `change` is what a client that lies puts into the part besides. */
+/** `change` is what a lying client adds to the part. */
 export async function answer(context, question, approved, change) {
   const part = { ...answered(question, approved), ...change };
   const body = stockBody(question.chat, await historyWith(context, question, part));

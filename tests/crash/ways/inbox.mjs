@@ -1,4 +1,4 @@
-// `POST /api/approvals/{id}`. 200 is the acknowledgement that this decision stands, 409 that the other one does.
+// `POST /api/approvals/{id}`. 200 acknowledges that this decision is in force, 409 that the other one is.
 
 import { read, send } from "../http.mjs";
 
@@ -7,7 +7,7 @@ export async function answer(context, { chat, ref, approvalId }, approved) {
   journal.sent(ref, "inbox", approved);
   const response = await send(context, `/api/approvals/${approvalId}`, { approved, reason: "the crash suite said so" });
   if (response.status === 200) {
-    // The status alone is the acknowledgement: the body may never come.
+    // The status alone is the acknowledgement: the body may never arrive.
     const ack = journal.stands(ref, "inbox", approved);
     context.event("inbox");
     const { ok, ignored } = await read(response);

@@ -1,4 +1,4 @@
-// Frames on `/live`. A frame has no acknowledgement of its own: the call's outcome in the stream is it.
+// Frames on `/live`. A frame has no acknowledgement of its own: the call's outcome in the stream serves as one.
 
 import { record } from "../http.mjs";
 import { userMessage } from "../plan.mjs";
@@ -7,7 +7,7 @@ import { converse } from "./socket.mjs";
 
 const OUTCOME = /^tool-output-(available|denied|error)$/;
 
-/** Until the turn is over or stands still, or `isLast` says so. */
+/** Until the turn ends or is held, or `isLast` returns true. */
 function live(context, chat, messages, isLast) {
   const frame = { type: "message", id: chat.plan.id, messages };
   let isOver = false;

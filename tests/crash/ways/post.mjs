@@ -1,8 +1,8 @@
-// A chat request over HTTP: the two profiles differ in what they send, not in how it is acknowledged.
+// A chat request over HTTP: the profiles differ in what they send, not in the acknowledgement.
 
 import { readChunks, send } from "../http.mjs";
 
-/** With `ref`, the request carries an answer for that call. */
+/** With `ref`, the request carries an answer to that call. */
 export async function post(context, path, chat, body, { ref } = {}) {
   const { journal } = context;
   const way = path === "/stream" ? "stream" : "chat";

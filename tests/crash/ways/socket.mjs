@@ -3,12 +3,12 @@
 import WebSocket from "ws";
 import { Down } from "../http.mjs";
 
-/** Longer than any turn takes by itself: a question of another call of the same step may keep a response open. */
+/** Longer than any turn takes: an approval request of another call in the same step may keep a response open. */
 const ENOUGH_MS = 1500;
 
 /**
- * Opens a socket, sends the frames and gives every text that comes to `take`, until `take` says that it was the last, the socket closes or
- * it has been long enough.
+ * Opens a socket, sends the frames and passes every text message to `take`, until `take` returns true, the socket
+ * closes or the time is up.
  */
 export function converse({ url, signal }, path, frames, take) {
   return new Promise((resolve, reject) => {

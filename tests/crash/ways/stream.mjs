@@ -1,4 +1,5 @@
-// `POST /stream`: the same in the adk profile. Its clients send an answer in a message of its own, with or without the chat's id.
+// `POST /stream`: the same in the adk profile. Its clients send an answer in a separate message, with or without the
+// chat id.
 
 import { userMessage } from "../plan.mjs";
 import { answered } from "./messages.mjs";

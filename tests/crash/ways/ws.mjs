@@ -1,4 +1,5 @@
-// `/api/chat/ws`, the protocol of the SDK's WebSocket transport. `start` is the acknowledgement that a decision stands, as 200 is over HTTP.
+// `/api/chat/ws`, the protocol of the SDK's WebSocket transport. `start` acknowledges that a decision is in force, like
+// a 200 over HTTP.
 
 import { randomUUID } from "node:crypto";
 import { userMessage } from "../plan.mjs";

@@ -1,4 +1,5 @@
-// Answers that come with a new message, in an odd place, or to a question of an earlier turn: what was decided is what happens.
+// Answers that come with a new message, in an odd place, or to an approval request of an earlier turn: the decision is
+// what takes effect.
 
 import assert from "node:assert/strict";
 import { config, HERE, locates, PHOTO } from "./support/browser.mjs";
@@ -8,7 +9,7 @@ import { isTool, settledOf, summary } from "./support/record.mjs";
 
 const partsOf = (message) => message.parts.filter(isTool);
 
-/** A stock client without automatic sending: the answer stands in its messages, and goes out with the next text. */
+/** A stock client without auto-send: the answer is in its messages, and is sent with the next text. */
 async function asked({ open }, text = "pay Ann", options = {}) {
   const client = open({ isManual: true, ...options });
   await client.say(text);
@@ -16,7 +17,7 @@ async function asked({ open }, text = "pay Ann", options = {}) {
   return client;
 }
 
-/** The response shows the new turn and nothing of the one before; the record has both, in order. */
+/** The response shows only the new turn; the record has both, in order. */
 async function newTurnOnly(client, { states, causes }) {
   await client.rests({ sends: 2 });
   assert.equal(client.chat.error, undefined);
@@ -41,7 +42,7 @@ async function newTurnOnly(client, { states, causes }) {
   return { messages, parts };
 }
 
-/** Pays once more, with a client that has what the server has: the balance tells what was paid before. */
+/** Pays once more, with a client in sync with the server: the balance shows what was paid before. */
 async function pays({ open, newTab }, balance) {
   const client = open({ tab: newTab() });
   client.chat.messages = await client.history();
@@ -71,7 +72,7 @@ async function approvedWithText(play) {
     cut: false,
   });
 
-  // The client's copy still says "approved, no outcome", and it sends that with every request: nothing runs again.
+  // The client's copy still says "approved, no outcome", and every request carries it: nothing runs again.
   await client.say("hello");
   await client.rests({ sends: 3 });
   assert.equal(client.text, "Hello to you.");
@@ -89,7 +90,7 @@ async function deniedWithText(play) {
   await pays(play, 970);
 }
 
-/** One of two was answered: that one counts, the other is superseded. */
+/** One of two was answered: that decision counts, the other call is superseded. */
 async function oneOfTwoWithText(play) {
   const client = await asked(play, "pay both");
   const [ann, bob] = client.tools;
@@ -105,7 +106,7 @@ async function oneOfTwoWithText(play) {
   await pays(play, 960);
 }
 
-/** The browser was allowed to, and the user went on before it did: nobody denied it, and it was not done. */
+/** The browser's call was approved, and the user continued before it ran: it was neither denied nor run. */
 async function browsersCallWithText(play) {
   const client = await asked(play, "where", { onToolCall: locates });
   const question = client.tool("get_location");
@@ -127,7 +128,9 @@ async function resultWithText(play) {
   await client.agrees();
 }
 
-/** The answer contradicts what was decided in the inbox: that stands, and the new message is answered all the same. */
+/**
+ * The answer contradicts a decision in the inbox: the inbox's stays in force, and the new message is still answered.
+ */
 async function contradictionWithText(play) {
   const client = await asked(play);
   const question = client.tool("process_payment");
@@ -139,7 +142,7 @@ async function contradictionWithText(play) {
   await pays(play, 970);
 }
 
-/** Another tab has gone on with a newer message; this one still shows the question, and answers it. */
+/** Another tab has continued with a newer message; this one still shows the approval request, and answers it. */
 const answeredTooLate = (approved) => async (play) => {
   const old = play.open();
   await old.say("pay Ann");
@@ -166,7 +169,7 @@ const answeredTooLate = (approved) => async (play) => {
   const [, kept] = await other.history();
   assert.deepEqual([partsOf(kept)[0].state, settledOf(partsOf(kept)[0]).cause], ["output-denied", "superseded"]);
 
-  // Both go on.
+  // Both continue.
   await old.say("weather");
   await old.rests({ sends: 3 });
   assert.equal(old.text, "It is fine.");
@@ -174,7 +177,7 @@ const answeredTooLate = (approved) => async (play) => {
   await pays(play, 970);
 };
 
-/** The same with a result of the browser's: it comes after the call was closed, and is not taken for one that was. */
+/** The same with a browser result: it arrives after the call was closed, and is not accepted. */
 async function resultTooLate(play) {
   const old = play.open();
   await old.say("photo");
@@ -196,7 +199,7 @@ async function resultTooLate(play) {
   assert.equal(old.text, "It is fine.");
 }
 
-/** Both tabs have run the call, with different results: the first one stands, and both show it. */
+/** Both tabs have run the call, with different results: the first is in force, and both show it. */
 async function twoResults(play) {
   const first = play.open();
   await first.say("photo");
@@ -213,7 +216,7 @@ async function twoResults(play) {
   }
 }
 
-/** Another tab has taken the message back, with its question: this one is told that nothing was done. */
+/** Another tab has withdrawn the message with its approval request: this one learns that nothing was done. */
 const answeredAfterACut = (cut) => async (play) => {
   const old = play.open();
   await old.say("pay Ann");
@@ -248,7 +251,7 @@ const answeredAfterACut = (cut) => async (play) => {
 const regenerates = ({ chat }) => chat.regenerate();
 const edits = ({ chat }) => chat.sendMessage({ text: "hello", messageId: chat.messages[0].id });
 
-/** In the same tab: the old card is answered, and the app sends it by hand, as the SDK lets it. */
+/** In the same tab: the old card is answered, and the app sends it by hand, as the SDK allows. */
 async function answeredOnAnOldCard(play) {
   const client = play.open();
   await client.say("pay Ann");
@@ -266,13 +269,13 @@ async function answeredOnAnOldCard(play) {
   await pays(play, 970);
 }
 
-/** What clients other than the SDK's send: the rules of its client are no rules for the answer. */
+/** What clients other than the SDK's send: the SDK client's rules do not apply to the answer. */
 async function post({ api, chatId }, messages) {
   const { status, body } = await api("/api/chat", { body: { id: chatId, messages, trigger: "submit-message" } });
   return { status, chunks: [...body.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json)) };
 }
 
-/** An answer in a message of the user's own, in the SDK's shape and in the older one. */
+/** An answer in a separate user message, in the SDK's form and in the older one. */
 const inAUserMessage = (answerOf) => async (play) => {
   const client = await asked(play);
   const question = client.tool("process_payment");
@@ -290,7 +293,7 @@ const inAUserMessage = (answerOf) => async (play) => {
 const sdkShape = (part) => ({ ...part, state: "approval-responded", approval: { ...part.approval, approved: true } });
 const olderShape = ({ approval }) => ({ type: "tool-confirmation", approval: { id: approval.id, approved: true } });
 
-/** With text beside it: the answer is taken first, then the text begins a turn of its own. */
+/** With text beside it: the answer is applied first, then the text starts its own turn. */
 async function inAUserMessageWithText(play) {
   const client = await asked(play);
   const question = client.tool("process_payment");
@@ -309,7 +312,7 @@ async function inAUserMessageWithText(play) {
   await pays(play, 940);
 }
 
-/** A result alone, in the older shape. */
+/** A result alone, in the older form. */
 async function aResultAlone(play) {
   const client = await asked(play, "photo");
   const { toolCallId } = client.tool("take_photo");
@@ -320,7 +323,7 @@ async function aResultAlone(play) {
   assert.equal((await client.history()).length, 2);
 }
 
-/** A question that was never asked is no question, wherever its answer stands. */
+/** An approval request that never existed has no answer, wherever it is placed. */
 async function neverAsked(play) {
   const client = await asked(play);
   const invented = { ...client.tool("process_payment"), toolCallId: "call_x", approval: { id: "approval_x" } };

@@ -1,4 +1,4 @@
-// A person is asked: what a stock client shows, and that it sends exactly once for each answer.
+// A person decides: what a stock client shows, and that it sends exactly once per answer.
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
@@ -99,7 +99,7 @@ async function twoInARow({ open }) {
   await client.agrees();
 }
 
-/** The call that needs nobody is settled before the question is shown. */
+/** The call without an approval is settled before the approval request is shown. */
 async function besideACallWithoutApproval({ open }) {
   const client = open();
   await client.say("pay and look");
@@ -126,7 +126,7 @@ async function newMessageOverAPendingApproval({ open, api }) {
   assert.match(part.approval.reason, /superseded/i);
   assert.deepEqual(settledOf(part), { cause: "superseded", decidedBy: [], edited: false }, "nobody denied it");
 
-  // The card is still on the client's screen: a late yes runs nothing and starts no loop.
+  // The card is still on the client's screen: a late approval runs nothing and starts no loop.
   await client.decide(asked, true);
   await client.rests({ sends: 2 });
   const late = await api(`/api/approvals/${asked.approval.id}`, { body: { approved: true } });
@@ -158,7 +158,7 @@ async function reloadInMidApproval({ open }) {
   await after.agrees();
 }
 
-/** The inbox was first; the client's own answer gets what followed. */
+/** The inbox decided first; the client's own answer gets the continuation. */
 async function answeredInTheInboxFirst({ open, api }) {
   const client = open();
   await client.say("pay Ann");
@@ -173,7 +173,10 @@ async function answeredInTheInboxFirst({ open, api }) {
   await client.agrees();
 }
 
-/** The inbox said no, the client says yes: the first answer stands, and the client gets what followed, as an error of the call. */
+/**
+ * The inbox denied, the client approves: the first decision stays in force, and the client gets the continuation, as an
+ * error of the call.
+ */
 async function contradictedByTheInbox({ open, api }) {
   const client = open();
   await client.say("pay Ann");
@@ -198,7 +201,7 @@ async function contradictedByTheInbox({ open, api }) {
   await client.agrees();
 }
 
-/** The inbox said yes, the client says no: the payment was made, and the client shows it. */
+/** The inbox approved, the client denies: the payment was made, and the client shows it. */
 async function approvedInTheInbox({ open, api }) {
   const client = open();
   await client.say("pay Ann");
@@ -215,7 +218,7 @@ async function approvedInTheInbox({ open, api }) {
   assert.equal(settledOf(kept).cause, "ran");
 }
 
-/** One of two was contradicted, the other answer is news: the response has the outcome of both. */
+/** One of two was contradicted, the other answer is new: the response has the outcome of both. */
 async function halfContradicted({ open, api }) {
   const client = open();
   await client.say("pay both");

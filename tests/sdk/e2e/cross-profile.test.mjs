@@ -1,4 +1,4 @@
-// The same chat on both profiles: asked on `/live`, answered elsewhere, read and continued by a stock client.
+// The same chat in both profiles: started on `/live`, answered elsewhere, read and continued by a stock client.
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
@@ -7,7 +7,7 @@ import { until } from "./support/wait.mjs";
 
 const user = (text) => ({ id: `user-${text}`, role: "user", parts: [{ type: "text", text }] });
 
-/** A connection to `/live`; its own stream is judged by the rules of its own profile. */
+/** A connection to `/live`; its stream is checked against the rules of its own profile. */
 async function live({ server, newTab, chatId }) {
   const tab = newTab("adk-live");
   const Socket = tab.webSocket();
@@ -53,7 +53,7 @@ async function answeredInTheInbox(play) {
   await client.agrees();
 }
 
-/** The page with `/live` is gone; a stock client finds the question in the history and answers it. */
+/** The page with `/live` is gone; a stock client finds the approval request in the history and answers it. */
 async function answeredByAStockClient(play) {
   const connection = await live(play);
   connection.say("pay Ann");
@@ -69,7 +69,7 @@ async function answeredByAStockClient(play) {
   assert.equal(client.text, "That is settled.");
   assert.ok(client.answer);
 
-  // What `/live` held back comes before the call: a client that has the call gets it with the next load.
+  // Text that `/live` held back precedes the call: a client that has the call gets it with the next load.
   client.chat.messages = await client.history();
   assert.equal(client.text, "One moment.That is settled.");
   await client.say("hello");
@@ -78,7 +78,7 @@ async function answeredByAStockClient(play) {
   await client.agrees();
 }
 
-/** `/live` asks one by one; both of its questions end up in one step of the history. */
+/** `/live` asks for one approval at a time; both requests end up in one step of the history. */
 async function parallelOnLive(play) {
   const connection = await live(play);
   connection.say("pay both");
@@ -102,7 +102,7 @@ async function parallelOnLive(play) {
   assert.ok(client.answer);
 }
 
-/** The other way round: asked by a stock client, watched on `/live`. */
+/** The other way round: started by a stock client, watched on `/live`. */
 async function askedByAStockClient(play) {
   const client = play.open();
   await client.say("pay Ann");

@@ -1,4 +1,4 @@
-// Nobody answers in time.
+// Approval requests that expire.
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";

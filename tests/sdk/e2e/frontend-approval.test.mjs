@@ -1,11 +1,12 @@
-// Calls that the browser runs after somebody has agreed: `onToolCall` fires once, after the approval, and never for a denied one.
+// Calls that the browser runs after an approval: `onToolCall` fires once, after the approval, and never for a denied
+// call.
 
 import assert from "node:assert/strict";
 import { config, firstCall, HERE, locates, PHOTO } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
 import { isTool, settledOf, summary } from "./support/record.mjs";
 
-/** Runs the call only if it sees the approval, as a careful app may do. */
+/** Runs the call only if it sees the approval, as a careful app might. */
 const locatesWhenApproved = (call, client) => {
   const isApproved = (part) => isTool(part) && part.toolCallId === call.toolCallId && part.approval?.approved;
   if (client.chat.lastMessage.parts.some(isApproved)) locates(call, client);
@@ -18,14 +19,14 @@ const located = (client) => {
   assert.ok(client.answer);
 };
 
-/** The question stands, with the input, and nothing was announced that would make the client run it. */
+/** The approval request is shown with the input, and nothing was sent that would make the client run the call. */
 const isAskedOnly = (client) => {
   assert.deepEqual(client.states, ["get_location approval-requested"]);
   assert.deepEqual(client.tool("get_location").input, {});
   assert.deepEqual(client.toolCalls, []);
 };
 
-/** A problem, with the words of the ack endpoint. */
+/** A problem, with the reason of the ack endpoint. */
 function isRefused({ status, body }, wanted, reason) {
   assert.equal(status, wanted);
   assert.deepEqual({ ok: body.ok, reason: body.reason, status: body.status }, { ok: false, reason, status: wanted });
@@ -53,7 +54,7 @@ async function byAck({ open, ack }) {
   await client.agrees();
 }
 
-/** `onToolCall` with `addToolOutput` and nothing else, as in the SDK's examples. */
+/** `onToolCall` with only `addToolOutput`, as in the SDK's examples. */
 const byResubmit = (onToolCall) => async (play) => {
   const client = play.open({ onToolCall });
   await client.say("where");
@@ -76,7 +77,7 @@ const byResubmit = (onToolCall) => async (play) => {
   });
 };
 
-/** A location that was denied was never read. */
+/** A denied location was never read. */
 const denied = (options) => async (play) => {
   const client = play.open({ ...options, onToolCall: locates });
   await client.say("where");
@@ -90,7 +91,7 @@ const denied = (options) => async (play) => {
   assert.equal((await client.hold(asked)).outcome.cause, "decision");
 };
 
-/** The user does not let the browser: approved, and failed. */
+/** The user refuses the browser's permission: approved, and failed. */
 async function failedAfterTheApproval({ open }) {
   const client = open({
     onToolCall: ({ toolName, toolCallId }, { chat }) => {
@@ -108,7 +109,7 @@ async function failedAfterTheApproval({ open }) {
   assert.deepEqual([settledOf(kept).cause, settledOf(kept).decidedBy], ["result", ["local"]]);
 }
 
-/** The page is loaded again while the question is open: the answer is given there, and the call run there. */
+/** The page is reloaded while the approval request is open: the decision and the call both happen in the new page. */
 async function reloadBeforeTheApproval({ open }) {
   const before = open({ onToolCall: locates });
   await before.say("where");
@@ -155,7 +156,7 @@ async function approvedInTheInbox({ open, api }) {
   await client.agrees();
 }
 
-/** A second page, loaded while the response waits for the result: it is told to run the call, once, and asks nobody. */
+/** A second page, loaded while the response waits for the result: it runs the call once, without another approval. */
 async function resumedAfterTheApproval({ open, newTab, ack }) {
   const first = open({ wait: "stream" });
   await first.say("where");
@@ -177,7 +178,7 @@ async function resumedAfterTheApproval({ open, newTab, ack }) {
   await first.agrees();
 }
 
-/** Two questions for the browser, one agreed to and one not: only that one is run. */
+/** Two approval requests for browser calls, one approved and one denied: only the approved call runs. */
 async function oneOfTwo({ open }) {
   const client = open({ onToolCall: locates });
   await client.say("where twice");
@@ -192,7 +193,7 @@ async function oneOfTwo({ open }) {
   await client.agrees();
 }
 
-/** The same, with a page that is loaded again in between: what it sends there is what the SDK's predicates send. */
+/** The same, with a reload in between: the SDK's predicates decide what it sends. */
 async function oneOfTwoAfterAReload({ open }) {
   const before = open();
   await before.say("where twice");
@@ -209,7 +210,7 @@ async function oneOfTwoAfterAReload({ open }) {
   await after.agrees();
 }
 
-/** Nobody answers while the response is open: the turn ends by itself. */
+/** Nobody answers while the response is open: the turn ends on its own. */
 async function timeoutWhileOpen({ open, ack }) {
   const client = open({ wait: "stream" });
   await client.say("open slowly");
@@ -232,7 +233,10 @@ async function timeoutIsAnError({ open }) {
   await client.agrees();
 }
 
-/** The result comes too late, in the client's next request: the answer is the outcome that stands, and the turn goes on. */
+/**
+ * The result arrives too late, in the client's next request: the response has the outcome in force, and the turn
+ * continues.
+ */
 async function timeoutBeforeTheResubmit({ open, api }) {
   const client = open();
   await client.say("quick photo");
@@ -251,7 +255,7 @@ async function timeoutBeforeTheResubmit({ open, api }) {
   await client.agrees();
 }
 
-/** What a browser says of itself counts as no answer in time. */
+/** A timeout reported by the browser counts as an expiry. */
 async function timeoutToldByTheBrowser({ open, ack }) {
   const client = open({ wait: "stream" });
   const said = client.say("open");

@@ -1,4 +1,4 @@
-// Calls that the browser runs: the result comes by ack while the response is open, or in the client's next request.
+// Calls that the browser runs: the result arrives by ack while the response is open, or in the client's next request.
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO, takesPhotos } from "./support/browser.mjs";

@@ -1,4 +1,4 @@
-// What a client changes in its history, and what the server keeps of it.
+// What a client changes in its history, and what the server keeps.
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
@@ -18,7 +18,7 @@ async function regenerate({ open }) {
   await client.agrees();
 }
 
-/** The question is asked again, under a new id; the old one is closed. */
+/** A new approval request is made, with a new id; the old one is closed. */
 async function regenerateOverAnApproval({ open, api }) {
   const client = open();
   await client.say("pay Ann");
@@ -81,7 +81,7 @@ async function metadata({ open }) {
   await client.agrees();
 }
 
-/** A retry on the way, or an impatient finger: one message, one turn, and everybody gets the answer. */
+/** A network retry, or a double click: one message, one turn, and every request gets the answer. */
 async function sentTwice({ server, newTab, open, chatId }) {
   const message = { id: "user-1", role: "user", parts: [{ type: "text", text: "pay Ann" }] };
   const post = async () => {
@@ -115,7 +115,7 @@ async function modelFailure({ open }) {
   assert.equal(client.text, "Hello to you.");
   assert.ok(client.answer);
 
-  // The failed one can be tried again, as a retry button does.
+  // The failed message can be retried, as with a retry button.
   await client.say("fail");
   await client.chat.regenerate();
   await client.rests({ sends: 4, error: /^The model failed/ });

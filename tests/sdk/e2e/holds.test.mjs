@@ -1,4 +1,5 @@
-// `GET /api/chat/{id}/holds`: what waits, who decided, why a call ended, and what a regenerate or an edit can't hide.
+// `GET /api/chat/{id}/holds`: what is held, who decided, the cause of each outcome, and what a regeneration or an edit
+// can't hide.
 
 import assert from "node:assert/strict";
 import { config, firstCall, locates, PHOTO } from "./support/browser.mjs";
@@ -13,7 +14,7 @@ async function summaries(client, options) {
   return (await client.holds(options)).map(summary);
 }
 
-/** Nothing but `kind` and `state` tells a hold from a call that needed nobody; the default lists only holds. */
+/** Only `kind` and `state` distinguish a hold from a call that was never held; the default lists only holds. */
 async function allCalls({ open, api }) {
   const client = open();
   await client.say("pay and look");
@@ -38,7 +39,7 @@ async function stopped({ open, api }) {
   assert.deepEqual(settledOf(part), { cause: "stopped", decidedBy: [], edited: false });
 }
 
-/** Somebody has agreed, and the turn was stopped before the browser had a result: the approval stays on the record. */
+/** Approved, and stopped before the browser had a result: the approval stays on the record. */
 async function stoppedAfterTheApproval({ open, api }) {
   const client = open({ wait: "stream" });
   await client.say("where");
@@ -76,7 +77,7 @@ async function superseded({ open }) {
   );
 }
 
-/** A payment was made, and its answer regenerated: it is out of the messages, and not out of the record. */
+/** A payment was made, and its answer regenerated: it is gone from the messages, but not from the record. */
 async function regenerated({ open }) {
   const client = open();
   await client.say("pay Ann");
@@ -94,7 +95,7 @@ async function regenerated({ open }) {
   await client.agrees();
 }
 
-/** An open question is closed by the regenerate, and cut. */
+/** The regeneration closes an open approval request, and cuts it. */
 async function regeneratedWhileAsked({ open }) {
   const client = open();
   await client.say("pay Ann");
@@ -107,7 +108,7 @@ async function regeneratedWhileAsked({ open }) {
   await client.agrees();
 }
 
-/** The first message is edited: everything after it is cut, and shown with what took its place. */
+/** The first message is edited: everything after it is cut, and listed with what superseded it. */
 async function edited({ open }) {
   const client = open();
   await client.say("pay Ann");
@@ -125,7 +126,7 @@ async function edited({ open }) {
   await client.agrees();
 }
 
-/** Both tabs press at the same moment: one decision, one time, and both read the same. */
+/** Both tabs click at the same moment: one decision, one time, and both read the same. */
 async function twoTabs({ open, newTab }) {
   const first = open();
   await first.say("pay Ann");
@@ -143,7 +144,7 @@ async function twoTabs({ open, newTab }) {
   const isPaid = holds[0].decision.kind === "approve";
   const denied = { ...paid, decision: { kind: "deny", by: ["local"], reason: "no" }, cause: "decision" };
   assert.deepEqual(summary(holds[0]), isPaid ? paid : denied);
-  // Each tab shows what stands: the one that was overruled, too.
+  // Each tab shows the decision in force, including the one that was overruled.
   assert.deepEqual(first.states, [`process_payment ${isPaid ? "output-available" : "output-error"}`]);
   assert.deepEqual(second.states, [`process_payment ${isPaid ? "output-available" : "output-denied"}`]);
   for (const client of [first, second]) {
@@ -152,7 +153,7 @@ async function twoTabs({ open, newTab }) {
   }
 }
 
-/** While the browser is asked, the hold says until when; its time begins with the approval. */
+/** While the call waits for the browser, the hold has its deadline, which starts at the approval. */
 async function deadlines({ open, ack }) {
   const client = open({ wait: "stream", onToolCall: () => {} });
   const said = client.say("photo");
@@ -174,7 +175,7 @@ async function deadlines({ open, ack }) {
   await client.agrees();
 }
 
-/** Two people would ask the same chat: the list is in the order of the calls, over all turns. */
+/** The list is in call order, across all turns. */
 async function overSeveralTurns({ open }) {
   const client = open({ onToolCall: locates });
   await client.say("pay both");

@@ -1,4 +1,4 @@
-// The network goes away in the middle of a response, and the same page takes it up again.
+// The network fails in the middle of a response, and the same page resumes it.
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO } from "./support/browser.mjs";
@@ -27,7 +27,7 @@ async function afterText({ open, ack }) {
   await client.agrees();
 }
 
-/** The call that is still to be run is announced again, the settled one is not; the result is taken once. */
+/** The call that still has to run is sent again, the settled one is not; the result is accepted once. */
 async function whileABrowserIsAsked({ open, ack }) {
   const client = open({ wait: "stream" });
   const said = client.say("photo and weather");
@@ -46,7 +46,7 @@ async function whileABrowserIsAsked({ open, ack }) {
   await client.agrees();
 }
 
-/** The answer was taken, what followed was lost: the page takes it up, or sends the same answer once more. */
+/** The answer arrived, but the continuation was lost: the page resumes, or sends the same answer again. */
 const afterAnAnswer = (goOn) => async (play) => {
   const client = play.open({ wait: "stream" });
   await client.say("pay, then photo");
@@ -56,7 +56,7 @@ const afterAnAnswer = (goOn) => async (play) => {
   await client.until("it is noticed", () => client.chat.status === "error");
   const { toolCallId } = client.tool("take_photo");
   const gone = goOn(client);
-  // What the client has already is not sent again, and may be all that there is so far: then it stays "submitted".
+  // What the client already has is not sent again, and may be all there is so far: then the status stays "submitted".
   await client.until("it is listened to again", () => ["submitted", "streaming"].includes(client.chat.status));
   assert.equal((await play.ack(toolCallId, { output: PHOTO })).status, 200);
   await gone;
@@ -69,7 +69,7 @@ const afterAnAnswer = (goOn) => async (play) => {
   assert.deepEqual([client.sends, client.resumes], client.resumes ? [2, 1] : [3, 0]);
 };
 
-/** It was over before the page came back: the history has it. */
+/** It ended before the page reconnected: the history has it. */
 async function overInTheMeantime({ open, api, ack }) {
   const client = open({ wait: "stream" });
   const said = client.say("story");

@@ -1,4 +1,4 @@
-// Twenty answers to one question, at the same moment, in both directions and on both ways in: one counts.
+// Twenty answers to one approval request at the same moment, both decisions and both endpoints: one counts.
 
 import assert from "node:assert/strict";
 import { KINDS } from "./support/client.mjs";
@@ -17,7 +17,7 @@ function answered(messages, approved) {
   return copy;
 }
 
-/** In a request of a chat client: 200 with what followed, whatever it said. */
+/** In a chat request: 200 with the continuation, whichever decision it carried. */
 async function inTheChat({ server, newTab }, client, approved) {
   const messages = answered(client.messages, approved);
   const tab = newTab();
@@ -41,7 +41,7 @@ async function round(play, number) {
   const client = play.open({ id: `${play.chatId}-${number}` });
   await client.say("pay Ann");
   const answers = Array.from({ length: ANSWERS }, (_, at) => {
-    // Who is sent off first changes from round to round.
+    // The order of the requests changes from round to round.
     const way = (at + number) % 4;
     return (way < 2 ? inTheChat : inTheInbox)(play, client, way % 2 === 0);
   });
@@ -70,7 +70,7 @@ async function round(play, number) {
   });
   assert.ok(all.filter(({ isFirst }) => isFirst).length <= 1, "at most one of the inbox was first");
 
-  // One execution at most: the wallet tells.
+  // At most one execution, by the wallet.
   client.chat.messages = await client.history();
   await client.say("pay Ann");
   await client.decide(client.tool("process_payment"), true);

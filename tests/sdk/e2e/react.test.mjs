@@ -1,4 +1,4 @@
-// The React hook itself: `useChat` in a page, with a person who presses buttons.
+// The React hook itself: `useChat` in a page, with a user who clicks buttons.
 
 import assert from "node:assert/strict";
 import { useChat as useChat6 } from "react6";
@@ -69,7 +69,7 @@ async function frontend(page) {
   assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
 }
 
-/** The page runs `onToolCall` once, after somebody has agreed. */
+/** The page runs `onToolCall` once, after the approval. */
 async function frontendApproved(page) {
   await page.say("where");
   await page.until("somebody is asked", () => page.answers[0]?.includes("get_location approval-requested"));
@@ -96,7 +96,7 @@ async function frontendDenied(page) {
   assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
 }
 
-/** The inbox said no before the button was pressed: the page shows what stands. */
+/** The inbox denied before the button was clicked: the page shows the decision in force. */
 async function contradicted(page, { api, chatId }) {
   await page.say("pay Ann");
   await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
@@ -111,7 +111,10 @@ async function contradicted(page, { api, chatId }) {
   assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
 }
 
-/** In an app without automatic sending the answer goes out with the next message: the payment is made once, the new turn answers. */
+/**
+ * In an app without auto-send the answer is sent with the next message: the payment is made once, and the new turn
+ * answers.
+ */
 async function approvedWithText(page, { api, chatId }) {
   await page.say("pay Ann");
   await page.until("somebody is asked", () => page.answers[0]?.includes("approval-requested"));
@@ -128,7 +131,7 @@ async function approvedWithText(page, { api, chatId }) {
   assert.deepEqual(page.counts, { sends: 2, resumes: 0 });
 }
 
-/** A second page, loaded in the middle: `resume: true` takes up the message that is being written. */
+/** A second page, loaded in the middle: `resume: true` resumes the message that is being written. */
 async function resume(page, { server, kind, chatId, newTab, api, ack }) {
   await page.say("weather, then photo");
   await page.until("the browser is asked", () => page.answers[0]?.includes("take_photo input-available"));
@@ -174,6 +177,6 @@ play(
     "approved, with a new message": onPage(approvedWithText, { isManual: true }),
     resume: onPage(resume, { wait: "stream" }),
   },
-  // `act` is for one page at a time.
+  // `act` supports one page at a time.
   { config, kinds, atOnce: 1 },
 );

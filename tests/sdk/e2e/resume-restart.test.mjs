@@ -1,4 +1,4 @@
-// The server process ends in the middle, and another one takes its place on the same data.
+// The server process ends in the middle, and another one replaces it on the same data.
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO } from "./support/browser.mjs";
@@ -76,7 +76,7 @@ async function whileItWaitsForAResubmit(play) {
   await client.agrees();
 }
 
-/** What the model was saying can't be taken up in the middle; the chat goes on, and nothing is left hanging. */
+/** The model's text can't be resumed in the middle; the chat continues, and nothing hangs. */
 async function inMidText(play) {
   const before = play.open();
   const said = before.say("slow text");
@@ -97,7 +97,7 @@ async function inMidText(play) {
   assert.ok(kept.flatMap(({ parts }) => parts).every((part) => !isTool(part) || part.state === "output-available"));
 }
 
-/** Asked to end, the server lets the turn finish first: the client notices nothing. */
+/** On a graceful shutdown the server lets the turn finish first: the client notices nothing. */
 async function askedToEndInMidText(play) {
   const client = play.open();
   const said = client.say("slow text");

@@ -1,4 +1,4 @@
-// What the SDK's WebSocket protocol can do and its own client never asks for: a resume after a given `sequence`.
+// A feature of the SDK's WebSocket protocol that its own client never uses: a resume after a given `sequence`.
 
 import assert from "node:assert/strict";
 import { WebSocket } from "ws";
@@ -8,8 +8,8 @@ import { play } from "./support/play.mjs";
 import { until } from "./support/wait.mjs";
 
 /**
- * A connection without the SDK, whose responses wait for a browser's result. Frames are kept for the checker all the same, unless there is
- * no tab to keep them.
+ * A connection without the SDK, whose responses wait for the browser's result. Frames are still kept for the checker,
+ * unless there is no tab to keep them.
  */
 async function connect({ server }, tab) {
   const Socket = tab?.webSocket() ?? WebSocket;
@@ -36,8 +36,8 @@ const isAsked = ({ chunk }) => chunk?.type === "tool-input-available";
 const isEndOf = (request) => (frame) => frame.type === "end" && frame.requestId === request;
 
 /**
- * One connection hears the turn to its end; others were lost in the middle and go on from there. What they get has no beginning, so it
- * is not judged by itself: it must be the rest of what the first one got, which is.
+ * One connection receives the whole turn; others were lost in the middle and resume there. Their streams have no start,
+ * so they are not checked on their own: each must equal the rest of the first one, which is checked.
  */
 async function withLastSequence(play) {
   const whole = await connect(play, play.tab);
@@ -74,13 +74,13 @@ async function withoutLastSequence(play) {
   await Promise.all([whole.close(), resumed.close()]);
 }
 
-/** Sequences are those of one response: after an approval they begin at 0 again. */
+/** Sequences are per response: after an approval they start at 0 again. */
 async function inAContinuation(play) {
   const client = play.open({ wait: "stream" });
   await client.say("pay, then photo");
   await client.decide(client.tool("process_payment"), true);
   await client.until("the second call is made", () => client.toolCalls.length === 2);
-  // `start` and the outcome, which the client has: what follows is the second step.
+  // `start` and the outcome, which the client has: the second step follows.
   const resumed = await connect(play);
   resumed.send({ type: "resume", requestId: "resume", id: play.chatId, lastSequence: 1 });
   const { chunk } = await resumed.until("the browser is asked", isAsked);
@@ -104,7 +104,7 @@ async function whenNothingRuns(play) {
   await connection.close();
 }
 
-/** Frames that can't be used are answered, and the connection lives. */
+/** Unusable frames get a response, and the connection stays open. */
 async function badFrames(play) {
   const connection = await connect(play);
   connection.send({ type: "dance", requestId: "bad" });

@@ -1,4 +1,4 @@
-// A page is loaded in the middle of a turn: history first, then the running message from its start.
+// A page is loaded in the middle of a turn: first the history, then the running message from its start.
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO } from "./support/browser.mjs";
@@ -11,7 +11,7 @@ async function load({ open, newTab }, options = {}) {
   return client;
 }
 
-/** The model says no more until the turn is stopped: so much for what is replayed, and for how both pages end. */
+/** The model writes no more until the turn is stopped: this fixes what is replayed, and how both pages end. */
 async function inMidText(play) {
   const first = play.open();
   const said = first.say("endless");
@@ -47,7 +47,7 @@ async function reloadInMidTurn(play) {
   await after.agrees();
 }
 
-/** A settled call is not announced again: nothing makes the page run it (T8). */
+/** A settled call is not sent again: nothing makes the page run it (T8). */
 async function afterATool(play) {
   const first = play.open({ wait: "stream" });
   const said = first.say("weather, then photo");
@@ -65,7 +65,7 @@ async function afterATool(play) {
   await second.agrees();
 }
 
-/** One call is settled, the other waits for a browser: only that one is announced. */
+/** One call is settled, the other waits for a browser: only the latter is sent. */
 async function inMidTool(play) {
   const first = play.open({ wait: "stream" });
   const said = first.say("photo and weather");
@@ -86,7 +86,7 @@ async function inMidTool(play) {
   }
 }
 
-/** A page that sends results in its next request has nothing to listen to. */
+/** A page that sends results in its next request has nothing to resume. */
 async function whileItWaitsForAResubmit(play) {
   const first = play.open();
   await first.say("photo");
@@ -102,7 +102,10 @@ async function whileItWaitsForAResubmit(play) {
   await second.agrees();
 }
 
-/** Another page keeps its response open for the result; this one would send it in its next request. It sees the call in any case. */
+/**
+ * Another page keeps its response open for the result; this one would send it in its next request. It sees the call in
+ * either case.
+ */
 async function besideAPageThatWaits(play) {
   const first = play.open({ wait: "stream" });
   const said = first.say("photo");
@@ -118,7 +121,7 @@ async function besideAPageThatWaits(play) {
   assert.equal(first.text, "Nice photo.");
 }
 
-/** 204, or `no-active`: a question is open, not a response. */
+/** 204, or `no-active`: an approval request is open, but no response. */
 async function whileAPersonIsAsked(play) {
   const first = play.open();
   await first.say("pay Ann");
@@ -134,7 +137,7 @@ async function whileAPersonIsAsked(play) {
   await second.agrees();
 }
 
-/** The message began in an earlier response: the replay has all of it, and asks nobody again. */
+/** The message started in an earlier response: the replay has all of it, without another approval request. */
 async function afterAnApproval(play) {
   const first = play.open({ wait: "stream" });
   await first.say("pay, then photo");

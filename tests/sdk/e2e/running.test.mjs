@@ -1,4 +1,4 @@
-// A server tool that takes its time: what the record says while it runs, and what a new message, a stop or a crash makes of it.
+// A slow server tool: its record while it runs, and the effect of a new message, a stop or a crash.
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
@@ -16,7 +16,7 @@ const settledBy = (cause) => ({ ...running, state: "settled", cause });
 
 const payment = (messages) => messages[1].parts.find(isTool);
 
-/** Approved, and the next message said in the same request: the payment is under way. */
+/** Approved, with the next message in the same request: the payment is running. */
 async function approvedWithText({ open }) {
   const client = open({ isManual: true });
   await client.say("slow pay");
@@ -42,7 +42,10 @@ async function whileItRuns({ open }) {
   await client.agrees();
 }
 
-/** The message is stored at once; its turn begins when the payment has its outcome, and the response shows only that turn. */
+/**
+ * The message is stored at once; its turn starts when the payment has its outcome, and the response shows only that
+ * turn.
+ */
 async function thenTheNewTurn({ open, newTab }) {
   const { client, said, call } = await approvedWithText({ open });
   const during = await client.history();
@@ -55,7 +58,7 @@ async function thenTheNewTurn({ open, newTab }) {
   assert.deepEqual(summary(hold), running);
   assert.equal(client.messages.length, 3, "nothing of the new turn is there yet");
 
-  // A page that is loaded now waits for the new turn as well.
+  // A page loaded now waits for the new turn too.
   const second = open({ tab: newTab(), messages: during });
   const resumed = second.chat.resumeStream();
   const isTaken = ({ status, frame }) => status === 200 || frame?.type === "start";
@@ -76,7 +79,7 @@ async function thenTheNewTurn({ open, newTab }) {
   assert.equal(endpoint.unseen, 0, "it was paid once");
 }
 
-/** Stopped meanwhile: the payment is given up, and the turn that waited for it says so and ends. */
+/** Stopped meanwhile: the payment is cancelled, and the turn that waited for it says so and ends. */
 async function stoppedMeanwhile({ open, api }) {
   const { client, said, call } = await approvedWithText({ open });
   assert.equal((await api(`/api/chat/${client.id}/stop`, { method: "POST" })).status, 200);
@@ -94,7 +97,10 @@ async function stoppedMeanwhile({ open, api }) {
   assert.equal(endpoint.unseen, 0);
 }
 
-/** Another message, from a page that knows of the approval: the payment goes on, no message is lost, and the newest one is answered. */
+/**
+ * Another message, from a page that knows of the approval: the payment continues, no message is lost, and the newest
+ * one is answered.
+ */
 async function anotherMessageMeanwhile({ open, newTab }) {
   const { client, said, call } = await approvedWithText({ open });
   const other = open({ tab: newTab() });
@@ -113,7 +119,9 @@ async function anotherMessageMeanwhile({ open, newTab }) {
   assert.equal(endpoint.unseen, 0);
 }
 
-/** A page that still shows the question says something else: what runs is stopped, as by any new message. */
+/**
+ * A page that still shows the approval request sends another message: running calls are stopped, as by any new message.
+ */
 async function aMessageThatKnowsNothing({ open, newTab }) {
   const client = open();
   await client.say("slow pay");
@@ -140,7 +148,7 @@ const flows = {
 // One endpoint: a flow has to know that a call is its own.
 play("a tool that takes its time", flows, { config, atOnce: 1 });
 
-/** Nobody knows whether it was paid, and that is what the record says. */
+/** It is unknown whether it was paid, and the record says so. */
 async function killed({ open, server }) {
   const before = open();
   await before.say("slow pay");

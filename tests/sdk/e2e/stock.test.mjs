@@ -1,4 +1,5 @@
-// Browser tools as the SDK's own examples have them: `onToolCall`, `addToolOutput`, both predicates; no header, no ack, nothing of ours.
+// Browser tools as in the SDK's own examples: `onToolCall`, `addToolOutput`, both predicates; no header, no ack,
+// nothing of ours.
 
 import assert from "node:assert/strict";
 import { config, HERE, locates, PHOTO, takesPhotos } from "./support/browser.mjs";
@@ -33,7 +34,7 @@ async function one({ open }) {
   });
 }
 
-/** The SDK's examples await what the browser does before they add the output: the response has ended by then. */
+/** The SDK's examples await the browser before they add the output: the response has ended by then. */
 async function aSlowOne({ open }) {
   let taken;
   const camera = new Promise((resolve) => {
@@ -77,7 +78,7 @@ async function inARow({ open }) {
   await client.agrees();
 }
 
-/** The browser's result waits at the client for the person's answer; both go in one request. */
+/** The client keeps the browser's result until the person has decided; both go in one request. */
 async function besideAnApproval({ open }) {
   const client = open({ onToolCall: runsBoth });
   await client.say("photo and pay");
@@ -105,7 +106,7 @@ async function besideADenial({ open }) {
   assert.deepEqual(await causes(client), ["result", "decision"]);
 }
 
-/** The person is quicker than the browser: the photo is taken by hand, after the answer. */
+/** The person is faster than the browser: the photo is taken by hand, after the decision. */
 async function answeredFirst({ open }) {
   const client = open();
   await client.say("photo and pay");
@@ -119,12 +120,12 @@ async function answeredFirst({ open }) {
   await client.agrees();
 }
 
-/** Both need an approval; the browser runs its call after both answers. */
+/** Both need an approval; the browser runs its call after both decisions. */
 async function bothAskedAbout({ open }) {
   const client = open({ onToolCall: runsBoth });
   await client.say("where and pay");
   await client.rests({ sends: 1 });
-  // The server's call is announced before its approval, as ever; the browser's is not.
+  // The server's call is sent before its approval, as always; the browser's is not.
   assert.deepEqual(client.toolCalls, [client.tool("process_payment").toolCallId]);
   await client.decide(client.tool("get_location"), true);
   await client.rests({ sends: 1 });
@@ -168,7 +169,7 @@ async function serversDenied({ open }) {
   assert.deepEqual(await causes(client), ["result", "decision"]);
 }
 
-/** What is the default can be asked for by name, in a header, on either transport; so can the other. */
+/** The default can be requested by name, in a header, on either transport; so can the other value. */
 async function askedForByName({ open, ack, chatId }) {
   const client = open({ headers: { [WAIT]: "resubmit" }, onToolCall: runsBoth });
   await client.say("photo");

@@ -1,11 +1,11 @@
-// The user presses stop, and goes on afterwards.
+// The user stops a turn, and continues afterwards.
 
 import assert from "node:assert/strict";
 import { config } from "./support/browser.mjs";
 import { play } from "./support/play.mjs";
 import { isTool, settledOf, summary } from "./support/record.mjs";
 
-/** As a stock client stops: over HTTP it can only stop listening, so the app tells the server, too. */
+/** As a stock client stops: over HTTP it can only stop reading, so the app also tells the server. */
 async function stop({ kind, api }, client) {
   await client.chat.stop();
   if (!kind.isSocket) assert.equal((await api(`/api/chat/${client.id}/stop`, { method: "POST" })).status, 200);
@@ -35,7 +35,7 @@ async function inMidText(play) {
   assert.ok(client.answer);
 }
 
-/** The last step that the client has may be nothing but settled calls, which it would answer by sending again. */
+/** The client's last step may contain only settled calls, which would make it send again. */
 async function afterATool(play) {
   const client = play.open();
   const said = client.say("look endlessly");
@@ -67,7 +67,7 @@ async function whileABrowserIsAsked(play) {
   assert.equal(client.text, "Hello to you.");
 }
 
-/** Nothing is open at the client: what it does afterwards with the card still runs nothing. */
+/** The client has nothing open: using the card afterwards runs nothing. */
 async function whileAPersonIsAsked(play) {
   const client = play.open();
   await client.say("pay Ann");
@@ -88,7 +88,7 @@ async function whileAPersonIsAsked(play) {
   assert.equal(client.tool("process_payment").output.wallet_balance, 970);
 }
 
-/** Stopped by somebody else, while this client listens: it gets an end in order, and does not send again. */
+/** Stopped by another tab, while this client reads: its stream ends in order, and it does not send again. */
 async function fromAnotherTab({ open, api }) {
   const client = open();
   const said = client.say("look endlessly");
@@ -101,14 +101,14 @@ async function fromAnotherTab({ open, api }) {
   await client.say("hello");
   await client.rests({ sends: 2 });
   assert.ok(client.answer);
-  // The stop had a step of its own, with nothing in it, for the client's sake: history has no need of it.
+  // For the client's sake the stop had an empty step of its own, which the history omits.
   const stopped = client.messages[1];
   assert.equal(stopped.parts.at(-1).type, "step-start");
   client.chat.messages = client.messages.with(1, { ...stopped, parts: stopped.parts.slice(0, -1) });
   await client.agrees();
 }
 
-/** No stop at all: the next message stops the turn that it interrupts. */
+/** Without a stop: the next message stops the turn that it interrupts. */
 async function newMessageWhileRunning({ open, newTab }) {
   const client = open();
   const said = client.say("look endlessly");

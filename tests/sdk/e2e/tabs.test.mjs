@@ -1,4 +1,4 @@
-// The same chat in two tabs, two chats on one connection, and a chat that changes under a client's feet.
+// The same chat in two tabs, two chats on one connection, and a chat that another client changes.
 
 import assert from "node:assert/strict";
 import { config, firstCall, PHOTO } from "./support/browser.mjs";
@@ -10,7 +10,7 @@ async function load({ open, newTab }, options) {
   return client;
 }
 
-/** Both press the same button at the same moment: both see what came of it, and it came once. */
+/** Both click the same button at the same moment: both see the outcome, which happened once. */
 async function bothApprove(play) {
   const first = play.open();
   await first.say("pay Ann");
@@ -47,7 +47,7 @@ async function oneAnswerEach(play) {
   }
 }
 
-/** A result that comes as another request while the response is open: both responses carry what follows. */
+/** A result that arrives in another request while the response is open: both responses carry the continuation. */
 async function resultAsAnotherRequest(play) {
   const first = play.open({ wait: "stream" });
   const said = first.say("photo");
@@ -97,7 +97,7 @@ async function editOverAnApproval(play) {
   await client.agrees();
 }
 
-/** The client is told that it is over, and does not hang. */
+/** The client's stream ends, and the client does not hang. */
 async function deletedWhileItRuns(play) {
   const client = play.open();
   const said = client.say("endless");
@@ -109,7 +109,7 @@ async function deletedWhileItRuns(play) {
   assert.equal((await play.api(`/api/chat/${play.chatId}/messages`)).status, 404);
 }
 
-/** Over WebSocket both are on one connection, since both use one transport. */
+/** Over WebSocket both share one connection, since both use one transport. */
 async function twoChatsAtOnce(play) {
   const one = play.open();
   const two = play.open({ id: `${play.chatId}-2`, tab: play.newTab(), transport: one.transport });
@@ -127,7 +127,7 @@ async function twoChatsAtOnce(play) {
   }
 }
 
-/** A client makes up its chat's id. */
+/** A client chooses its chat id. */
 async function oddChatId(play) {
   const id = `${play.chatId} a/b?c=%2F&日本#é`;
   const client = play.open({ id, wait: "stream" });

@@ -1,10 +1,10 @@
-// Calls that nobody is asked about: they run at once, or can't run at all.
+// Calls without an approval: they run at once, or can't run at all.
 
 import assert from "node:assert/strict";
 import { play } from "./support/play.mjs";
 import { isTool, settledOf } from "./support/record.mjs";
 
-/** Why the calls of the last message ended. */
+/** The causes of the outcomes of the last message's calls. */
 const causes = async (client) => {
   const { parts } = (await client.history()).at(-1);
   return parts.filter(isTool).map((part) => settledOf(part)?.cause);
@@ -58,7 +58,7 @@ async function reasoning({ open }) {
   await client.agrees();
 }
 
-/** Input that does not fit, or that can't be shown as it is: nobody is asked, and nothing runs. */
+/** Input that is invalid, or can't be shown as it is: no approval is requested, and nothing runs. */
 const badInput = (text, why) => async (play) => {
   const client = play.open();
   await client.say(text);
@@ -72,7 +72,7 @@ const badInput = (text, why) => async (play) => {
   assert.deepEqual(await causes(client), ["refused"]);
   assert.deepEqual(await client.holds(), []);
 
-  // Nothing was paid, and the chat goes on: the client sends the part with the bad input back, too.
+  // Nothing was paid, and the chat continues: the client also sends back the part with the bad input.
   await client.say("pay Ann");
   await client.decide(client.tool("process_payment"), true);
   await client.rests({ sends: 3 });
@@ -91,7 +91,7 @@ async function unknownTool({ open }) {
   assert.deepEqual(await causes(client), ["refused"]);
 }
 
-/** A call that can't run beside one that waits: the answer is still sent once. */
+/** A call that can't run beside a held one: the answer is still sent once. */
 async function unknownBesideApproval({ open }) {
   const client = open();
   await client.say("half bad");

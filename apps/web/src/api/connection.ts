@@ -3,10 +3,10 @@ import { createStore, useStore } from "../store";
 import { eventsSource, wakeEvents } from "./events";
 import { apiFetch } from "./http";
 
-/** Whether the server answers, and since when it does or does not. */
+/** Whether the server responds, and since when. */
 export const connectionStore = createStore<ServerStatus>({ state: "connecting", since: new Date() });
 
-/** Follows it, until the returned function is called. */
+/** Follows the connection until the returned function is called. */
 export function watchConnection(key: string | undefined): () => void {
   return watchServer({ apiKey: key, fetch: apiFetch, events: eventsSource }, (status) => {
     if (status.state === "connected") wakeEvents();
@@ -18,7 +18,7 @@ export function useServerStatus(): ServerStatus {
   return useStore(connectionStore);
 }
 
-/** Whether what is shown can be current. */
+/** Whether the data shown can be current. */
 export function useIsCurrent(): boolean {
   return useServerStatus().state !== "unreachable";
 }

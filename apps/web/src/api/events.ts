@@ -1,11 +1,11 @@
 import { createParser } from "eventsource-parser";
-import type { ServerEvent } from "holdpoint";
+import { Backoff, type ServerEvent } from "holdpoint";
 import { apiFetch } from "./http";
 import { keyStore } from "./key";
 
 /*
- * A browser keeps at most six HTTP/1.1 connections to an origin. An event stream for every tab would use them up, and the
- * seventh request would hang: so one tab reads for all of them, and the others hear it over a BroadcastChannel.
+ * Browsers allow at most six HTTP/1.1 connections per origin. One event stream per tab would use them up, and the
+ * seventh request would hang. So one tab reads the stream and shares it over a BroadcastChannel.
  */
 
 interface Listener {
@@ -13,13 +13,11 @@ interface Listener {
   onConnection: ((isConnected: boolean) => void) | undefined;
 }
 
-/** What the tabs say to each other. A tab that comes later asks whether the reader is connected. */
+/** The messages between tabs. A tab that opens later asks whether the reader is connected. */
 type Said = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
 
-/** The server says something at least every 15 seconds: after this long, the connection is dead. */
+/** The server sends something at least every 15 seconds: after this long, the connection is dead. */
 const SILENT_MS = 35_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
 
 const listeners = new Set<Listener>();
 let isLeaving = false;
@@ -32,7 +30,7 @@ window.addEventListener("pageshow", () => {
 let isConnected: boolean | undefined;
 let stop: (() => void) | undefined;
 
-/** Which chats and approvals changed. Every `ready` means: what was read before may be old. */
+/** Subscribes to changes of chats and approvals. Every `ready` means that data read earlier may be outdated. */
 export function subscribeToEvents(
   onEvent: (event: ServerEvent) => void,
   onConnection?: (isConnected: boolean) => void,
@@ -62,13 +60,13 @@ function start(): void {
     else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies Said);
   };
   const say = (said: Said) => {
-    // A page that is left loses its connection; the next reader makes its own.
+    // A page that is being closed loses its connection; the next reader opens its own.
     if (!isLeaving) channel.postMessage(said);
     hear(said);
   };
   const { generation } = keyStore.read();
   const unfollow = keyStore.subscribe(() => {
-    // Another key is another subject, with other chats.
+    // A new key is a new subject, with other chats.
     if (keyStore.read().generation === generation) return;
     stop?.();
     if (listeners.size > 0) start();
@@ -100,7 +98,8 @@ function hear(said: Said): void {
 }
 
 async function readForEver(say: (said: Said) => void, signal: AbortSignal): Promise<void> {
-  let pauseMs = FIRST_PAUSE_MS;
+  // No jitter: one tab per browser reads, and its user sees when it reconnects.
+  const backoff = new Backoff(250, 5_000, 0);
   while (!signal.aborted) {
     const silence = new AbortController();
     try {
@@ -108,16 +107,16 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
       const response = await apiFetch("/api/events", { signal: both, headers: { accept: "text/event-stream" } });
       if (response.status === 401) return;
       if (response.ok && response.body !== null) {
-        pauseMs = FIRST_PAUSE_MS;
+        backoff.reset();
         await readStream(response.body, say, silence);
       }
     } catch {
-      // The server is away, or this was stopped: the loop knows which.
+      // The server is unreachable, or the loop was stopped: the check below tells which.
     }
     if (signal.aborted) return;
     say({ isConnected: false });
-    await pause(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    wake = new AbortController();
+    await backoff.pause(AbortSignal.any([signal, wake.signal]));
   }
 }
 
@@ -134,7 +133,7 @@ async function readStream(
         if (event.type === "ready") say({ isConnected: true });
         say({ event });
       } catch {
-        // An event of a newer server: not for us.
+        // An event of a newer server: ignored.
       }
     },
   });
@@ -150,26 +149,12 @@ async function readStream(
   }
 }
 
-/** Ends a pause early. */
-let wake: (() => void) | undefined;
+/** Aborted to end the current delay early. */
+let wake: AbortController | undefined;
 
-/** The server answers again: what waits to ask for the events asks now. */
+/** Reconnects at once, because the server responds again. */
 export function wakeEvents(): void {
-  wake?.();
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      wake = undefined;
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-    wake = done;
-  });
+  wake?.abort();
 }
 
 /** Tabs with different keys must not hear each other. */
@@ -179,5 +164,5 @@ function subjectTag(): string {
   return hash.toString(36);
 }
 
-/** The same, for the client's hooks. */
+/** The event source for the client's hooks. */
 export const eventsSource = { subscribe: subscribeToEvents };

@@ -1,7 +1,7 @@
 import { learnTime } from "./clock";
 import { keyStore, wantKey } from "./key";
 
-/** `fetch` with the key where there is one; a 401 makes the console ask for it. */
+/** `fetch` with the API key, if there is one. A 401 opens the key dialog. */
 export const apiFetch: typeof fetch = async (input, init) => {
   const { key } = keyStore.read();
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
@@ -12,7 +12,7 @@ export const apiFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** What the server answered instead of what was asked for, in words for a person. */
+/** A non-2xx response, with a user-facing message. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -43,7 +43,7 @@ async function reasonOf(response: Response): Promise<string> {
       }
     }
   } catch {
-    // Not JSON: the status has to do.
+    // Not JSON: fall back to the status.
   }
   return text !== "" && text.length < 200 ? text : `The server answered ${response.status}`;
 }

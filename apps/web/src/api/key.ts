@@ -4,13 +4,13 @@ const STORAGE = "holdpoint-key";
 
 interface KeyState {
   key: string | undefined;
-  /** The server has answered 401: ask for a key. */
+  /** The server responded with 401: ask for a key. */
   isWanted: boolean;
-  /** Changes with every new key, so that what failed without it is asked again. */
+  /** Changes with every new key, so that failed requests are repeated. */
   generation: number;
 }
 
-// sessionStorage: a key should not outlive the tab that it was typed into.
+// sessionStorage: a key must not outlive its tab.
 export const keyStore = createStore<KeyState>({
   key: sessionStorage.getItem(STORAGE) ?? undefined,
   isWanted: false,

@@ -4,7 +4,7 @@ import { subscribeToEvents } from "./events";
 import { ApiError, getJson } from "./http";
 import { keyStore } from "./key";
 
-/** Something that is read from the server, and read again when the server says that it changed. */
+/** Data that is read from the server, and read again when a server event says that it changed. */
 export interface Resource<T> {
   value: T | undefined;
   error: string | undefined;
@@ -12,7 +12,7 @@ export interface Resource<T> {
 
 interface Options {
   path: string;
-  /** Whether an event makes it old; without it, it is read once. */
+  /** Whether an event makes it outdated. If omitted, it is read once. */
   isTouchedBy?: (event: ServerEvent) => boolean;
 }
 
@@ -27,7 +27,7 @@ export function createResource<T>({ path, isTouchedBy }: Options): ResourceStore
   let isReading = false;
   let isStale = false;
 
-  // One read at a time; an event during it makes for one more, never for a queue of them.
+  // One read at a time: any number of events during a read cause exactly one more.
   const refresh = async () => {
     if (isReading) {
       isStale = true;

@@ -2,14 +2,14 @@ import { Untrusted } from "../text/Untrusted";
 import { Scalar } from "../value/Scalar";
 import type { GivenAnswer } from "./answer";
 
-/** Who answered, the record does not say. */
+/** The record does not say who answered. */
 const WORDS: Record<string, string> = {
   accept: "Answered, without any fields.",
   decline: "The question was declined.",
   cancel: "The question was put away without an answer.",
 };
 
-/** What was answered. */
+/** The answer to a prompt. */
 export function AskAnswer({ answer: { action, rows } }: { answer: GivenAnswer }) {
   if (rows.length === 0) return <p className="tool-card__note">{WORDS[action] ?? <Untrusted text={action} />}</p>;
   return (

@@ -22,7 +22,7 @@ interface Props {
   record: ChatRecord;
 }
 
-/** A question of a running tool: who asks what, a form for it, and what was answered. */
+/** A prompt of a running tool: the tool, its text, a form, and the answer. */
 export function AskCard({ part, record }: Props) {
   const card = useRef<HTMLElement>(null);
   const { toolCallId, input } = part;
@@ -44,7 +44,7 @@ export function AskCard({ part, record }: Props) {
   const send = (given: UserAnswer) => {
     guardDecisions();
     answer?.(given);
-    // The form goes away; whoever used it by keyboard stays at this card.
+    // The form disappears; keep the keyboard focus on this card.
     card.current?.focus();
   };
   return (

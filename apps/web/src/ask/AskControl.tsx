@@ -18,7 +18,7 @@ const TYPES: Record<TextFormat, string> = {
   "date-time": "datetime-local",
 };
 
-/** The control itself. What is in it is read when the form is sent. */
+/** The form control. It is uncontrolled: its value is read on submit. */
 export function AskControl({ id, field, isWrong, describedBy }: Props) {
   const common = { id, name: id, "aria-invalid": isWrong, "aria-describedby": describedBy };
   const demanding = { ...common, className: "field", "aria-required": field.isRequired };
@@ -43,7 +43,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
         <select {...demanding} defaultValue={field.initial}>
           <option value="">{field.isRequired ? "Choose…" : "No choice"}</option>
           {field.options.map(({ label }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
             <option key={at} value={at}>
               {visible(label)}
             </option>
@@ -52,7 +52,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
       );
     case "choices":
       return field.options.map(({ label }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an option is known by its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
         <label className="ask__tick" key={at}>
           <input type="checkbox" name={id} value={at} defaultChecked={field.initial.includes(String(at))} />
           <Untrusted text={label} />

@@ -11,13 +11,13 @@ interface Props {
   problem: string | undefined;
 }
 
-/** A field's label, control, description and problem. */
+/** A field's label, control, description and error. */
 export function AskField({ id, field, problem }: Props) {
   const { label, description, isRequired, kind } = field;
   const [text, setText] = useState(typeof field.initial === "string" ? field.initial : "");
   const described = [description && `${id}-about`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
   const control = <AskControl id={id} field={field} isWrong={problem !== undefined} describedBy={described} />;
-  // A tick answers a required yes or no as well when it is not there.
+  // An unchecked box is a valid answer to a required boolean.
   const optional = !isRequired && kind !== "boolean" && <span className="approval__optional"> Optional</span>;
   const notes = (
     <>
@@ -27,7 +27,7 @@ export function AskField({ id, field, problem }: Props) {
         </p>
       )}
       {kind === "text" && runsOf(text, "data").some((run) => run.kind === "hidden") && (
-        // A control draws what it holds as it is, and its first content is not this person's.
+        // A control renders its value raw, and the initial value is not the user's own.
         <p className="ask__about">
           It holds characters that can't be seen: <Untrusted text={text} />
         </p>

@@ -9,14 +9,14 @@ import { readForm } from "./readForm";
 
 interface Props {
   fields: readonly Field[];
-  /** What is asked, for those who cannot see the card around the form. */
+  /** The subject of the prompt, for screen readers. */
   subject: string;
-  /** Not before somebody waits for the answer, and not after it was given. */
+  /** Whether the prompt can be answered: it is waiting, and no answer was given. */
   isOpen: boolean;
   onAnswer: (answer: UserAnswer) => void;
 }
 
-/** A form for what is asked. Its controls keep what was typed, so that an answer that failed to arrive can be given again. */
+/** A form for a prompt. Its controls keep their values, so that an answer that failed to arrive can be sent again. */
 export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
   const form = useRef<HTMLFormElement>(null);
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
@@ -33,7 +33,7 @@ export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
       return;
     }
     setProblems(result.problems);
-    // Its problem is read out with it.
+    // Its error is read out with it.
     const first = fields.findIndex(({ name }) => result.problems.has(name));
     form.current.querySelector<HTMLElement>(`[name="${id}-${first}"]`)?.focus();
   };
@@ -42,7 +42,7 @@ export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
       ref={form}
       className="ask"
       aria-label={subject}
-      // The browser's own messages would say one thing at a time, and not in the page.
+      // The browser's own validation shows one message at a time, and outside the page.
       noValidate
       onSubmit={(event) => {
         event.preventDefault();

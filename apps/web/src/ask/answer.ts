@@ -1,13 +1,13 @@
 import type { Field } from "./fields";
 import { isObject } from "./isObject";
 
-/** What was answered, for people. */
+/** An answer, in displayable form. */
 export interface GivenAnswer {
   action: string;
   rows: { label: string; value: unknown }[];
 }
 
-/** Reads a settled call's output. Names that the form did not have are shown as they are. */
+/** Reads the output of a settled call. Names that are not in the form are shown as they are. */
 export function answerOf(output: unknown, fields: readonly Field[]): GivenAnswer | undefined {
   if (!isObject(output) || typeof output.action !== "string") return undefined;
   const content = isObject(output.content) ? output.content : {};

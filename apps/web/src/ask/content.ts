@@ -1,16 +1,19 @@
 import type { Field } from "./fields";
 
-/** What a control holds: text, a tick, the places of chosen options; `invalid` is something that the browser could not read. */
+/**
+ * The value of a control: text, a checked state, or the indexes of chosen options. `invalid` means that the browser
+ * could not parse it.
+ */
 export type Given = string | boolean | readonly string[] | { invalid: true };
 
-/** What the answer carries, or what is wrong with it, by the fields' names. */
+/** The content of the answer, or the errors by field name. */
 export type Content =
   | { ok: true; content: Record<string, unknown> }
   | { ok: false; problems: ReadonlyMap<string, string> };
 
 type Read = { value: unknown } | { problem: string } | "nothing";
 
-/** Makes the answer's content of what was given. Fields that nobody filled in are left out. */
+/** Builds the answer's content from the control values. Empty fields are omitted. */
 export function contentOf(fields: readonly Field[], given: ReadonlyMap<string, Given>): Content {
   const problems = new Map<string, string>();
   const entries: [string, unknown][] = [];
@@ -65,10 +68,10 @@ function readNumber(field: Field & { kind: "number" }, given: Given): Read {
 }
 
 function readText(field: Field & { kind: "text" }, given: Given): Read {
-  // A date that is half there.
+  // An incomplete date.
   if (typeof given !== "string") return { problem: WRONG[field.format] };
   if (given.trim() === "") return "nothing";
-  // As JSON Schema counts: a character outside of the first plane is one.
+  // Counted as in JSON Schema: a character outside the BMP counts as one.
   const { length } = [...given];
   if (field.minLength !== undefined && length < field.minLength)
     return { problem: `At least ${field.minLength} characters.` };
@@ -84,7 +87,7 @@ const RIGHT: Record<Format, (text: string) => boolean> = {
   text: () => true,
   email: (text) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text),
   uri: (text) => URL.canParse(text),
-  // A day that no month has would be taken for one of the next.
+  // A day that the month does not have would roll over into the next month.
   date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00Z`).toJSON()?.startsWith(text) === true,
   "date-time": (text) => !Number.isNaN(Date.parse(text)),
 };

@@ -15,7 +15,10 @@ export interface Option {
 
 export type TextFormat = "text" | "email" | "uri" | "date" | "date-time";
 
-/** One field of the form. What a person gives is kept as its control has it: text, a tick, or the places of chosen options. */
+/**
+ * One field of the form. Its value is kept as the control has it: text, a checked state, or the indexes of chosen
+ * options.
+ */
 export type Field = Common &
   (
     | { kind: "text"; format: TextFormat; minLength?: number; maxLength?: number; initial: string }
@@ -27,7 +30,7 @@ export type Field = Common &
 
 const FORMATS: readonly string[] = ["email", "uri", "date", "date-time"] satisfies TextFormat[];
 
-/** The fields that a question's schema describes. What is none of the known kinds is asked for as text. */
+/** The fields of a prompt's schema. An unknown kind becomes a text field. */
 export function fieldsOf({ schema }: Question): Field[] {
   const properties = isObject(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
@@ -63,7 +66,7 @@ function fieldOf(common: Common, property: Record<string, unknown>): Field {
   return { ...common, kind: "text", format, initial: shown, ...limits(property, "minLength", "maxLength") };
 }
 
-/** `enum`, with names beside it or not, or `oneOf`/`anyOf` of constants. */
+/** `enum`, with or without names, or `oneOf`/`anyOf` of constants. */
 function optionsOf(property: Record<string, unknown>): Option[] | undefined {
   const { enum: values, enumNames } = property;
   if (Array.isArray(values)) {
@@ -78,7 +81,7 @@ function optionsOf(property: Record<string, unknown>): Option[] | undefined {
   return options.length === 0 ? undefined : options;
 }
 
-/** A control knows texts only, and a value may be anything: it knows the place. */
+/** A control's value is a string, but an option may be any value: so the control holds its index. */
 function placeOf(options: readonly Option[], value: unknown): string | undefined {
   const at = options.findIndex((option) => option.value === value);
   return at === -1 ? undefined : String(at);
@@ -93,7 +96,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** As a browser's control wants it: in this place's time, without a zone. */
+/** In the format of a browser's control: local time without a zone. */
 function localTime(iso: string): string {
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return "";

@@ -3,10 +3,10 @@ import { createStore } from "../store";
 
 type Answer = (answer: UserAnswer) => void;
 
-/** The questions that wait for their card's form, by call. */
+/** The prompts that wait for an answer in their card, by call. */
 export const questionsStore = createStore<ReadonlyMap<string, Answer>>(new Map());
 
-/** Waits for what the call's card answers. A question that is taken back is gone from there. */
+/** Waits for the answer from the call's card. A withdrawn prompt is removed. */
 export function askInCard({ toolCallId, signal }: UserQuestion): Promise<UserAnswer> {
   return new Promise((resolve, reject) => {
     const answer: Answer = (given) => {
@@ -14,7 +14,7 @@ export function askInCard({ toolCallId, signal }: UserQuestion): Promise<UserAns
       resolve(given);
     };
     const close = () => {
-      // Asked again meanwhile: that one stays.
+      // It was opened again meanwhile: keep the new one.
       if (questionsStore.read().get(toolCallId) !== answer) return;
       questionsStore.write((open) => new Map([...open].filter(([call]) => call !== toolCallId)));
     };

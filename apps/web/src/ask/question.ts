@@ -1,18 +1,18 @@
 import { isObject } from "./isObject";
 
-/** The tool by which a running tool asks the user something. */
+/** The tool with which a running tool prompts the user. */
 export const ASK_USER = "ask_user";
 
-/** What is asked, as the call's input has it. */
+/** A prompt, from the call's input. */
 export interface Question {
   message: string;
-  /** A flat JSON Schema, as an MCP server's elicitation has it. */
+  /** A flat JSON Schema, as in an MCP elicitation. */
   schema: Readonly<Record<string, unknown>>;
-  /** The tool that asks. */
+  /** The tool that sent the prompt. */
   from: string | undefined;
 }
 
-/** The question of a call; a capture from a file has been checked by nobody. */
+/** The prompt of a call. Input from a capture file has not been validated. */
 export function questionOf(input: unknown): Question | undefined {
   if (!isObject(input) || typeof input.message !== "string") return undefined;
   return {

@@ -1,7 +1,7 @@
 import type { Given } from "./content";
 import type { Field } from "./fields";
 
-/** What the form's controls hold now. They are named by their places, since a field may be called anything. */
+/** The current values of the form's controls. They are named by index, since a field may have any name. */
 export function readForm(form: HTMLFormElement, fields: readonly Field[], id: string): Map<string, Given> {
   const controls = [...form.elements].filter((control) => control instanceof HTMLInputElement);
   return new Map(
@@ -12,7 +12,7 @@ export function readForm(form: HTMLFormElement, fields: readonly Field[], id: st
       if (kind === "choices") return [name, own.filter(({ checked }) => checked).map(({ value }) => value)];
       const [control] = own;
       if (kind === "boolean") return [name, control?.checked ?? false];
-      // The value of what the browser could not read is empty, which would be taken for nothing.
+      // Input that the browser can't parse has an empty value, which would count as no input.
       return [name, control?.validity.badInput ? { invalid: true } : (control?.value ?? "")];
     }),
   );

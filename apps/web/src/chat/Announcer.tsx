@@ -13,10 +13,10 @@ interface Props {
   record: ChatRecord;
 }
 
-/** Tells screen readers what is written and what is asked. */
+/** Announces new text and approval requests to screen readers. */
 export function Announcer({ message, isStreaming, record }: Props) {
   const [speech, setSpeech] = useState("");
-  // What was there when the chat was opened is read by whoever wants to, not aloud.
+  // Text that was there when the chat was opened is not announced.
   const spoken = useRef({ id: message?.id, length: message ? textOf(message).length : 0 });
 
   useEffect(() => {

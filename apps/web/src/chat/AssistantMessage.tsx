@@ -13,10 +13,10 @@ import { usageOf } from "./usage";
 interface Props {
   message: UIMessage;
   record: ChatRecord;
-  /** Calls of turns that this message took the place of. */
+  /** Calls of turns that this message superseded. */
   earlier: readonly ChatHold[];
   isStreaming: boolean;
-  /** Only the last answer can be made again. */
+  /** Only the last answer can be regenerated. */
   onRegenerate: (() => void) | undefined;
 }
 
@@ -55,8 +55,8 @@ export const AssistantMessage = memo(({ message, record, earlier, isStreaming, o
 });
 
 /**
- * A call is itself wherever its part stands: the stored message has parts that its stream left out, and a card that is looked at, or
- * whose input is being reviewed, must not start over when the record is read. Everything else keeps its place.
+ * A call keeps its key wherever its part is: the stored message has parts that its stream omitted, and a card in view,
+ * or under review, must not remount when the record is read. Other parts are keyed by index.
  */
 function keyOf(part: UIMessage["parts"][number], index: number): string | number {
   return "toolCallId" in part ? part.toolCallId : index;

@@ -12,20 +12,20 @@ import { Session } from "./Session";
 interface Props {
   chatId: string;
   mode: Mode;
-  /** The server has nothing about it. */
+  /** The server does not have this chat. */
   isNew: boolean;
   onFirstMessage: () => void;
 }
 
 type History = { state: "loading" } | { state: "failed"; error: string } | { state: "loaded"; messages: UIMessage[] };
 
-/** Loads a chat's history and then opens it. Mount it anew for another chat or mode. */
+/** Loads a chat's history, then opens it. Remount it for another chat or mode. */
 export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
   const [history, setHistory] = useState<History>(isNew ? { state: "loaded", messages: [] } : { state: "loading" });
   const [attempt, setAttempt] = useState(0);
   const isLoading = history.state === "loading";
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt is what starts it again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt runs it again
   useEffect(() => {
     if (!isLoading) return;
     const controller = new AbortController();
@@ -37,7 +37,7 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
     return () => controller.abort();
   }, [chatId, isLoading, attempt]);
 
-  // What could not be read while the server was away is read when it is back.
+  // If the history could not be read during an outage, read it on reconnect.
   const { state: connection } = useServerStatus();
   const isBack = history.state === "failed" && connection === "connected";
   useEffect(() => {

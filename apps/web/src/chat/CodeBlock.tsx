@@ -9,7 +9,7 @@ export function CodeBlock({ children }: { children: ReactNode }) {
       <pre ref={code} tabIndex={0}>
         {children}
       </pre>
-      {/* As it is seen: what nobody would see should not get into somebody's terminal. */}
+      {/* Copy what is displayed: invisible characters must not end up in a terminal. */}
       <CopyButton label="Copy code" text={() => code.current?.textContent ?? ""} />
     </div>
   );

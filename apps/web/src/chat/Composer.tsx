@@ -3,15 +3,15 @@ import { useEffect, useRef, useState } from "react";
 import { readDraft, writeDraft } from "./drafts";
 
 interface Props {
-  /** Whose draft it is; missing for a new chat. */
+  /** The chat of the draft; `undefined` for a new chat. */
   draftOf: string | undefined;
-  /** A turn is running or waits; it can be stopped. */
+  /** A turn is running or held, so it can be stopped. */
   canStop: boolean;
-  /** How stopping the turn goes. */
+  /** The progress of a stop. */
   stopNote: string | undefined;
-  /** The last turn waits for somebody: a new message would withdraw its question. */
+  /** The last turn is held: a new message would withdraw its approval request. */
   isHeld: boolean;
-  /** Nothing can be sent before the history is there. */
+  /** Sending is possible only once the history is loaded. */
   isReady: boolean;
   onSend: (text: string) => void;
   onStop: () => void;
@@ -23,7 +23,7 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
   const canSend = isReady && text.trim() !== "";
 
   useEffect(() => {
-    // On a phone the keyboard would cover what there is to read.
+    // On a phone the keyboard would cover the content.
     if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
   }, []);
 
@@ -54,7 +54,7 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
         value={text}
         onChange={(event) => write(event.target.value)}
         onKeyDown={(event) => {
-          // While an input method composes, Enter picks a word.
+          // During IME composition, Enter picks a word.
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();
           send();

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Review } from "../value/Review";
 import { ValuePreview } from "../value/ValuePreview";
 
-/** Data that a model or tool sent beside its text. */
+/** Data that a model or tool sent with its text. */
 export function DataPart({ id, value }: { id: string; value: unknown }) {
   const [isReviewing, setIsReviewing] = useState(false);
   return (

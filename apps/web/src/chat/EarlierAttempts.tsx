@@ -9,7 +9,10 @@ interface Props {
   toolNamed: (name: string) => ToolInfo | undefined;
 }
 
-/** Calls of turns that were regenerated or edited away. What ran stays visible: asking again undoes nothing. */
+/**
+ * Calls of turns that were regenerated or edited away. They stay visible, because a regeneration does not undo what
+ * ran.
+ */
 export function EarlierAttempts({ holds, toolNamed }: Props) {
   if (holds.length === 0) return null;
   return (

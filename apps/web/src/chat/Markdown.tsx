@@ -9,7 +9,7 @@ const PLUGINS = [remarkGfm];
 const AFTER = [rehypeVisible];
 
 const COMPONENTS: Components = {
-  // The page's own first heading is the chat's title.
+  // The page's first-level heading is the chat's title.
   h1: "h2",
   h2: "h3",
   h3: "h4",
@@ -18,7 +18,7 @@ const COMPONENTS: Components = {
       {children}
     </a>
   ),
-  // An image is fetched without anybody clicking it: a model's text could send data out with its address. So it is a link.
+  // An image loads without a click, so a model's text could leak data through its URL. So it becomes a link.
   img: ({ src, alt }) => (
     <a href={typeof src === "string" ? src : undefined} target="_blank" rel="noreferrer noopener">
       {alt || "image"}
@@ -32,7 +32,7 @@ const COMPONENTS: Components = {
   ),
 };
 
-/** Raw HTML in the text is left out, and addresses other than http(s) and mailto do not become links. */
+/** Raw HTML is dropped, and only http(s) and mailto URLs become links. */
 export function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown" dir="auto">

@@ -9,7 +9,7 @@ import { Reasoning } from "./Reasoning";
 import type { ChatRecord } from "./standing";
 
 interface Props {
-  /** Of the part, within its chat. */
+  /** The id of the part, unique in its chat. */
   id: string;
   part: UIMessage["parts"][number];
   record: ChatRecord;

@@ -7,7 +7,7 @@ interface Props {
   isStreaming: boolean;
 }
 
-/** What the model thought, folded: there for whoever wants to look. */
+/** The model's reasoning, collapsed. */
 export function Reasoning({ text, isStreaming }: Props) {
   if (text.trim() === "" && !isStreaming) return null;
   return (

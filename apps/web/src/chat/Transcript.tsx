@@ -4,29 +4,29 @@ import { unsettle } from "../tools/steady";
 
 interface Props {
   children: ReactNode;
-  /** Changes with everything that makes the transcript longer. */
+  /** Changes whenever the transcript grows. */
   growth: unknown;
-  /** The last message that the person has sent: a new one is scrolled to. */
+  /** The user's last message: a new one is scrolled into view. */
   sent: string | undefined;
-  /** Nothing has been said: what is there is read from its beginning. */
+  /** There are no messages: the content is read from the top. */
   isEmpty: boolean;
 }
 
 const NEAR_END_PX = 80;
 
-/** Scrolls with the text for as long as the reader is at its end. */
+/** Scrolls with the text while the reader is at the end. */
 export function Transcript({ children, growth, sent, isEmpty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [isAway, setIsAway] = useState(false);
 
-  // Before the scrolling below: what was sent is looked at, wherever the reader was.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another message is what this is about
+  // Before the effect below: a sent message is scrolled into view wherever the reader was.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs on every new message
   useEffect(() => {
     isAtEnd.current = true;
   }, [sent]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: growth is what this is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs whenever the transcript grows
   useEffect(() => {
     if (!isAtEnd.current || isEmpty || box.current === null) return;
     const before = box.current.scrollTop;

@@ -7,9 +7,9 @@ import { textOf } from "./messageText";
 
 interface Props {
   message: UIMessage;
-  /** Missing where nothing can be edited. */
+  /** `undefined` where nothing can be edited. */
   onEdit: ((messageId: string, text: string) => void) | undefined;
-  /** The server does not have it: sends it again. */
+  /** Resends a message that the server does not have. */
   onResend: (() => void) | undefined;
 }
 

@@ -6,10 +6,10 @@ interface Props {
   onChoose: (text: string) => void;
 }
 
-/** An empty chat: what this is, and something to press. */
+/** An empty chat: an introduction and suggestions. */
 export function Welcome({ onChoose }: Props) {
   const { value: tools } = useStore(toolsStore);
-  // Before the tools are known all are shown: nothing jumps where they are the usual ones.
+  // Until the tools are known all suggestions are shown, to avoid a layout shift in the usual case.
   const suggestions = SUGGESTIONS.filter(({ tool }) => tools?.some(({ name }) => name === tool) ?? true);
   return (
     <div className="welcome">

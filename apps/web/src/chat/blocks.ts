@@ -1,6 +1,6 @@
 /**
- * Splits Markdown where a new block surely begins, so that while text streams in only the last block is parsed again.
- * Where it is not sure (lists, tables, indented lines) the text stays together.
+ * Splits Markdown where a new block certainly starts, so that only the last block is parsed again while text streams
+ * in. In doubt (lists, tables, indented lines) the text stays together.
  */
 export function splitBlocks(text: string): string[] {
   const blocks: string[] = [];

@@ -1,8 +1,8 @@
 const PREFIX = "holdpoint-draft";
 
 /*
- * In the tab's own storage: it survives a reload and a look at another chat, and is not there for the next person at this
- * browser. A chat that nothing was said in has no name yet; there is one draft for it.
+ * Drafts are in sessionStorage: they survive a reload and a switch of chats, and are gone for the next user of this
+ * browser. A chat without messages has no id yet; there is one draft for it.
  */
 
 function nameOf(chatId: string | undefined): string {
@@ -18,6 +18,6 @@ export function writeDraft(chatId: string | undefined, text: string): void {
     if (text === "") sessionStorage.removeItem(nameOf(chatId));
     else sessionStorage.setItem(nameOf(chatId), text);
   } catch {
-    // The storage is full: the draft is on the screen all the same.
+    // The storage is full: the draft is still on the screen.
   }
 }

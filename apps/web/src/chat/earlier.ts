@@ -2,7 +2,7 @@ import type { ChatHold } from "holdpoint";
 
 const NONE: readonly ChatHold[] = [];
 
-/** The calls of turns that were regenerated or edited away, by the message that took their place. */
+/** The calls of turns that were regenerated or edited away, by the message that superseded them. */
 export function attemptsOf(
   holds: readonly ChatHold[] | undefined,
 ): ReadonlyMap<string | undefined, readonly ChatHold[]> {
@@ -16,7 +16,7 @@ export function attemptsOf(
   return attempts;
 }
 
-/** Those whose message is not shown: its answer has not come yet. */
+/** Those whose message is not shown, because its answer has not arrived yet. */
 export function othersOf(
   attempts: ReadonlyMap<string | undefined, readonly ChatHold[]>,
   messages: readonly { id: string }[],

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 
-/** The text of a message, without what is not text. */
+/** The text parts of a message. */
 export function textOf(message: UIMessage): string {
   return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

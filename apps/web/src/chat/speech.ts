@@ -1,6 +1,6 @@
 /**
- * What a screen reader should hear of text that is still being written: whole sentences, each once, and what is left over
- * when the answer is complete. Word by word it would interrupt itself.
+ * The next text for a screen reader while an answer is being written: whole sentences, each once, and the rest when the
+ * answer is complete. Word by word it would interrupt itself.
  */
 export function nextSpeech(text: string, spokenLength: number, isComplete: boolean): string {
   const rest = text.slice(spokenLength);

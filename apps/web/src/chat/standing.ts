@@ -5,14 +5,14 @@ import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
 import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
 
-/** What the calls of a chat need to know besides their parts: the server's record, and what this page is doing. */
+/** The state of a chat's calls beyond their parts: the server's record, and this page's own actions. */
 export interface ChatRecord {
   toolNamed: (name: string) => ToolInfo | undefined;
   holdOf: (toolCallId: string) => ChatHold | undefined;
   pendingOf: (approvalId: string) => PendingApproval | undefined;
   reportOf: (approvalId: string) => DecisionReport | undefined;
   runOf: (toolCallId: string) => ToolReport | undefined;
-  /** Missing in a replay: nothing can be done there. */
+  /** `undefined` in a replay, which allows no actions. */
   actions: Actions | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Actions {
   retry: (toolCallId: string) => void;
 }
 
-/** A call of a message, as the record has it. */
+/** A message's call, as recorded. */
 export function callOf(part: AnyToolPart, record: ChatRecord): Call & { approvalId: string | undefined } {
   const toolName = getToolName(part);
   const hold = record.holdOf(part.toolCallId);
@@ -52,17 +52,17 @@ export function callsOf(message: UIMessage | undefined, record: ChatRecord): Cal
 
 const WAITING: readonly CallState["kind"][] = ["asking", "prompt", "sending", "retrying"];
 
-/** Whether it waits for an answer of a person. */
+/** Whether a call waits for a person. */
 export function isAsking(calls: readonly Call[]): boolean {
   return calls.some(({ state }) => WAITING.includes(state.kind));
 }
 
-/** Whether it waits for anybody: a person's answer, or a browser's or server's result. */
+/** Whether a call waits for anything: a person's decision or answer, or a result of the browser or the server. */
 export function isHeld(calls: readonly Call[]): boolean {
   return calls.some(({ state }) => state.kind !== "settled" && state.kind !== "ending");
 }
 
-/** Whether the model has not gone on after its last call was settled: so it is after an expiry that nobody was there to see. */
+/** Whether the model has not continued after its last call was settled, as after an expiry that no client watched. */
 export function isUnanswered(message: UIMessage | undefined): boolean {
   const last = message?.parts.at(-1);
   return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");

@@ -1,8 +1,8 @@
-/** One request for each demo flow. */
+/** One prompt for each demo flow. */
 export interface Suggestion {
   text: string;
   shows: string;
-  /** What has to be there for it. */
+  /** The tool that it needs. */
   tool: string;
   lang?: string;
 }

@@ -1,4 +1,4 @@
-/** `24 tokens · holdpoint-demo`, from what `finish` said. */
+/** `24 tokens · holdpoint-demo`, from the metadata of `finish`. */
 export function usageOf(metadata: unknown): string | undefined {
   if (typeof metadata !== "object" || metadata === null) return undefined;
   const { usage, modelVersion } = metadata as { usage?: { totalTokens?: unknown }; modelVersion?: unknown };

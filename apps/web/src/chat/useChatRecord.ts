@@ -5,7 +5,7 @@ import { useStore } from "../store";
 import type { ChatRecord } from "./standing";
 import type { useSession } from "./useSession";
 
-/** What the server has recorded about the calls of a chat, and what this page does about them. */
+/** The server's record of a chat's calls, and this page's actions on them. */
 export function useChatRecord(session: ReturnType<typeof useSession>): ChatRecord {
   const { holds, decisions, toolRuns, decide, retry } = session;
   const { value: tools } = useStore(toolsStore);

@@ -17,7 +17,7 @@ interface Options {
   initialMessages: UIMessage[];
 }
 
-/** A chat over one of the four wires, with everything that passes recorded. Mount it anew for another chat or mode. */
+/** A chat in one of the four modes, with all its traffic recorded. Remount it for another chat or mode. */
 export function useSession({ chatId, mode, initialMessages }: Options) {
   const wires = useMemo(() => {
     const recorder = recorderOf(chatId);
@@ -48,7 +48,7 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
   const retry = useCallback((toolCallId: string) => void retryTool(toolCallId), [retryTool]);
   const send = useCallback((text: string) => void sendMessage({ text }), [sendMessage]);
   const edit = useCallback((messageId: string, text: string) => void sendMessage({ text, messageId }), [sendMessage]);
-  // A request that brings nothing new gets what follows.
+  // A request without anything new gets the continuation.
   const proceed = useCallback(() => void sendMessage(), [sendMessage]);
   const again = useCallback(() => void regenerate(), [regenerate]);
   return { ...chat, decide, retry, send, edit, again, proceed };

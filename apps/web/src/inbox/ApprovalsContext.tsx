@@ -7,7 +7,7 @@ import { useStore } from "../store";
 
 type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
 
-/** The inbox, followed once for the whole page. */
+/** The inbox, with one subscription for the whole page. */
 export const ApprovalsContext = createContext<Approvals>({
   approvals: undefined,
   decide: () => Promise.reject(new Error("There is no inbox around this.")),
@@ -21,7 +21,7 @@ export function ApprovalsProvider({ children }: { children: ReactNode }) {
   const approvals = useApprovals({ apiKey: key, fetch: apiFetch, events: eventsSource });
   const isSending = Object.values(approvals.decisions).some(({ state }) => state === "sending" || state === "retrying");
 
-  // A page that goes away takes a decision with it that has not arrived.
+  // Closing the page loses a decision that has not arrived.
   useEffect(() => {
     if (!isSending) return;
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();

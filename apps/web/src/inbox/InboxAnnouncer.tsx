@@ -1,7 +1,7 @@
 import { useContext, useEffect } from "react";
 import { ApprovalsContext } from "./ApprovalsContext";
 
-/** Tells of approvals in chats that nobody is looking at: in the tab's title, and to screen readers. */
+/** Announces approval requests in other chats, in the tab's title and to screen readers. */
 export function InboxAnnouncer() {
   const { approvals, staleSince } = useContext(ApprovalsContext);
   const count = approvals?.length ?? 0;

@@ -18,7 +18,7 @@ interface Props {
   decide: Decide;
 }
 
-/** A question in the inbox, and what became of it. */
+/** An approval request in the inbox, and its outcome. */
 export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decide }: Props) {
   const { approval, isWaiting } = entry;
   const { approvalId, toolCallId, chatId, toolName, input } = approval;
@@ -69,7 +69,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
   );
 }
 
-/** It does not wait any more: the record says why, once it was read, for as long as there is one. */
+/** It is no longer waiting. The record has the reason, once it is read and for as long as it exists. */
 function leftTheList(holds: readonly ChatHold[] | undefined): CallState {
   return holds === undefined ? { kind: "ending" } : { kind: "gone" };
 }

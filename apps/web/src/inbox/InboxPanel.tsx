@@ -12,7 +12,10 @@ interface Props {
   currentChatId: string;
 }
 
-/** Everything that waits for this person, in whichever chat, oldest first, and what became of it since the inbox was opened. */
+/**
+ * All approval requests that this user can decide, across chats, oldest first, with the outcomes since the inbox was
+ * opened.
+ */
 export function InboxPanel({ currentChatId }: Props) {
   const { approvals, decide, decisions, staleSince, error } = useContext(ApprovalsContext);
   const { value: chats } = useStore(chatsStore);

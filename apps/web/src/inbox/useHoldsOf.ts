@@ -5,19 +5,19 @@ import { apiFetch } from "../api/http";
 import { keyStore } from "../api/key";
 import { useStore } from "../store";
 
-/** The record of a chat's holds, kept current while it is wanted. */
+/** The holds of a chat, kept current while `isWanted`. */
 export function useHoldsOf(chatId: string, isWanted: boolean): readonly ChatHold[] | undefined {
   const [holds, setHolds] = useState<readonly ChatHold[]>();
   const { generation } = useStore(keyStore);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with another key it is another record
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new key means a different record
   useEffect(() => {
     if (!isWanted) return;
     const controller = new AbortController();
     const read = () => {
       fetchHolds(chatId, { fetch: apiFetch, signal: controller.signal })
         .then(setHolds)
-        // What fails now is read at the next change.
+        // The next change retries.
         .catch(() => undefined);
     };
     read();

@@ -1,7 +1,7 @@
 import type { PendingApproval } from "holdpoint";
 import { useCallback, useState } from "react";
 
-/** A question that was shown: it stays where it is, whatever becomes of it. */
+/** An approval request that was shown. It keeps its position, whatever its outcome. */
 export interface Entry {
   approval: PendingApproval;
   isWaiting: boolean;
@@ -9,24 +9,24 @@ export interface Entry {
 
 export interface InboxList {
   entries: readonly Entry[];
-  /** Takes away what does not wait any more. */
+  /** Removes the entries that are no longer waiting. */
   clear: () => void;
 }
 
 /**
- * What waits, and what has waited since the inbox was opened, each in its place: nothing moves up into the place of a card that
- * somebody is about to click.
+ * The waiting entries, and those that have waited since the inbox was opened. Each keeps its position, so that no card
+ * moves to where somebody is about to click.
  */
 export function useInboxList(approvals: readonly PendingApproval[] | undefined): InboxList {
   const [entries, setEntries] = useState<readonly Entry[]>([]);
   const merged = merge(entries, approvals);
-  // During rendering, so that no card is ever drawn without its neighbours.
+  // During render, so that no card is ever drawn without its neighbours.
   if (merged !== entries) setEntries(merged);
   const clear = useCallback(() => setEntries((all) => all.filter(({ isWaiting }) => isWaiting)), []);
   return { entries: merged, clear };
 }
 
-/** The same list where nothing changed. */
+/** Returns the same list if nothing changed. */
 export function merge(entries: readonly Entry[], approvals: readonly PendingApproval[] | undefined): readonly Entry[] {
   if (approvals === undefined) return entries;
   const waiting = new Map(approvals.map((approval) => [approval.approvalId, approval]));

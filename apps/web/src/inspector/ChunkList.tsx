@@ -4,14 +4,14 @@ import type { Recording } from "./entry";
 
 interface Props {
   recording: Recording;
-  /** Entries that the checker complains about. */
+  /** The checker's violations, by entry. */
   flagged: ReadonlyMap<number, string>;
 }
 
-/** Rows beyond this are there on request: a long chat has thousands. */
+/** More rows are shown on request: a long chat has thousands. */
 const SHOWN = 400;
 
-/** Every record as it came: when, with which response, how big. */
+/** Every record as received: its time, response and size. */
 export function ChunkList({ recording, flagged }: Props) {
   const [isWhole, setIsWhole] = useState(false);
   const list = useRef<HTMLOListElement>(null);
@@ -20,7 +20,7 @@ export function ChunkList({ recording, flagged }: Props) {
   const hidden = isWhole ? 0 : Math.max(0, entries.length - SHOWN);
   const start = recording.segments[0]?.startedAt ?? entries[0]?.at ?? 0;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more entries are what this is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when entries are added
   useEffect(() => {
     if (isAtEnd.current) list.current?.scrollTo({ top: list.current.scrollHeight });
   }, [entries.length]);

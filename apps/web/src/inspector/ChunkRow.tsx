@@ -5,9 +5,9 @@ import type { Entry, Mark } from "./entry";
 
 interface Props {
   entry: Entry;
-  /** The time that the list counts from. */
+  /** The time from which offsets are counted. */
   start: number;
-  /** What the checker says about it. */
+  /** The checker's violation. */
   problem: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export const ChunkRow = memo(({ entry, start, problem }: Props) => {
   );
 });
 
-/** Colours follow who the chunk is about. */
+/** The colour depends on what the chunk concerns. */
 function kindOf(entry: Entry): string {
   if (entry.kind !== "chunk") return entry.kind;
   const { type } = entry.chunk;

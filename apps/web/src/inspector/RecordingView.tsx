@@ -12,13 +12,13 @@ import { VerdictLine } from "./VerdictLine";
 
 interface Props {
   recording: Recording;
-  /** Nothing is added to it by time alone: a file, not a chat. */
+  /** It comes from a file, so no time is added to open bars. */
   isPast?: boolean;
 }
 
 const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
 
-/** A recording: the picture of one turn, what the checker says of it, and every record. */
+/** A recording: the timeline of one turn, the checker's verdict, and every record. */
 export function RecordingView({ recording, isPast = false }: Props) {
   const [chosen, setChosen] = useState<number>();
   const { value: tools } = useStore(toolsStore);
@@ -58,7 +58,7 @@ export function RecordingView({ recording, isPast = false }: Props) {
   );
 }
 
-/** The time, moving while a turn may still be open: its last bar grows. */
+/** The current time. It ticks while a turn may still be open, because its last bar grows. */
 function useNow(isMoving: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -19,7 +19,7 @@ interface Props {
 
 const NO_ATTEMPTS: readonly ChatHold[] = [];
 
-/** Plays a capture: the message as a client would show it, and the records that made it. */
+/** Replays a capture: the message as a client would show it, and its records. */
 export function ReplayView({ name, recording, onClose }: Props) {
   const [player] = useState(() => new Player(recording));
   const { position, isPlaying, speed, messages, error } = useStore(player);

@@ -11,10 +11,10 @@ const LABEL = 82;
 const ROW = 30;
 const BAR = 17;
 const TOP = 8;
-/** Thinner than this, nobody would see it. */
+/** Thinner bars would be invisible. */
 const THINNEST = 3;
 
-/** Who was at work and who was waited for. */
+/** The timeline of a turn: who was working, and who was waited for. */
 export function SwimLane({ spans }: Props) {
   const place = scaleOf(spans);
   const sums = totals(spans);

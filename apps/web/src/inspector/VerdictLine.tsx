@@ -2,7 +2,7 @@ import { CircleAlert, CircleCheck, CircleDashed } from "lucide-react";
 import { Untrusted } from "../text/Untrusted";
 import type { Verdict } from "./useVerdict";
 
-/** What the rule checker says about this turn. */
+/** The rule checker's verdict on this turn. */
 export function VerdictLine({ verdict }: { verdict: Verdict | undefined }) {
   if (verdict === undefined || verdict.state === "checking") return null;
   if (verdict.state !== "checked") {

@@ -2,12 +2,12 @@ import { isMode, MODE_INFO, type Mode, type Profile } from "../modes";
 import { byteLength, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
 
 /**
- * A capture is plain SSE, so that `holdpoint check` reads it. What SSE has no word for (times, requests, decisions) stands
+ * A capture is plain SSE, so that `holdpoint check` can read it. What SSE can't express (times, requests, decisions) is
  * in comments, which every reader skips.
  */
 export interface Capture {
   text: string;
-  /** The entry that stands on a line of the text, for the checker's line numbers. */
+  /** The entry on each line of the text, for the checker's line numbers. */
   entryAtLine: ReadonlyMap<number, number>;
 }
 
@@ -40,7 +40,7 @@ export function serialise(recording: Recording): Capture {
   return { text: lines.length === 0 ? "" : `${lines.join("\n")}\n`, entryAtLine };
 }
 
-/** What distinguishes the entries of a text that names no times: they follow each other evenly. */
+/** The spacing of entries in a text without times. */
 const EVEN_MS = 20;
 
 class Builder {
@@ -86,7 +86,7 @@ class Builder {
   }
 }
 
-/** Reads a capture: SSE text, one JSON chunk a line, a transcript's `frame` lines, or a recorded flow. */
+/** Parses a capture: SSE text, one JSON chunk per line, a transcript's `frame` lines, or a recorded flow. */
 export function parse(text: string): Recording {
   const builder = new Builder();
   const whole = parseJson(text);
@@ -157,7 +157,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The profile that a recording was made in, and a plausible guess for a file that does not say. */
+/** The profile of a recording, or a plausible guess for a file that does not say. */
 export function profileOf(recording: Recording): Profile {
   const known = recording.segments.find(({ label }) => label !== "capture");
   if (known) return MODE_INFO[known.mode].profile;

@@ -1,11 +1,11 @@
 import type { UIMessageChunk } from "ai";
 import type { Mode } from "../modes";
 
-/** What happened at this end, between the chunks: without it nobody could tell who waited for whom. */
+/** A local event between the chunks, which shows who waited for whom. */
 export type Mark =
-  /** A decision left this page. */
+  /** A decision was sent from this page. */
   | { type: "sent"; approvalId: string; approved: boolean }
-  /** It is in force. */
+  /** The decision is in force. */
   | { type: "decided"; approvalId: string; approved: boolean }
   | { type: "browser-start"; toolCallId: string }
   | { type: "browser-end"; toolCallId: string };
@@ -15,9 +15,9 @@ interface EntryBase {
   index: number;
   /** Milliseconds since the epoch. */
   at: number;
-  /** Number of the response that it came with, from 1. */
+  /** The number of its response, from 1. */
   segment: number;
-  /** Bytes of the record on the wire. */
+  /** The size of the record on the wire, in bytes. */
   size: number;
 }
 
@@ -31,13 +31,13 @@ export type Entry =
 export interface Segment {
   number: number;
   mode: Mode;
-  /** What was asked, such as `POST /stream`. */
+  /** The request, such as `POST /stream`. */
   label: string;
-  /** When the request left. */
+  /** When the request was sent. */
   startedAt: number;
 }
 
-/** A replay tells a message from its beginning, whatever was told of it before. */
+/** A replay sends a message from its start, whatever was sent before. */
 export function isReplay({ label }: Segment): boolean {
   return label.endsWith("(replay)");
 }
@@ -49,14 +49,14 @@ export interface Recording {
 
 export const EMPTY_RECORDING: Recording = { entries: [], segments: [] };
 
-/** Whether a parsed payload can be a chunk at all; what the chunk holds is the checker's business. */
+/** Whether a parsed payload can be a chunk. Its content is for the checker to judge. */
 export function isChunk(value: unknown): value is UIMessageChunk {
   return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 }
 
 const encoder = new TextEncoder();
 
-/** Bytes of a text on the wire. */
+/** The size of a text on the wire, in bytes. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }

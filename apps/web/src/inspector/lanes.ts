@@ -10,7 +10,7 @@ export interface Span {
   from: number;
   to: number;
   label: string;
-  /** Still waiting: it ends now. */
+  /** Still waiting: it ends at the current time. */
   isOpen: boolean;
 }
 
@@ -20,10 +20,10 @@ export type RunsInBrowser = (toolName: string) => boolean;
 interface Call {
   name: string;
   approvalId?: string;
-  /** Announced: from here on the model waits. */
+  /** When the call was announced: from here on the model waits. */
   from: number;
   askedAt?: number;
-  /** When a decision left this page; it counts only if it was taken. */
+  /** When a decision was sent from this page. It counts only if it is in force. */
   sentAt?: number;
   decidedAt?: number;
   startedAt?: number;
@@ -31,7 +31,7 @@ interface Call {
   isDenied?: boolean;
 }
 
-/** Who was working, and who was waited for, from the chunks and what happened between them. */
+/** Who was working, and who was waited for, from the chunks and the marks between them. */
 export function spansOf(recording: Recording, runsInBrowser: RunsInBrowser, now: number): Span[] {
   const calls = collectCalls(recording.entries);
   const isOver = isFinished(recording.entries);
@@ -59,7 +59,7 @@ function collectCalls(entries: readonly Entry[]): Map<string, Call> {
       } else if (entry.mark.type === "decided") {
         const call = byApproval.get(entry.mark.approvalId);
         if (call) {
-          // The person was waited for until then; the rest is the way to the server.
+          // The person was waited for until then; the rest is the request to the server.
           call.decidedAt ??= call.sentAt ?? at;
           call.isDenied = !entry.mark.approved;
         }
@@ -107,10 +107,10 @@ function settle(call: Call | undefined, at: number): void {
 function spansOfCall(call: Call, inBrowser: boolean, isOver: boolean, end: number): Span[] {
   const to = call.endedAt ?? end;
   const isOpen = call.endedAt === undefined && !isOver;
-  // A running tool's question is shown by the browser, but it is the person who is waited for.
+  // The browser shows a tool's prompt, but the person is waited for.
   const runner: Lane = call.name === ASK_USER ? "human" : inBrowser ? "browser" : "server";
   if (call.askedAt === undefined) return [{ lane: runner, from: call.from, to, label: call.name, isOpen }];
-  // Decided in another tab: nobody here saw when, so the question lasted until its outcome.
+  // Decided in another tab at an unknown time, so the wait lasts until the outcome.
   const decidedAt = call.decidedAt ?? to;
   const spans: Span[] = [
     {
@@ -133,7 +133,7 @@ interface Window {
   isOpen: boolean;
 }
 
-/** When a response was open: only then can the model be at work. */
+/** The times with an open response: only then can the model be working. */
 function windowsOf(recording: Recording, isOver: boolean, now: number): Window[] {
   return recording.segments.flatMap((segment, index) => {
     const entries = recording.entries.filter(
@@ -176,7 +176,7 @@ function isFinished(entries: readonly Entry[]): boolean {
   return hasEnded && open.size === 0;
 }
 
-/** How long each lane was busy; what overlaps counts once. */
+/** How long each lane was busy. Overlaps count once. */
 export function totals(spans: readonly Span[]): Record<Lane, number> {
   const result: Record<Lane, number> = { model: 0, server: 0, human: 0, browser: 0 };
   for (const lane of LANES) {
@@ -190,8 +190,8 @@ export function totals(spans: readonly Span[]): Record<Lane, number> {
 }
 
 /**
- * Places a time on the picture, 0 to 1. A person's minutes beside a model's milliseconds would leave one line of the
- * picture: each stretch between two events is as wide as the square root of its length.
+ * Maps a time to the timeline, 0 to 1. A person's minutes would dwarf a model's milliseconds: so the width of each
+ * interval between two events is the square root of its length.
  */
 export function scaleOf(spans: readonly Span[]): (at: number) => number {
   const times = [...new Set(spans.flatMap(({ from, to }) => [from, to]))].sort((a, b) => a - b);

@@ -1,7 +1,7 @@
 import type { SettledDecision } from "holdpoint";
 import { recorderOf } from "./recorder";
 
-/** Makes a decision and records when it left, and when it was in force: only the latter is one. */
+/** Makes a decision and records when it was sent and when it was in force: only the latter counts. */
 export async function markDecision(
   chatId: string,
   decision: { approvalId: string; approved: boolean },

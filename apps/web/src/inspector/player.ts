@@ -1,18 +1,18 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { EMPTY_RECORDING, type Recording } from "./entry";
 
-/** What a capture looks like at one moment of its replay. */
+/** The state of a capture at one point of its replay. */
 export interface PlayerState {
   /** How many entries have been played. */
   position: number;
   isPlaying: boolean;
   speed: number;
   messages: readonly UIMessage[];
-  /** What the SDK's own reader threw, were this a real client. */
+  /** The error that the SDK's reader threw, as it would in a real client. */
   error: string | undefined;
 }
 
-/** Pauses in the file are kept, but nobody should watch somebody else think for minutes. */
+/** Pauses in the file are kept, but capped: nobody wants to watch somebody think for minutes. */
 const LONGEST_PAUSE_MS = 1200;
 
 /** Plays a recording through the SDK's own reader. */
@@ -21,9 +21,9 @@ export class Player {
   private listeners = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private segment: { number: number; controller: ReadableStreamDefaultController<UIMessageChunk> } | undefined;
-  /** Changes with every restart, so that a reader of an earlier run says nothing any more. */
+  /** Changes with every restart, so that the reader of an earlier run is ignored. */
   private run = 0;
-  /** A segment is read after the one before: it may go on with its message. */
+  /** Segments are read in order: one may continue the message of the previous one. */
   private reading: Promise<void> = Promise.resolve();
 
   constructor(private readonly recording: Recording = EMPTY_RECORDING) {}
@@ -110,12 +110,12 @@ export class Player {
     try {
       this.segment?.controller.close();
     } catch {
-      // The reader has thrown and cancelled it; its error is shown.
+      // The reader has thrown and cancelled the stream; its error is shown.
     }
     this.segment = undefined;
   }
 
-  /** A segment with the id of a message that is there goes on with it, as the SDK's client does. */
+  /** A segment with a known message id continues that message, as in the SDK's client. */
   private async consume(stream: ReadableStream<UIMessageChunk>, id: string | undefined, run: number): Promise<void> {
     const known = this.state.messages.find((message) => message.id === id);
     const onError = (error: unknown) => {

@@ -1,10 +1,10 @@
 import type { Mode } from "../modes";
 import { byteLength, EMPTY_RECORDING, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
 
-/** A very long chat should not fill the memory of the tab: the oldest segments go first. */
+/** Keeps a very long chat from filling the tab's memory: the oldest segments are dropped first. */
 const MAX_ENTRIES = 20_000;
 
-/** Everything that came over the wire for one chat since the page was loaded. */
+/** All traffic of one chat since the page was loaded. */
 export class Recorder {
   private entries: Entry[] = [];
   private segments: Segment[] = [];
@@ -16,7 +16,7 @@ export class Recorder {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** A request leaves; what it brings is recorded under the number that this returns. */
+  /** A request is sent. Returns the number under which its response is recorded. */
   begin(mode: Mode, label: string): number {
     const number = this.nextSegment++;
     this.segments.push({ number, mode, label, startedAt: this.now() });
@@ -48,7 +48,7 @@ export class Recorder {
     if (segment !== undefined) this.push({ ...this.base(segment, 0), kind: "mark", mark });
   }
 
-  /** Forgets a response that nobody read to its end. */
+  /** Drops a response that nobody read to its end. */
   drop(segment: number): void {
     this.segments = this.segments.filter(({ number }) => number !== segment);
     this.entries = this.entries.filter((entry) => entry.segment !== segment || entry.kind === "mark");
@@ -83,7 +83,7 @@ export class Recorder {
     this.entries = this.entries.filter((entry) => entry.segment !== oldest?.number);
   }
 
-  /** Many chunks can come in one frame of the screen; whoever looks is told once. */
+  /** Many chunks can arrive in one frame: listeners are called once. */
   private changed(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
@@ -97,7 +97,7 @@ export class Recorder {
 
 const recorders = new Map<string, Recorder>();
 
-/** Recordings outlive a look at another chat, but not the page. */
+/** Recordings survive a switch of chats, but not a reload. */
 export function recorderOf(chatId: string): Recorder {
   const known = recorders.get(chatId);
   if (known) return known;

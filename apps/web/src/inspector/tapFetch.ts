@@ -2,23 +2,23 @@ import { createParser } from "eventsource-parser";
 import type { Mode } from "../modes";
 import type { Recorder } from "./recorder";
 
-/** Answers of these paths are chunks of a turn; nothing else is recorded. */
+/** Responses of these paths are chunks of a turn; nothing else is recorded. */
 const STREAMS = /^\/(stream|api\/chat|api\/chat\/[^/]+\/stream)$/;
 
-/** A `fetch` that shows the recorder what passes, byte for byte, before anybody interprets it. */
+/** A `fetch` that records the bytes before anything interprets them. */
 export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): typeof fetch {
   return async (input, init) => {
     const { method, path } = describe(input, init);
     if (!STREAMS.test(path)) return inner(input, init);
     const startedSegment = method === "GET" ? undefined : recorder.begin(mode, `${method} ${path}`);
     const response = await inner(input, init);
-    // A resume that is answered with 204 is no segment: nothing runs.
+    // A resume with status 204 is not a segment: nothing is running.
     if (!response.ok || response.body === null || response.status === 204) return response;
-    // Resume is the SDK's own, also for a chat that is spoken over /stream.
+    // Resume is the SDK's own endpoint, even for a chat over /stream.
     const segment = startedSegment ?? recorder.begin("ai-sdk", `${method} ${path} (replay)`);
     let isWhole = false;
     if (method === "GET") {
-      // A look into the replay, not a reading of it: half a response would look like a broken one.
+      // The replay was abandoned: half a response would look broken.
       init?.signal?.addEventListener("abort", () => {
         if (!isWhole) recorder.drop(segment);
       });

@@ -1,14 +1,14 @@
 import type { Mode } from "../modes";
 import type { Recorder } from "./recorder";
 
-/** A `WebSocket` that shows the recorder what passes on a chat's connection. */
+/** A `WebSocket` that records a chat's connection. */
 export function tapWebSocket(recorder: Recorder, mode: Mode): typeof WebSocket {
   return class TappedWebSocket extends WebSocket {
     private readonly tap = this.url.includes("/api/chat/ws") ? new SdkTap(recorder, mode) : new LiveTap(recorder, mode);
 
     constructor(url: string | URL, protocols?: string | string[]) {
       super(url, protocols);
-      // Registered first, so that a chunk is recorded before anybody acts on it.
+      // Registered first, so that a chunk is recorded before anything acts on it.
       this.addEventListener("message", ({ data }) => {
         if (typeof data === "string") this.tap.received(data);
       });
@@ -26,7 +26,10 @@ interface Tap {
   received(text: string): void;
 }
 
-/** `/live`: every frame is an SSE record; a segment is from `start` to `[DONE]`, however often the client speaks meanwhile. */
+/**
+ * `/live`: every frame is an SSE record. A segment lasts from `start` to `[DONE]`, however many frames the client sends
+ * meanwhile.
+ */
 class LiveTap implements Tap {
   private segment: number | undefined;
 
@@ -80,7 +83,7 @@ class SdkTap implements Tap {
     if (requestId === undefined || typeof frame !== "object" || frame === null) return;
     switch (field(frame, "type")) {
       case "start":
-        // Only now is it known that the resume finds something.
+        // Only now is it known that there is something to resume.
         if (this.resumes.delete(requestId)) {
           this.segments.set(requestId, this.recorder.begin(this.mode, "/api/chat/ws resume (replay)"));
         }

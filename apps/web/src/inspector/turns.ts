@@ -28,8 +28,8 @@ export function turnsOf(recording: Recording): Turn[] {
 }
 
 /**
- * What of a recording is one conversation that the checker can follow: a replay tells its message anew, so what came before
- * it is told twice; and a chat that changed its mode has two wires, of which the last counts.
+ * The part of a recording that the checker can follow as one conversation. A replay sends its message again, so
+ * anything before it is a duplicate; and of a chat that changed its mode, only the last profile is kept.
  */
 export function checkable(recording: Recording): Recording {
   const turns = turnsOf(recording).map((turn) => sinceReplay(turn.recording));
@@ -56,7 +56,7 @@ function startOf(entries: readonly Entry[]): string | undefined {
   return undefined;
 }
 
-/** False where the first thing recorded continues a message that began before the recording did. */
+/** False if the recording starts in the middle of a message. */
 export function isWhole({ entries }: Recording): boolean {
   const announced = new Set<string>();
   for (const entry of entries) {

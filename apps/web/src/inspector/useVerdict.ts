@@ -15,7 +15,7 @@ export type Verdict =
   | { state: "failed"; error: string }
   | { state: "checked"; profile: string; violations: Violation[]; flagged: ReadonlyMap<number, string> };
 
-/** Asks the server's own rule checker about a turn, once it has been quiet for a moment. */
+/** Runs the server's rule checker on a turn, once it has been quiet for a moment. */
 export function useVerdict(turn: Turn | undefined): Verdict | undefined {
   const [verdict, setVerdict] = useState<Verdict>();
 
@@ -33,7 +33,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       setVerdict({ state: "mixed" });
       return;
     }
-    // A response that is still open breaks rules that its end would keep.
+    // A response that is still open would violate rules that its end satisfies.
     if (recording.entries.findLast(({ kind }) => kind !== "mark")?.kind !== "done") {
       setVerdict({ state: "open" });
       return;

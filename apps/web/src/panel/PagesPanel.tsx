@@ -4,7 +4,7 @@ import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import { closePage, frameLoaded, type Page, pagesStore, reloadPage, showPage } from "./pages";
 
-/** The pages that `open-url` has opened, the newest on top. */
+/** The pages that `open-url` opened, newest on top. */
 export function PagesPanel() {
   const { stack, current } = useStore(pagesStore);
   if (stack.length === 0) {
@@ -70,7 +70,7 @@ function PageView({ page, isShown }: { page: Page; isShown: boolean }) {
         </a>
       </p>
       <PageNote page={page} />
-      {/* Without allow-same-origin the page is a stranger to the console, even if it is served from the same host. */}
+      {/* Without allow-same-origin the page has no access to the console, even if served from the same host. */}
       <iframe
         key={page.attempt}
         title={visible(nameOf(page))}

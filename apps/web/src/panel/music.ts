@@ -1,15 +1,15 @@
 import { createStore } from "../store";
 
-/** The track that `change_bgm` asked for. */
+/** The track that `change_bgm` requested. */
 interface Music {
   track: number;
-  /** A browser may keep a page silent until somebody has used it. */
+  /** A browser may mute a page until the user has interacted with it. */
   isAudible: boolean;
 }
 
 export const musicStore = createStore<Music | undefined>(undefined);
 
-/** A few notes for each track, in semitones above A3: music that needs no file and no licence. */
+/** A few notes per track, in semitones above A3: music that needs no file and no licence. */
 const TUNES = [
   [0, 7, 12, 7, 4, 7, 11, 7],
   [3, 10, 15, 10, 7, 10, 14, 10],
@@ -37,7 +37,7 @@ export function playTrack(track: number): void {
   }, NOTE_SECONDS * 1000);
 }
 
-/** Somebody clicked: now the browser lets it be heard. */
+/** After a click the browser allows sound. */
 export function unmute(): void {
   void context?.resume();
 }

@@ -1,20 +1,20 @@
 import { navigate, routeStore } from "../shell/route";
 import { createStore } from "../store";
 
-/** How far a page got, as far as a browser tells. */
+/** How far a page got, as far as the browser reports it. */
 export type PageState =
   | { kind: "loading" }
-  /** Its frame has loaded something. Whether that is the page or the browser's refusal to frame it, nobody is told. */
+  /** Its frame has loaded something: the page, or the browser's refusal to frame it. The browser does not say which. */
   | { kind: "unconfirmed" }
   | { kind: "failed"; reason: string };
 
-/** One page that the assistant has opened. */
+/** A page that the assistant opened. */
 export interface Page {
   key: string;
   url: string;
   title?: string;
   state: PageState;
-  /** Counts how often it was loaded. */
+  /** How often it was loaded. */
   attempt: number;
 }
 
@@ -25,14 +25,14 @@ interface Pages {
 
 export const pagesStore = createStore<Pages>({ stack: [], current: undefined });
 
-/** A frame that has not loaded anything by then never will: a download, an empty answer, a server that says nothing. */
+/** A frame that has loaded nothing by then never will: a download, an empty response, a silent server. */
 const LOAD_MS = 20_000;
 
 let opened = 0;
 
 /**
- * Puts a page on top of the stack and shows it; the same address is not stacked twice. Answers when its frame has loaded
- * something, and throws where it is known that the page is not shown.
+ * Puts a page on top of the stack and shows it; the same URL is not stacked twice. Resolves when its frame has loaded
+ * something, and throws if the page is known not to be shown.
  */
 export async function openPage({ url, title }: { url: string; title?: string }): Promise<{
   viewKey: string;
@@ -52,7 +52,7 @@ export async function openPage({ url, title }: { url: string; title?: string }):
   return { viewKey: key, state: "unconfirmed" };
 }
 
-/** Loads it once more. */
+/** Reloads a page. */
 export function reloadPage(key: string): void {
   const page = pageOf(key);
   if (page === undefined) return;
@@ -76,12 +76,12 @@ export function closePage(key: string): void {
   });
 }
 
-/** What waits for a frame's load event. */
+/** Callbacks that wait for a frame's load event. */
 const loaded = new Map<string, () => void>();
 
 /**
- * Waits for the frame. It fires `load` for a page, a refusal and an address where nobody is alike, and the console's own policy does
- * not let it ask other addresses: so what was loaded is never said to be confirmed.
+ * Waits for the frame. It fires `load` for a page, a refusal and an unreachable address alike, and the console's CSP
+ * forbids probing other origins. So a loaded page is never reported as confirmed.
  */
 async function watchPage(key: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<PageState>();

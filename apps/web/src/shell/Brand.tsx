@@ -1,4 +1,4 @@
-/** Two posts and what is held between them. */
+/** The logo: two posts and what is held between them. */
 export function Brand() {
   return (
     <span className="brand">

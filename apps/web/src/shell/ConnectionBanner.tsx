@@ -2,7 +2,7 @@ import { WifiOff } from "lucide-react";
 import { useServerStatus } from "../api/connection";
 import { Time } from "../tools/Time";
 
-/** Says that the server does not answer, and since when. It goes away by itself. */
+/** Shows that the server does not respond, and since when. Disappears on reconnect. */
 export function ConnectionBanner() {
   const { state, since } = useServerStatus();
   if (state !== "unreachable") return null;

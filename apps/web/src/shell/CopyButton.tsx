@@ -2,14 +2,14 @@ import { Check, Copy, X } from "lucide-react";
 import { useEffect, useState } from "react";
 
 interface Props {
-  /** What it does, such as `Copy code`. */
+  /** The button's label, such as `Copy code`. */
   label: string;
   text: () => string;
 }
 
 type Outcome = "none" | "copied" | "failed";
 
-/** Copies a text, and says whether it did: outside of secure contexts a page may not. */
+/** Copies a text and shows whether that worked: outside secure contexts it is not allowed. */
 export function CopyButton({ label, text }: Props) {
   const [outcome, setOutcome] = useState<Outcome>("none");
 

@@ -13,7 +13,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Asks before a chat is deleted: nothing brings it back. */
+/** Confirms the deletion of a chat, which can't be undone. */
 export function DeleteChat({ chat, isCurrent, onClose }: Props) {
   const [isDeleting, setIsDeleting] = useState(false);
   const [problem, setProblem] = useState<string>();
@@ -22,7 +22,7 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
     setIsDeleting(true);
     setProblem(undefined);
     try {
-      // First, so that nobody asks for what is not there any more.
+      // First, so that nothing requests the deleted chat.
       if (isCurrent) newChat();
       await deleteChat(chat.id);
       chatsStore.refresh();
@@ -74,6 +74,6 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
 
 async function deleteChat(id: string): Promise<void> {
   const response = await apiFetch(`/api/chat/${encodeURIComponent(id)}`, { method: "DELETE" });
-  // Somebody else has deleted it.
+  // A 404 means that it was already deleted.
   if (!response.ok && response.status !== 404) throw await refusalOf(response);
 }

@@ -24,7 +24,7 @@ const LOOK: Record<DockTab, { label: string; Icon: typeof Inbox }> = {
   inspector: { label: "Inspector", Icon: Activity },
 };
 
-/** What can stand beside the chat. */
+/** The panels beside the chat. */
 export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
   const { approvals } = useContext(ApprovalsContext);
   const { stack } = useStore(pagesStore);
@@ -69,7 +69,7 @@ export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
       <Tabs.Content value="approvals" className="dock__content">
         <InboxPanel currentChatId={chatId} />
       </Tabs.Content>
-      {/* Pages stay loaded while another tab of the dock is looked at. */}
+      {/* Pages stay loaded while another tab of the dock is open. */}
       <Tabs.Content value="pages" className="dock__content dock__content--pages" forceMount hidden={tab !== "pages"}>
         <PagesPanel />
       </Tabs.Content>

@@ -9,7 +9,7 @@ interface State {
   error: Error | undefined;
 }
 
-/** The rest of the console stays usable when a part of it fails. React has no hook for this. */
+/** Keeps the rest of the console usable when a part of it fails. React has no hook for this. */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { error: undefined };
 

@@ -5,7 +5,7 @@ import { keyStore, setKey } from "../api/key";
 import { useStore } from "../store";
 import { Layer } from "./layer";
 
-/** Opens by itself when the server answers 401. */
+/** Opens when the server responds with 401. */
 export function KeyDialog() {
   const { isWanted, key } = useStore(keyStore);
   const [typed, setTyped] = useState("");

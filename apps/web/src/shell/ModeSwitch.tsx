@@ -7,7 +7,7 @@ interface Props {
   onChange: (mode: Mode) => void;
 }
 
-/** The same chat over another wire. */
+/** Switches the chat to another mode. */
 export function ModeSwitch({ mode, onChange }: Props) {
   return (
     <DropdownMenu.Root>

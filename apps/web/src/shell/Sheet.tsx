@@ -10,7 +10,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** What stands beside the chat on a wide screen lies over it on a narrow one. */
+/** On a narrow screen, shows a side panel over the chat. */
 export function Sheet({ title, side, isOpen, onClose, children }: Props) {
   return (
     <Dialog.Root

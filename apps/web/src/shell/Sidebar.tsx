@@ -6,7 +6,7 @@ import { ThemeSwitch } from "./ThemeSwitch";
 
 interface Props {
   currentId: string;
-  /** Something was chosen: a drawer may close. */
+  /** Called on a choice, so that a drawer can close. */
   onChoose: () => void;
 }
 

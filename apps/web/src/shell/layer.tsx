@@ -2,25 +2,25 @@ import { createContext, type ReactNode, useContext, useEffect } from "react";
 import { createStore } from "../store";
 
 /*
- * Dialogs and drawers lie on top of each other, each a layer. What lies below the top one is covered: nobody sees it, even if
- * it is within the window.
+ * Dialogs and drawers are stacked layers. Everything below the top layer is covered: it is not visible, even inside the
+ * viewport.
  */
 
 const openStore = createStore<readonly number[]>([]);
 const LayerContext = createContext(0);
 
-/** The number of the layer that can be seen. */
+/** The number of the visible layer. */
 export const topLayerStore = {
   read: () => Math.max(0, ...openStore.read()),
   subscribe: openStore.subscribe,
 };
 
-/** The layer that a component lies in; 0 is the page itself. */
+/** The layer of a component; 0 is the page itself. */
 export function useLayer(): number {
   return useContext(LayerContext);
 }
 
-/** The content of a dialog or drawer that covers what is below it. */
+/** The content of a dialog or drawer that covers the layers below. */
 export function Layer({ children }: { children: ReactNode }) {
   const layer = useLayer() + 1;
   useEffect(() => {

@@ -6,10 +6,10 @@ export const DOCKS = ["approvals", "pages", "inspector"] as const;
 
 export type DockTab = (typeof DOCKS)[number];
 
-/** Where the console is: in the URL's hash, so that a reload, a bookmark and another tab find it again. */
+/** The console's location, in the URL's hash, so that a reload, a bookmark and another tab restore it. */
 export interface Route {
   chatId: string;
-  /** The server knows nothing of it yet; it is not in the URL either. */
+  /** The server does not have this chat yet, and it is not in the URL. */
   isNew: boolean;
   mode: Mode;
   dock: DockTab | undefined;
@@ -50,7 +50,7 @@ export function navigate(change: Partial<Route>): void {
   routeStore.write(route);
   const hash = formatRoute(route);
   if (hash === location.hash) return;
-  // Back goes to the chat before, not through every panel that was opened.
+  // Back goes to the previous chat, not through every panel.
   if (isOtherChat) history.pushState(null, "", hash);
   else history.replaceState(null, "", hash);
 }

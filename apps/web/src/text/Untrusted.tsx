@@ -3,15 +3,15 @@ import { codeOf, type Reading, type Run, runsOf } from "./runs";
 
 interface Props {
   text: string;
-  /** Left out: a character is a difference, and is shown as one. */
+  /** Default: every character matters and is shown. */
   reading?: Reading;
-  /** Every character that could be taken for another one is named: for names that look the same as another. */
+  /** Names every character that could be mistaken for another, for names that look alike. */
   isSpelled?: boolean;
 }
 
 /**
- * A string of a model, a tool or a person. What it says is what is seen: invisible and direction-changing characters are shown
- * as escapes, and its direction stays its own. Everything that the console did not write itself goes through here or through
+ * A string from a model, a tool or a person, shown faithfully: invisible and direction-changing characters become
+ * escapes, and its direction is isolated. Everything that the console did not write itself goes through here or through
  * `visible`.
  */
 export const Untrusted = memo(({ text, reading = "data", isSpelled = false }: Props) => {
@@ -19,7 +19,7 @@ export const Untrusted = memo(({ text, reading = "data", isSpelled = false }: Pr
   return <Runs runs={isSpelled ? runs.flatMap(spell) : runs} />;
 });
 
-/** The same, where the string was split before. */
+/** `Untrusted`, for a string that is already split into runs. */
 export function Runs({ runs }: { runs: readonly Run[] }) {
   return (
     <bdi className="untrusted">
@@ -60,7 +60,7 @@ function Piece({ run }: { run: Run }) {
   }
 }
 
-/** Letters that are not plain, and plain ones that look like others. */
+/** Non-ASCII characters, and ASCII characters that look like others. */
 const DOUBTFUL = /([^\x20-\x7e]|[Il1|O0])/u;
 
 function spell(run: Run): Run[] {

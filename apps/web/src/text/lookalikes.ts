@@ -1,7 +1,7 @@
 /*
- * Letters of other scripts, and Latin variants, that most fonts draw like an ASCII letter. Compatibility forms (fullwidth,
- * mathematical) are found by normalisation. Not the whole of Unicode's table: what it leaves out is drawn differently enough in
- * the fonts of the page, or is rare.
+ * Letters of other scripts, and Latin variants, that most fonts draw like an ASCII letter. Compatibility forms
+ * (fullwidth, mathematical) are found by normalisation. Not all of Unicode's table: the rest looks different enough in
+ * the page's fonts, or is rare.
  */
 const PAIRS: Record<string, string> = {
   // Cyrillic
@@ -19,7 +19,9 @@ function pairs(odd: string, plain: string): Record<string, string> {
 
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 
-/** The letters of a text that look like ASCII ones and stand in a word with real ones: nobody writes so by accident. */
+/**
+ * The letters of a text that look like ASCII letters and share a word with real ones, which never happens by accident.
+ */
 export function isLookalikeIn(text: string): { at: number; letter: string }[] {
   const found: { at: number; letter: string }[] = [];
   for (const { index, 0: word } of text.matchAll(WORD)) {
@@ -33,7 +35,7 @@ export function isLookalikeIn(text: string): { at: number; letter: string }[] {
   return found;
 }
 
-/** The ASCII letter or digit that a character could be taken for. */
+/** The ASCII letter or digit that a character could be mistaken for. */
 export function looksLike(character: string): string | undefined {
   if (/^[\x20-\x7e]$/.test(character)) return undefined;
   const pair = Object.hasOwn(PAIRS, character) ? PAIRS[character] : undefined;
@@ -42,7 +44,7 @@ export function looksLike(character: string): string | undefined {
   return /^[A-Za-z0-9]+$/.test(folded) ? folded : undefined;
 }
 
-/** Two names with the same skeleton look the same to somebody who reads quickly. */
+/** Two names with the same skeleton look alike to a quick reader. */
 function skeleton(name: string): string {
   return [...name.normalize("NFKC")]
     .map((character) => looksLike(character) ?? character)
@@ -52,7 +54,7 @@ function skeleton(name: string): string {
     .replaceAll(/[O0]/g, "0");
 }
 
-/** Those of the names that could be taken for another one of them, or for one of the expected ones. */
+/** The names that could be mistaken for another one of them, or for an expected one. */
 export function confusable(names: readonly string[], expected: readonly string[] = []): ReadonlySet<string> {
   const bySkeleton = new Map<string, Set<string>>();
   for (const name of [...names, ...expected]) {

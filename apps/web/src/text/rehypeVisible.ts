@@ -1,6 +1,6 @@
 import { runsOf, visible } from "./runs";
 
-/** What is used of a HAST node. */
+/** The subset of a HAST node used here. */
 interface Node {
   type: string;
   value?: string;
@@ -9,7 +9,7 @@ interface Node {
   children?: Node[];
 }
 
-/** For Markdown, after it was parsed: entities can spell a character too. The same as `Untrusted` does. */
+/** `Untrusted` for Markdown. Runs after parsing, because entities can encode a character too. */
 export function rehypeVisible() {
   return (tree: Node): void => visit(tree);
 }

@@ -1,26 +1,26 @@
 import { isLookalikeIn } from "./lookalikes";
 
-/** A piece of a string: shown as it is, or as something that can be seen. */
+/** A piece of a string: shown as it is, or as a visible substitute. */
 export type Run =
   | { kind: "text"; text: string }
-  /** A character that nobody would see, or that would move its neighbours. */
+  /** A character that is invisible, or that moves its neighbours. */
   | { kind: "hidden"; code: string; name: string | undefined }
-  /** A line break, a tab, spaces at an edge: seen as a mark. */
+  /** A line break, a tab, or spaces at an edge, shown as a mark. */
   | { kind: "space"; mark: string; name: string; isBreak: boolean }
   /** A letter that looks like another one. */
   | { kind: "lookalike"; text: string; code: string };
 
 /**
- * `prose` keeps line breaks and tabs as they are. `data` shows them, spaces at the edges and lookalike letters too: there a
- * character is a difference.
+ * `prose` keeps line breaks and tabs. `data` marks them, as well as spaces at the edges and lookalike letters, because
+ * every character matters there.
  */
 export type Reading = "prose" | "data";
 
 /*
- * What is never shown raw: control, format, private, unassigned and surrogate code points, everything that Unicode says to
- * ignore by default, separators other than the plain space, blank symbols, and marks without a letter or stacked too high.
- * What is shown raw although it is one of them: emoji sequences that Unicode recommends, pictographs with a variation selector,
- * the ideographic space between ideographs, and the visible signs that Arabic and Syriac write before a number.
+ * Never shown raw: control, format, private, unassigned and surrogate code points, everything that Unicode ignores by
+ * default, separators other than the plain space, blank symbols, and combining marks without a letter or stacked too
+ * high. Exceptions: emoji sequences that Unicode recommends, pictographs with a variation selector, the ideographic
+ * space between ideographs, and the visible signs that Arabic and Syriac write before a number.
  */
 const CJK = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hang}\\u3001-\\u303F\\uFF01-\\uFF60]";
 const SIGNS = "\\u0600-\\u0605\\u06DD\\u070F\\u0890\\u0891\\u08E2\\u{110BD}\\u{110CD}";
@@ -28,13 +28,13 @@ const SHOWN = `\\p{RGI_Emoji}|\\p{Extended_Pictographic}[\\uFE0E\\uFE0F]|(?<=${C
 const BLANK = "\\u2800\\uFFFC\\u{1D159}";
 const HIDDEN = `[[\\p{C}\\p{Default_Ignorable_Code_Point}\\p{Z}${BLANK}]--[ ${SIGNS}]]`;
 const MARKS = "(?<![\\p{L}\\p{N}\\p{P}\\p{S}\\p{M}])\\p{M}|(?<=\\p{M}{4})\\p{M}";
-// A string, not a literal: the flag is newer than the language level that the compiler checks against.
+// A string, not a literal: the `v` flag is newer than the compiler's target.
 const SPECIAL = new RegExp(`(?<shown>${SHOWN})|(?<hidden>${HIDDEN}|${MARKS})`, "gv");
 const EDGES = /^ +| +$/g;
-/** Most texts: nothing in them needs a closer look. */
+/** Most texts: they need no closer look. */
 const PLAIN = /^[!-~](?:[ -~]*[!-~])?$/;
 
-/** Splits a string into what can be shown as it is and what has to be made visible. */
+/** Splits a string into the parts that can be shown as they are and those that need a substitute. */
 export function runsOf(text: string, reading: Reading): Run[] {
   if (PLAIN.test(text)) return [{ kind: "text", text }];
   const special: { at: number; length: number; run: Run }[] = [];
@@ -54,7 +54,7 @@ export function runsOf(text: string, reading: Reading): Run[] {
   return between(text, special);
 }
 
-/** The same as one line of plain text, for attributes and announcements. */
+/** The text as one visible line, for attributes and announcements. */
 export function visible(text: string): string {
   return runsOf(text, "data").map(plain).join("").trim();
 }
@@ -72,7 +72,7 @@ function plain(run: Run): string {
   }
 }
 
-/** The text with every hidden character written in another way. */
+/** Replaces every hidden character of a text. */
 export function replaceHidden(text: string, write: (character: string) => string): string {
   return text.replaceAll(SPECIAL, (found, shown: string | undefined) => (shown === undefined ? write(found) : found));
 }
@@ -114,7 +114,7 @@ function edge({ length }: string): Run {
   };
 }
 
-/** The ones that attacks are made of. */
+/** The characters used in attacks. */
 const NAMES: Record<string, string> = {
   "U+0000": "null",
   "U+000D": "carriage return",

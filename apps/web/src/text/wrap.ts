@@ -1,6 +1,6 @@
 import type { Run } from "./runs";
 
-/** Longer than this a line would be taller than the card, and could not be said to be seen at once. */
+/** A longer line could be taller than the card, and would not be visible as a whole. */
 const LONGEST = 160;
 
 /** Breaks runs into lines: after each line break, and where a line gets too long. */
@@ -31,12 +31,12 @@ export function wrapRuns(runs: readonly Run[]): Run[][] {
     }
     if (rest !== "") push({ kind: "text", text: rest }, rest.length);
   }
-  // A text that ends with a line break has one line, not two.
+  // A text that ends with a line break has no extra empty line.
   if (lines.length > 1 && lines.at(-1)?.length === 0) lines.pop();
   return lines;
 }
 
-/** After a space if there is one, and never within a character that is drawn as one. */
+/** After a space if there is one, and never inside a grapheme. */
 function cut(text: string, room: number): number {
   if (room <= 0) return 0;
   const space = text.lastIndexOf(" ", room);
@@ -46,7 +46,7 @@ function cut(text: string, room: number): number {
   return end > 0 ? end : room;
 }
 
-/** Whether a cut there would part what is drawn as one: a pair of code units, a letter and its mark, a joined emoji. */
+/** Whether a cut there would split a grapheme: a surrogate pair, a letter and its mark, a joined emoji. */
 function isWithin(text: string, at: number): boolean {
   const next = String.fromCodePoint(text.codePointAt(at) ?? 0);
   const isSecondHalf = /[\uDC00-\uDFFF]/.test(text.charAt(at)) && /[\uD800-\uDBFF]/.test(text.charAt(at - 1));

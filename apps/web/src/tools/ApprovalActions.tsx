@@ -6,22 +6,25 @@ import { guardDecisions, useArmed } from "./guard";
 export type Decide = (approved: boolean, reason?: string) => void;
 
 interface Props {
-  /** What the buttons decide about, for those who cannot see the card around them. */
+  /** The subject of the decision, for screen readers. */
   subject: string;
-  /** The decision that is on its way. */
+  /** The decision that is being sent. */
   sending: "approve" | "deny" | undefined;
   /** How many lines of the input have not been in view. */
   unseen: number;
   onDecide: Decide;
-  /** Shows the whole input; left out where it is shown already. */
+  /** Shows the whole input; omitted where it is already shown. */
   onReview?: (() => void) | undefined;
-  /** Where the focus goes when the buttons go away. */
+  /** Moves the focus when the buttons disappear. */
   onGone?: () => void;
-  /** Beside the buttons. */
+  /** Rendered next to the buttons. */
   children?: ReactNode;
 }
 
-/** Approve, or deny with a reason. Rendered while the question is open, and inert while its answer is on its way. */
+/**
+ * Approve, or deny with a reason. Rendered while the approval request is open, and inert while the decision is being
+ * sent.
+ */
 export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, onGone, children }: Props) {
   const [isDenying, setIsDenying] = useState(false);
   const row = useRef<HTMLDivElement>(null);

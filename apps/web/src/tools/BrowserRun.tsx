@@ -7,12 +7,12 @@ import type { CallState } from "./callState";
 interface Props {
   toolName: string;
   state: CallState;
-  /** How it goes in this page. */
+  /** The progress of the call in this page. */
   run: ToolReport | undefined;
   onRetry: () => void;
 }
 
-/** Where a browser's call is, what it waits for, and why it failed. */
+/** The progress of a browser call, what it waits for, and why it failed. */
 export function BrowserRun({ toolName, state, run, onRetry }: Props) {
   const isWaiting = state.kind === "running" && state.where === "browser";
   if (run?.error !== undefined && state.kind !== "settled") {
@@ -34,7 +34,7 @@ export function BrowserRun({ toolName, state, run, onRetry }: Props) {
   return <p className="tool-card__note">It runs in a browser that has this chat open.</p>;
 }
 
-/** This browser may be asking its user something, where nobody looks. */
+/** The browser may show a permission prompt that the user has not noticed. */
 function PromptHint({ toolName }: { toolName: string }) {
   const permission = usePermission(PERMISSIONS[toolName]);
   if (permission !== "prompt") return null;
@@ -62,7 +62,7 @@ function usePermission(name: PermissionName | undefined): PermissionState | unde
         found.addEventListener("change", follow);
         follow();
       })
-      // A browser that does not know this permission: then nothing can be said.
+      // The browser does not know this permission, so its state is unknown.
       .catch(() => undefined);
     return () => {
       isGone = true;

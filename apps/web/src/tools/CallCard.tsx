@@ -25,39 +25,39 @@ export interface Call {
   title?: string | undefined;
   input: unknown;
   state: CallState;
-  /** Its approval request, while that is open. */
+  /** Its open approval request. */
   question: Question | undefined;
-  /** This page's own decision about it. */
+  /** This page's own decision on it. */
   report: DecisionReport | undefined;
 }
 
 export interface Question {
   requestedAt: string;
   expiresAt: string | undefined;
-  /** Why it is asked. */
+  /** Why an approval is needed. */
   reason: string | undefined;
 }
 
 interface Props {
   call: Call;
   tool: ToolInfo | undefined;
-  /** What the card is called, before the call's title. */
+  /** A prefix for the card's name, before the call's title. */
   lead?: string;
-  /** Missing where nothing can be decided: in a replay. */
+  /** `undefined` where nothing can be decided, as in a replay. */
   decide: Decide | undefined;
-  /** It changes as little as it can after the decision, for the sake of what is below it. */
+  /** Keeps the card's height as stable as possible after the decision, so that the content below does not move. */
   isFixed?: boolean;
-  /** The result is folded. */
+  /** Collapses the result. */
   isCompact?: boolean;
-  /** Under the title. */
+  /** Rendered under the title. */
   context?: ReactNode;
-  /** At the end. */
+  /** Rendered at the end. */
   children?: ReactNode;
-  /** For the tests and the styles. */
+  /** For tests and styles. */
   attributes?: Record<`data-${string}`, string | boolean | undefined>;
 }
 
-/** One tool call: what is asked, with which input, what was decided by whom, what came of it. */
+/** One tool call: its input, its approval request, the decision and the outcome. */
 export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context, children, attributes }: Props) {
   const card = useRef<HTMLElement>(null);
   const [isReviewing, setIsReviewing] = useState(false);
@@ -66,7 +66,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   const title = call.title ?? tool?.title ?? toolName;
   const subject = subjectOf(title, input, schema);
   const status = callStatus(state);
-  // What was seen of an input that is still being written may be another line by then.
+  // Lines seen while the input is still streaming may change.
   const inputId = state.kind === "preparing" ? `${toolCallId} draft` : toolCallId;
   const unseen = useUnread(inputId, input, schema);
   const isOpen = state.kind === "asking" || state.kind === "sending" || state.kind === "retrying";
@@ -163,7 +163,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   );
 }
 
-/** What the call was asked with; folded once it is settled, and said in short. */
+/** The call's input, collapsed to a summary once the call is settled. */
 function Fold({ isFolded, summary, children }: { isFolded: boolean; summary: string; children: ReactNode }) {
   if (!isFolded) return children;
   return (

@@ -12,11 +12,11 @@ interface Props {
   id: string;
   state: CallState;
   title: string;
-  /** The result is folded. */
+  /** Collapses the result. */
   isCompact?: boolean | undefined;
 }
 
-/** The result or the error of a call that is settled, and why it ended. */
+/** The result or error of a settled call, and its cause. */
 export function CallOutcome({ id, state, title, isCompact = false }: Props) {
   const [isReviewing, setIsReviewing] = useState(false);
   if (state.kind !== "settled") return null;

@@ -11,7 +11,7 @@ interface Props {
 
 const CIRCUMFERENCE = 2 * Math.PI * 7;
 
-/** Time left to decide, by the server's clock. Not a live region: a screen reader should not count aloud. */
+/** The time left to decide, by the server's clock. Not a live region: a screen reader should not count aloud. */
 export function Countdown({ requestedAt, expiresAt }: Props) {
   const [now, setNow] = useState(serverNow);
   const isCurrent = useIsCurrent();
@@ -26,7 +26,7 @@ export function Countdown({ requestedAt, expiresAt }: Props) {
   }, [isOver, isCurrent]);
 
   if (left === undefined) return null;
-  // Nobody knows whether it still waits: the deadline is all that can be said.
+  // While disconnected it is unknown whether the request is still open: only the deadline can be shown.
   if (!isCurrent) return <span className="countdown">until {timeText(expiresAt, new Date())}</span>;
   const whole = Date.parse(expiresAt) - Date.parse(requestedAt);
   const share = whole > 0 ? Math.min(1, left.ms / whole) : 0;
@@ -43,7 +43,7 @@ export function Countdown({ requestedAt, expiresAt }: Props) {
           strokeDashoffset={CIRCUMFERENCE * (1 - share)}
         />
       </svg>
-      {/* That it has expired, only the server says. */}
+      {/* Only the server can say that it has expired. */}
       {left.isOver ? "time is up" : <span>{left.text} left</span>}
     </span>
   );

@@ -9,7 +9,7 @@ interface Props {
   report: DecisionReport | undefined;
 }
 
-/** Who decided, when, and why: as it is recorded. */
+/** Who decided, when and why, as recorded. */
 export function DecisionLine({ state, report }: Props) {
   const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
   if (decision === undefined) return null;
@@ -37,7 +37,7 @@ export function DecisionLine({ state, report }: Props) {
   );
 }
 
-/** This page made it: its request was the one that is in force. Another tab of the same person is named like anybody else. */
+/** Whether this page made the decision in force. Another tab of the same user is named like anybody else. */
 function isOwn(decision: Decision, report: DecisionReport | undefined): boolean {
   return report?.state === "in-force" && !report.ignored && report.approved === (decision.kind === "approve");
 }

@@ -7,7 +7,7 @@ interface Props {
   report: DecisionReport | undefined;
 }
 
-/** A decision of this page that has not arrived, or was not taken. */
+/** A decision of this page that has not arrived, or was refused. */
 export function DecisionTrouble({ state, report }: Props) {
   if (state.kind === "retrying") {
     return (

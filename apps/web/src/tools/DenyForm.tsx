@@ -7,7 +7,7 @@ interface Props {
   onCancel: () => void;
 }
 
-/** Asks why not. */
+/** Asks for the reason of a denial. */
 export function DenyForm({ subject, onDeny, onCancel }: Props) {
   const [reason, setReason] = useState("");
   const row = useRef<HTMLDivElement>(null);
@@ -20,12 +20,12 @@ export function DenyForm({ subject, onDeny, onCancel }: Props) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        // By Enter in the field; the button has its own handler, which knows of clicks.
+        // Submitted by Enter in the field. The button has its own handler, which checks clicks.
         deny({ detail: 0 });
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
-        // Only the form, not the dialog around it.
+        // Closes only the form, not the dialog around it.
         event.stopPropagation();
         onCancel();
       }}

@@ -4,13 +4,13 @@ import { openPage } from "../panel/pages";
 
 interface Props {
   input: unknown;
-  /** The server still waits for the page. */
+  /** The server still waits for the result. */
   isWaiting: boolean;
-  /** Runs the call again, for a server that still waits for it. */
+  /** Runs the call again, while the server still waits for it. */
   onRetry: () => void;
 }
 
-/** The page can always be opened by hand, whatever became of the call. */
+/** Opens the page by hand, whatever the outcome of the call. */
 export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
   const page = pageOf(input);
   if (page === undefined) return null;
@@ -28,14 +28,14 @@ export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
   );
 }
 
-/** Whether it worked is said in the panel. */
+/** The panel shows whether it worked. */
 function open(page: { url: string; title?: string }): void {
   openPage(page).catch(() => undefined);
 }
 
 function pageOf(input: unknown): { url: string; title?: string } | undefined {
   if (!isObject(input) || typeof input.url !== "string") return undefined;
-  // The server checks the schema; a capture from a file has been checked by nobody.
+  // The server validates the input, but a capture file has not been validated.
   if (!/^https?:\/\//i.test(input.url)) return undefined;
   return { url: input.url, ...(typeof input.title === "string" && { title: input.title }) };
 }

@@ -1,6 +1,6 @@
 import { timeText } from "./words";
 
-/** A time of the record, short; the whole of it on request. */
+/** A recorded time in short form, with the full time as a tooltip. */
 export function Time({ iso }: { iso: string }) {
   return (
     <time dateTime={iso} title={iso}>

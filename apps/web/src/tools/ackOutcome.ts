@@ -1,10 +1,10 @@
 import { isObject } from "../ask/isObject";
 import type { CallStatus } from "./callStatus";
 
-/** What a browser reported, where the tool's output is the whole report. */
+/** The browser's report, if the tool's output is the acknowledgement itself. */
 export interface AckOutcome {
   status: CallStatus;
-  /** What is known beyond that. */
+  /** Additional details. */
   note: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export function ackOutcomeOf(output: unknown): AckOutcome | undefined {
 
 const DONE: CallStatus = { label: "Done", tone: "ok" };
 
-/** A page in the panel: a browser does not tell whether a site let itself be shown there. */
+/** A page in the panel: the browser does not say whether a site allowed itself to be framed. */
 function pageOf({ viewKey, state }: Record<string, unknown>): AckOutcome {
   if (viewKey === undefined) return { status: DONE, note: undefined };
   if (state === "loaded") return { status: { label: "Opened", tone: "ok" }, note: undefined };

@@ -4,10 +4,10 @@ import type { Recorder } from "../inspector/recorder";
 import { playTrack } from "../panel/music";
 import { openPage } from "../panel/pages";
 
-/** What the browser itself asks its user about before a tool can run. */
+/** The browser permission that a tool needs. */
 export const PERMISSIONS: Readonly<Record<string, PermissionName>> = { get_location: "geolocation" };
 
-/** What this browser can do for the assistant; each run is marked, so that the picture of the turn can show it. */
+/** The handlers of this browser. Each run is marked, so that the timeline can show it. */
 export function browserTools(recorder: Recorder): ToolHandlers {
   const tools: ToolHandlers = {
     get_location: getLocation({ position: { timeout: 30_000, maximumAge: 60_000 } }),

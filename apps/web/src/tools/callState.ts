@@ -5,21 +5,21 @@ import { ASK_USER } from "../ask/question";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
 
-/** What came of a call. */
+/** The result of a call. */
 export type Result = { kind: "output"; output: unknown } | { kind: "error"; text: string } | { kind: "none" };
 
-/** Where a call stands, as the server's record has it; `sending` and `retrying` are what this page is doing about it. */
+/** The state of a call by the server's record; `sending` and `retrying` are this page's own. */
 export type CallState =
   | { kind: "preparing" }
   | { kind: "asking"; mayDecide: boolean }
-  /** A running tool asks the user something. */
+  /** A running tool prompts the user. */
   | { kind: "prompt" }
   | { kind: "sending"; approved: boolean }
   | { kind: "retrying"; approved: boolean }
   | { kind: "running"; where: "server" | "browser"; decision: Decision | undefined }
-  /** Its outcome has come and the record has not been read again: nobody knows yet why it ended. */
+  /** Its outcome has arrived, but the record has not been read again, so the cause is still unknown. */
   | { kind: "ending" }
-  /** The server has no record of it any more. */
+  /** The server no longer has a record of it. */
   | { kind: "gone" }
   | {
       kind: "settled";
@@ -29,7 +29,7 @@ export type CallState =
       result: Result;
     };
 
-/** What is known about a call. */
+/** The known facts about a call. */
 export interface Facts {
   part?: AnyToolPart | undefined;
   hold?: ChatHold | undefined;
@@ -45,7 +45,7 @@ export function callStateOf({ part, hold, report, tool }: Facts): CallState {
     return { kind: report.state, approved: report.approved };
   const decision = hold?.decision;
   if (decision !== undefined) return { kind: "running", where: whereOf(tool), decision };
-  // Answered with 200: it is in force, and the record will say so in a moment.
+  // The server responded with 200: it is in force, and the record will show it shortly.
   if (report?.state === "in-force") {
     return report.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
   }
@@ -56,7 +56,7 @@ export function callStateOf({ part, hold, report, tool }: Facts): CallState {
 }
 
 function withoutPart(hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
-  // In the inbox, whose list says that it waits.
+  // In the inbox, whose list says that it is waiting.
   if (hold === undefined) return { kind: "asking", mayDecide: true };
   return hold.kind === "prompt" ? { kind: "prompt" } : { kind: "running", where: whereOf(tool), decision: undefined };
 }
@@ -73,7 +73,7 @@ function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo 
         : { kind: "ending" };
     default:
       if (getToolName(part) === ASK_USER) return { kind: "prompt" };
-      // A call that may have to be approved is not running: its question is on its way.
+      // A call that may need an approval is not running: its approval request has not arrived yet.
       if (hold === undefined && tool !== undefined && tool.approval !== "never") return { kind: "preparing" };
       return { kind: "running", where: whereOf(tool), decision: undefined };
   }
@@ -117,7 +117,7 @@ function settledByPart(part: AnyToolPart, hold: ChatHold | undefined): CallState
     return { kind: "settled", cause, at: undefined, decision, result: resultOf(part) };
   }
   const result = resultOf(part);
-  // An output speaks for itself; why there is none, only the record says.
+  // An output needs no explanation; for anything else, only the record has the cause.
   if (hold !== undefined && result.kind !== "output") return { kind: "ending" };
   return { kind: "settled", cause: undefined, at: undefined, decision: hold?.decision, result };
 }

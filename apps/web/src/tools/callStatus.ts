@@ -8,7 +8,7 @@ export interface CallStatus {
   tone: Tone;
 }
 
-/** What a card says about its call, in a word or two. */
+/** The card's label for the state of its call. */
 export function callStatus(state: CallState): CallStatus {
   switch (state.kind) {
     case "preparing":
@@ -54,7 +54,7 @@ function settled({ cause, result, decision }: CallState & { kind: "settled" }): 
   }
 }
 
-/** Some outputs are a failure told as a value. */
+/** Some outputs report a failure as a value. */
 function outputStatus(output: unknown): CallStatus {
   const ack = ackOutcomeOf(output);
   if (ack !== undefined) return ack.status;

@@ -1,4 +1,4 @@
-/** How much of a deadline is left. */
+/** The time left until a deadline. */
 export interface Remaining {
   ms: number;
   /** `4:59`, `0:07`, `1:00:00`. */

@@ -2,30 +2,30 @@ import type { RefObject } from "react";
 import { createStore, useStore } from "../store";
 import { useSteady } from "./steady";
 
-/** A second click of a double-click comes within this time. */
+/** The second click of a double-click comes within this time. */
 const AFTER_DECISION_MS = 700;
 
 const guardStore = createStore(false);
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** A decision was made: for a moment nothing else can be decided, wherever it is. */
+/** After a decision, blocks every other decision for a moment, anywhere on the page. */
 export function guardDecisions(): void {
   guardStore.write(true);
   clearTimeout(timer);
   timer = setTimeout(() => guardStore.write(false), AFTER_DECISION_MS);
 }
 
-/** Not in that moment either: the second click of a double-click opens nothing. */
+/** Ignores an action in that moment, so that the second click of a double-click opens nothing. */
 export function unlessGuarded(action: () => void): () => void {
   return () => {
     if (!guardStore.read()) action();
   };
 }
 
-/** Whether buttons that decide something can be used: no other decision was made just now, and they have stood still. */
+/** Whether decision buttons can be used: no other decision was made just now, and they have not moved. */
 export interface Armed {
   isArmed: boolean;
-  /** Asked once more at the moment of the click. A key is pressed for what has the focus, wherever that has moved. */
+  /** Checked again on the click itself. A key press goes to the focused element, wherever it has moved. */
   accepts: (event: { detail: number }) => boolean;
 }
 

@@ -1,11 +1,12 @@
 import { type RefObject, useEffect, useState } from "react";
 
 /*
- * Something that has just appeared, or was moved by what is above it, is not what a person aimed at. What they scroll themselves is.
+ * An element that has just appeared, or was moved by content above it, is not what the user aimed at. One that the user
+ * scrolled is.
  */
 
 const STEADY_MS = 350;
-/** What moves without a change of the document, such as by a font that arrives, is noticed after this time at the latest. */
+/** The longest time before a move without a document change, such as a loaded font, is noticed. */
 const SAMPLE_MS = 100;
 
 interface Place {
@@ -24,12 +25,12 @@ interface Watched {
 const watched = new Map<HTMLElement, Watched>();
 let stop: (() => void) | undefined;
 
-/** The page itself has scrolled: what is under the pointer now is something else. */
+/** The page has scrolled itself: something else is under the pointer now. */
 export function unsettle(): void {
   for (const each of watched.values()) each.since = performance.now();
 }
 
-/** Whether an element has stood still in what it is scrolled with. */
+/** Whether an element has stayed in place inside its scroll container. */
 export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: boolean, isSteadyNow: () => boolean] {
   const [isSteady, setIsSteady] = useState(false);
 
@@ -57,7 +58,7 @@ export function useSteady(element: RefObject<HTMLElement | null>): [isSteady: bo
   return [isSteady, isSteadyNow];
 }
 
-/** Looks in the frame after every change of the document, and now and then. */
+/** Checks in the frame after every document change, and at intervals. */
 function start(): () => void {
   let frame: number | undefined;
   const observer = new MutationObserver(() => {
@@ -95,7 +96,7 @@ function whereIs(element: HTMLElement, scroller: Element | null): Place {
   return { left, top: top + (scroller?.scrollTop ?? 0) };
 }
 
-/** Less than a few pixels is rounding. */
+/** A few pixels are rounding. */
 function isElsewhere(before: Place, now: Place): boolean {
   return Math.abs(before.left - now.left) > 3 || Math.abs(before.top - now.top) > 3;
 }

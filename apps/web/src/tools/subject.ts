@@ -6,14 +6,14 @@ const MOST_FIELDS = 4;
 const LONGEST = 60;
 
 /**
- * What a call is about, for those who cannot see the card: its title and its first short fields, required ones before others.
- * `Send a payment, amount 50, recipient Hanako, currency USD`.
+ * The subject of a call, for screen readers: its title and its first short fields, required ones first. `Send a
+ * payment, amount 50, recipient Hanako, currency USD`.
  */
 export function subjectOf(title: string, input: unknown, schema: Schema): string {
   return [visible(title), ...summaryOf(input, schema)].join(", ");
 }
 
-/** An input in a few words. */
+/** A short summary of an input. */
 export function summaryOf(input: unknown, schema: Schema): string[] {
   if (!isObject(input)) return [];
   const required = requiredOf(schema);

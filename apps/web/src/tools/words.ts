@@ -1,6 +1,6 @@
 import type { Cause } from "holdpoint";
 
-/** Why a call ended without running to its end, for people. What ran speaks for itself. */
+/** User-facing text for each cause of an outcome. A call that ran needs none. */
 export const ENDINGS: Record<Cause, string | undefined> = {
   ran: undefined,
   result: undefined,
@@ -31,7 +31,7 @@ export function refusalText(approved: boolean, status: number | undefined): stri
   }
 }
 
-/** `18:03:52`, with the day where it is another one. */
+/** `18:03:52`, with the date if it is not today. */
 export function timeText(iso: string, now: Date): string {
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return iso;

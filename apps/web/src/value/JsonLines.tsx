@@ -4,7 +4,7 @@ import { Runs } from "../text/Untrusted";
 import { wrapRuns } from "../text/wrap";
 import { tokensOf } from "./json";
 
-/** One line of JSON as it is read: its indentation, and its pieces, wrapped where it is long. */
+/** One line of formatted JSON: its indentation and its tokens, wrapped if long. */
 export interface JsonLine {
   indent: number;
   isContinued: boolean;
@@ -37,18 +37,18 @@ function wrapTokens(tokens: readonly string[]): string[][] {
 
 interface Props {
   lines: readonly JsonLine[];
-  /** Only these many are shown. */
+  /** The number of lines to show. */
   limit: number;
 }
 
-/** JSON, each line of it marked with its number. Each string keeps its own direction. */
+/** JSON with numbered lines. Each string keeps its own direction. */
 export function JsonLines({ lines, limit }: Props) {
   const shown = useMemo(() => lines.slice(0, limit), [lines, limit]);
   return (
     <pre className="json" dir="ltr">
       {shown.map(({ indent, isContinued, pieces }, at) => (
         <span
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their numbers
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines are identified by number
           key={at}
           className="json__line"
           data-line={at}

@@ -7,18 +7,18 @@ import { Records } from "./Records";
 interface Props {
   caption: string;
   lines: readonly Line[];
-  /** Only these many are shown. */
+  /** The number of lines to show. */
   limit: number;
 }
 
-/** What is drawn together: a field, the lines of one string, the rows of one table. */
+/** Lines that are drawn together: a field, the lines of one string, the rows of one table. */
 interface Block {
   /** The number of its first line. */
   at: number;
   lines: Line[];
 }
 
-/** A value as a table of its fields, each line of it marked with its number. */
+/** A value as a table of its fields, with numbered lines. */
 export function Lines({ caption, lines, limit }: Props) {
   const blocks = useMemo(() => blocksOf(lines.slice(0, limit)), [lines, limit]);
   return (
@@ -95,7 +95,7 @@ function BlockRow({ block: { at, lines } }: { block: Block }) {
 
 interface RowProps {
   line: Line;
-  /** Missing where its cells have numbers of their own. */
+  /** Omitted if its cells have numbers of their own. */
   number?: number;
   children: ReactNode;
 }

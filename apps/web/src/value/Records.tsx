@@ -10,7 +10,7 @@ interface Props {
   lines: readonly Line[];
 }
 
-/** A list of objects as a table; where there is no room for columns, each row is a small list. */
+/** A list of objects as a table. Without room for columns, each row becomes a small list. */
 export function Records({ at, path, lines }: Props) {
   const [first] = lines;
   if (first?.content.kind !== "record") return null;

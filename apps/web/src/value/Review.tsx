@@ -13,19 +13,19 @@ import type { Schema } from "./schema";
 import { jsonIdOf } from "./useUnread";
 
 interface Props {
-  /** Of the value, for what was seen of it. */
+  /** The id of the value, for tracking what was seen. */
   id: string;
   title: string;
-  /** What it is: the input or the result of a call. */
+  /** What the value is: the input or the result of a call. */
   subject: string;
   value: unknown;
   schema?: Schema;
   onClose: () => void;
-  /** What can be done about it. */
+  /** The actions. */
   footer?: ReactNode;
 }
 
-/** Everything of a value, as fields or as JSON. */
+/** A complete value, as fields or as JSON. */
 export function Review({ id, title, subject, value, schema, onClose, footer }: Props) {
   const [view, setView] = useState<"fields" | "json">("fields");
   const body = useRef<HTMLElement>(null);
@@ -40,7 +40,7 @@ export function Review({ id, title, subject, value, schema, onClose, footer }: P
           className="review"
           aria-describedby={undefined}
           onOpenAutoFocus={(event) => {
-            // What there is to read, not the first button.
+            // Focus the content, not the first button.
             event.preventDefault();
             body.current?.focus();
           }}

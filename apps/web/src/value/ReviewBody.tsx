@@ -5,17 +5,19 @@ import { useSeen, useWatchLines } from "./seen";
 interface Props {
   id: string;
   label: string;
-  /** How many lines there are. */
+  /** The number of lines. */
   count: number;
-  /** Draws the first ones. */
+  /** Renders the first `limit` lines. */
   children: (limit: number) => ReactNode;
   container?: RefObject<HTMLElement | null>;
 }
 
-/** How many more lines are drawn when the reader comes near the end. */
+/** How many more lines are rendered when the reader gets near the end. */
 const STEP = 200;
 
-/** Lines to scroll through. It knows which of them have not been in view, says so, and goes there. */
+/**
+ * A scrollable list of lines. It tracks which of them have not been in view, shows how many, and can scroll to them.
+ */
 export function ReviewBody({ id, label, count, children, container }: Props) {
   const own = useRef<HTMLElement>(null);
   const box = container ?? own;
@@ -35,7 +37,7 @@ export function ReviewBody({ id, label, count, children, container }: Props) {
     const next = firstMissing(seen);
     setLimit(Math.max(limit, next + STEP));
     setTarget(next);
-    // The button may go away with the last line.
+    // The button may disappear with the last line.
     box.current?.focus({ preventScroll: true });
   };
   return (

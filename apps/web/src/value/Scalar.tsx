@@ -1,7 +1,7 @@
 import { Untrusted } from "../text/Untrusted";
 import { isAmbiguous } from "./isAmbiguous";
 
-/** A value that fits into a cell. */
+/** A value that fits in a cell. */
 export function Scalar({ value }: { value: unknown }) {
   if (value === undefined) return <span className="value value--none">not given</span>;
   if (typeof value !== "string") return <span className="value value--exact">{String(value)}</span>;

@@ -6,7 +6,7 @@ import type { Schema } from "./schema";
 import { useWatchLines } from "./seen";
 
 interface Props {
-  /** Of the value, for what was seen of it. */
+  /** The id of the value, for tracking what was seen. */
   id: string;
   caption: string;
   value: unknown;
@@ -16,11 +16,11 @@ interface Props {
   onReview: () => void;
 }
 
-/** A value up to this many lines is shown whole in its card; of a longer one, fewer. */
+/** A value of up to this many lines is shown in full; a longer one is cut. */
 const WHOLE = 16;
 const BEGINNING = 12;
 
-/** The beginning of a value, and how much more there is. */
+/** The first lines of a value, and how many more there are. */
 export function ValuePreview({ id, caption, value, schema, unseen = 0, onReview }: Props) {
   const container = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => linesOf(value, schema), [value, schema]);

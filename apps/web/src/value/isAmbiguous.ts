@@ -1,4 +1,4 @@
-/** Whether a string could be taken for nothing, a number or a word of JSON if it were shown without quotes. */
+/** Whether a string without quotes could be mistaken for nothing, a number or a JSON keyword. */
 export function isAmbiguous(text: string): boolean {
   return text.trim() === "" || /^(true|false|null|-?\d[\d.eE+-]*)$/.test(text.trim());
 }

@@ -1,12 +1,12 @@
 import { replaceHidden } from "../text/runs";
 
 /**
- * JSON that shows everything: characters that nobody would see are written as JSON's own escapes, so that it is the same value
- * wherever it is pasted.
+ * JSON that hides nothing: invisible characters are written as JSON escapes, so that it is the same value wherever it
+ * is pasted.
  */
 export function jsonText(value: unknown): string {
   const json = JSON.stringify(value, null, 2) ?? "null";
-  // The line breaks between the fields stay; those within strings are escaped by now.
+  // Line breaks between fields stay; those inside strings are already escaped.
   return replaceHidden(json, (character) => (character === "\n" ? character : unitsOf(character).join("")));
 }
 
@@ -16,7 +16,7 @@ function unitsOf(character: string): string[] {
   });
 }
 
-/** A line of JSON, cut where its strings begin and end: each keeps its own direction. */
+/** A line of JSON, split where strings begin and end: each keeps its own direction. */
 export function tokensOf(line: string): string[] {
   return line.match(/"(?:[^"\\]|\\.)*"?|[^"]+/g) ?? [];
 }

@@ -5,27 +5,27 @@ import { wrapRuns } from "../text/wrap";
 import { isAmbiguous } from "./isAmbiguous";
 import { descriptionOf, itemsOf, propertiesOf, propertyOf, type Schema } from "./schema";
 
-/** A key, or a place in a list. */
+/** A key, or an index in a list. */
 export interface Name {
   text: string;
-  /** It could be taken for another one: each doubtful character is named. */
+  /** It could be mistaken for another name: each doubtful character is named. */
   isSpelled: boolean;
-  /** What the schema says about it. */
+  /** The schema's description. */
   about: string | undefined;
 }
 
 export type Content =
   | { kind: "scalar"; value: number | boolean | null }
-  /** One line of a string; `isQuoted` where it could be taken for something else, such as a number. */
+  /** One line of a string; `isQuoted` if it could be mistaken for something else, such as a number. */
   | { kind: "text"; runs: readonly Run[]; isQuoted: boolean }
   | { kind: "inline"; json: string }
   | { kind: "group"; of: "object" | "array"; size: number }
-  /** One row of a list of objects: its place in the list, from 1. */
+  /** One row of a list of objects; `place` is its position in the list, from 1. */
   | { kind: "record"; columns: readonly Name[]; cells: readonly unknown[]; place: number };
 
-/** What can be scrolled past, and is counted: a field, a line of a string, a row of a table. */
+/** The unit of scrolling and counting: a field, a line of a string, a row of a table. */
 export interface Line {
-  /** Where it stands, such as `items[2].name`. */
+  /** Its path, such as `items[2].name`. */
   path: string;
   depth: number;
   name: Name | undefined;
@@ -35,7 +35,7 @@ export interface Line {
 const INLINE = 60;
 const MOST_COLUMNS = 6;
 
-/** A value as the lines that a person reads; nothing is left out. */
+/** A value as readable lines; nothing is omitted. */
 export function linesOf(value: unknown, schema?: Schema): Line[] {
   const lines: Line[] = [];
   if (isObject(value)) addFields(lines, value, schema, "", 0);
@@ -107,7 +107,7 @@ function addArray(lines: Line[], place: Place, items: readonly unknown[], schema
   }
 }
 
-/** A list of objects whose fields are short: its columns, in the order in which they first appear. */
+/** The columns of a list of objects with short fields, in order of first appearance. */
 function tableOf(items: readonly unknown[]): { keys: string[]; records: Record<string, unknown>[] } | undefined {
   const records = items.filter(isObject);
   if (records.length !== items.length || records.length === 0) return undefined;
@@ -124,7 +124,7 @@ function isScalar(value: unknown): value is number | boolean | null {
   return value === null || typeof value === "number" || typeof value === "boolean";
 }
 
-/** Short and flat: readable in one line as JSON. */
+/** Short and flat: readable as one line of JSON. */
 function inlineJson(values: readonly unknown[], whole: unknown): string | undefined {
   if (!values.every((value) => isScalar(value) || typeof value === "string")) return undefined;
   const json = JSON.stringify(whole);

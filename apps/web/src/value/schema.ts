@@ -1,6 +1,6 @@
 import { isObject } from "../ask/isObject";
 
-/** What a JSON Schema says about a value; nothing in it is trusted to be there. */
+/** A JSON Schema. Nothing in it can be relied on. */
 export type Schema = unknown;
 
 export function propertiesOf(schema: Schema): Record<string, unknown> {

@@ -4,7 +4,7 @@ import { createStore, useStore } from "../store";
 
 type Seen = ReadonlyMap<string, ReadonlySet<number>>;
 
-/** Which lines of which value have been in view, in whichever card. */
+/** Which lines of which value have been in view, in any card. */
 const seenStore = createStore<Seen>(new Map());
 
 /** More values than can wait at the same time. */
@@ -16,19 +16,19 @@ export function useSeen(id: string): ReadonlySet<number> {
 }
 
 interface Options {
-  /** Of the value. */
+  /** The id of the value. */
   id: string;
   /** Contains elements with `data-line`. */
   container: RefObject<HTMLElement | null>;
-  /** How many of them are there now. */
+  /** How many of them are rendered. */
   rendered: number;
 }
 
-/** Remembers the lines that are scrolled into view: at least half of each, in the window, and not covered by a dialog. */
+/** Remembers the lines that were in view: at least half of each, inside the viewport, and not covered by a dialog. */
 export function useWatchLines({ id, container, rendered }: Options): void {
   const layer = useLayer();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more lines are what makes it look again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs again when more lines are rendered
   useEffect(() => {
     if (container.current === null) return;
     const inView = new Set<number>();

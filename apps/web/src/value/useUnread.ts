@@ -5,12 +5,12 @@ import { linesOf } from "./lines";
 import type { Schema } from "./schema";
 import { useSeen } from "./seen";
 
-/** The name under which the lines of a value's JSON are remembered. */
+/** The id under which the lines of a value's JSON are remembered. */
 export function jsonIdOf(id: string): string {
   return `${id} json`;
 }
 
-/** How many lines of a value have never been in view. Whoever has read it as fields or as JSON has read it. */
+/** How many lines of a value have never been in view. Reading it as fields or as JSON both count. */
 export function useUnread(id: string, value: unknown, schema?: Schema): number {
   const seen = useSeen(id);
   const seenJson = useSeen(jsonIdOf(id));

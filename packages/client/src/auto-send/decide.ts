@@ -2,35 +2,37 @@ import type { ToolCallId, ToolPart, UiMessage } from "../protocol.js";
 import { nameOfTool, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
 
 /**
- * What the client knows besides its messages. Without it every output counts as the client's, every error as the server's, and every
- * tool as the server's.
+ * What the client knows besides its messages. Without it, every output counts as the client's own, and every error and
+ * every tool as the server's.
  */
 export type DecideContext = {
-  /** Tools that run in this browser; then only their results count as the client's. */
+  /** Tools that run in this browser. If set, only their results count as the client's own. */
   frontendTools?: Iterable<string> | undefined;
-  /** Calls whose outcome the server sent. Given at all, every other outcome is the client's. */
+  /** Calls whose outcome the server sent. If set, every other outcome is the client's own. */
   serverOutcomes?: Iterable<ToolCallId> | undefined;
-  /** Answers that have reached the server already: the `answers` of earlier decisions. */
+  /** Answers that have already reached the server: the `answers` of earlier decisions. */
   sent?: Iterable<AnswerKey> | undefined;
 };
 
-/** Names one answer in the state in which it was sent: an approval and the result that follows it are two answers. */
+/**
+ * Identifies one answer in the state in which it was sent. An approval and the result that follows it are two answers.
+ */
 export type AnswerKey = `${"approval" | "result"}:${ToolCallId}`;
 
-/** Whether to send, and which check of docs/auto-send.md said so. */
+/** Whether to send, and which check in docs/auto-send.md decided it. */
 export type SendDecision =
   | { send: true; check: 7 | 8; answers: AnswerKey[] }
   | { send: false; check: 1 | 2 | 3 | 4 | 5 | 6 };
 
-/** The separate confirmation part of the specification. It is a question: its output is no tool's result. */
+/** The specification's separate confirmation part. It is an approval request, so its output is not a tool result. */
 const CONFIRMATION = "adk_request_confirmation";
 
-/** What {@link decide} needs of a message: the AI SDK's `UIMessage` fits, and so does the server's. */
+/** The part of a message that {@link decide} reads. Both the AI SDK's `UIMessage` and the server's message fit. */
 export type DecidableMessage = { role: string; parts: readonly { type: string }[] } | UiMessage;
 
 /**
- * Should an adk client send again, now that this is its last message? Pure; the order of the checks is the decision. Malformed
- * messages are never sent.
+ * Whether a client of the adk profile should send again, given its messages. Pure. The order of the checks matters.
+ * Malformed messages are never sent.
  */
 export function decide(
   messages: readonly DecidableMessage[] | null | undefined,
@@ -52,7 +54,7 @@ export function decide(
     if (tool.preliminary === true || serverOutcomes?.has(tool.toolCallId)) return false;
     if (frontend !== undefined && !frontend.has(name)) return false;
     if (frontend === undefined && name === CONFIRMATION) return false;
-    // Where nothing is known, an error is the backend's: a browser's own result is an output in all but rare cases.
+    // Without context, treat an error as the server's: a browser's own result is nearly always an output.
     const isKnown = frontend !== undefined || serverOutcomes !== undefined;
     return tool.state === "output-available" || (tool.state === "output-error" && isKnown);
   };

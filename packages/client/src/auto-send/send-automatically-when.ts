@@ -3,24 +3,24 @@ import type { Chunk, ToolCallId } from "../protocol.js";
 import { watchTransport } from "../transport/watch-transport.js";
 import { type AnswerKey, type DecidableMessage, decide } from "./decide.js";
 
-/** How many calls are remembered: more than a chat has open, and little memory. */
+/** Upper bound on remembered calls: more than a chat ever has open, at little cost. */
 const REMEMBERED = 10_000;
 
 /** `useChat`'s `sendAutomaticallyWhen`, with the memory that the decision needs. */
 export type AutoSend = {
-  /** Whether to send now. A yes is remembered, so that the same state is not sent twice. */
+  /** Whether to send now. Remembers a `true`, so that the same state is not sent twice. */
   (options: { messages: readonly DecidableMessage[] | null | undefined }): boolean;
-  /** Which tools run in this browser, once that is known. */
+  /** Sets the tools that run in this browser, once they are known. */
   setFrontendTools: (names: Iterable<string>) => void;
-  /** Tell it each chunk that comes from the server: outcomes in them are not the client's. */
+  /** Records a chunk from the server: an outcome in it is not the client's own. */
   observe: (chunk: Pick<Chunk, "type"> & { toolCallId?: ToolCallId }) => void;
-  /** Calls whose outcome came from the server in another way, such as its list of messages. */
+  /** Records calls whose outcome came from the server in another way, such as in its message list. */
   settled: (calls: Iterable<ToolCallId>) => void;
-  /** Answers that reached the server in another way, such as a decision through the inbox: they are not sent. */
+  /** Records answers that reached the server in another way, such as a decision from the inbox. They are not sent. */
   delivered: (answers: Iterable<AnswerKey>) => void;
-  /** The request after the last yes failed: what it carried counts as not sent. */
+  /** The request after the last `true` failed: what it carried counts as not sent. */
   requestFailed: () => void;
-  /** Does both for every request of a transport. */
+  /** Calls `observe` and `requestFailed` for every request of a transport. */
   watch: <UI_MESSAGE extends UIMessage>(transport: ChatTransport<UI_MESSAGE>) => ChatTransport<UI_MESSAGE>;
 };
 
@@ -34,7 +34,7 @@ export type AutoSend = {
  */
 export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string> } = {}): AutoSend {
   let frontendTools = options.frontendTools && new Set(options.frontendTools);
-  // Unknown until somebody tells: that none has come is something else than that nobody looked.
+  // `undefined` until something is observed: no outcomes so far differs from nobody watching.
   let serverOutcomes: Set<ToolCallId> | undefined;
   const sent = new Set<AnswerKey>();
   let inFlight: AnswerKey[] = [];

@@ -17,16 +17,16 @@ import {
   settledCalls,
 } from "./merge-record.js";
 
-/** What the follower uses of `useChat`. */
+/** The subset of `useChat` that the follower uses. */
 type Chat<UI_MESSAGE extends UIMessage> = Pick<
   UseChatHelpers<UI_MESSAGE>,
   "messages" | "status" | "setMessages" | "resumeStream" | "clearError"
 >;
 
 /**
- * Keeps a chat as the server has it: what other tabs, the inbox and deadlines did, what a newer message took the place of, and what came of
- * requests that got lost. It reads the record when the server says that something changed, after every response and every decision, and
- * when the server is back.
+ * Keeps a chat in sync with the server's record: actions of other tabs, the inbox and deadlines, superseded messages,
+ * and the outcome of lost requests. It reads the record on server events, after every response and decision, and on
+ * reconnect.
  */
 export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #session: HoldpointSession<UI_MESSAGE>;
@@ -52,7 +52,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     this.#mayResume = options.mayResume;
   }
 
-  /** Begins to follow, until the returned function is called. */
+  /** Starts following. The returned function stops it. */
   start(): () => void {
     const life = new AbortController();
     this.#life = life;
@@ -68,7 +68,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
       if (reachability.getStatus().state === "connected") void this.refresh();
     });
     this.#session.onNews = () => void this.refresh();
-    // A resume that found nothing changes no status.
+    // A resume that finds nothing does not change the status.
     const stopIdle = this.#session.onIdle(() => void this.refresh());
     void this.refresh();
     return () => {
@@ -80,7 +80,10 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     };
   }
 
-  /** Reads the record, and shows it. One reading at a time; resolves after one that began no earlier than now. */
+  /**
+   * Reads the record and shows it. Only one read runs at a time; resolves after a read that started no earlier than
+   * this call.
+   */
   async refresh(): Promise<void> {
     this.#isStale = true;
     this.#reading ??= this.#readAll().finally(() => {
@@ -90,14 +93,14 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   }
 
   async #readAll(): Promise<void> {
-    // Who left and came again goes on with the reading that was given up.
+    // After an unmount and remount, continue the read that was aborted.
     const isWanted = () => this.#isStale && this.#session.isStored;
     while (isWanted() && this.#life !== undefined && !this.#life.signal.aborted) {
       this.#isStale = false;
       try {
         await this.#read(this.#life.signal);
       } catch {
-        // Refused, or this chat is not looked at any more. What is shown stays as it is.
+        // The server refused, or the chat was left. Keep what is shown.
       }
     }
   }
@@ -115,7 +118,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     if (!this.#isIdle && !isOutdated) return;
     const stored = await read((each) => fetchMessages(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
-    // A request since then may have changed it all.
+    // A request sent since then may have made this read obsolete.
     if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;
     else if (this.#isIdle) await this.#show({ stored, holds });
     else this.#set(mergeEarlier(this.#chat().messages, { stored }));
@@ -128,10 +131,11 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const unsent = new Set(session.getState().unsent);
     this.#set(mergeRecord(this.#chat().messages, record, { unsent, undecided, followed: session.live?.openMessage }));
     const { status, clearError, resumeStream } = this.#chat();
-    // An error that the server told stands until somebody does something about it.
+    // An error that the server reported stays until the user acts on it.
     if (status === "error" && !session.isLost) return;
     const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
-    // While a question is open nothing is written but outcomes, and each of them is an event. A live connection tells by itself.
+    // While an approval request is open only outcomes are written, and each one is an event. A live connection delivers
+    // them itself.
     const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
     if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
       if (session.failures > 0) await this.#afterFailure();
@@ -139,7 +143,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     } else if (status === "error" && unsent.size === 0) clearError();
   }
 
-  /** A server that breaks every response off is not asked without a pause. */
+  /** Backs off before resuming, for a server that breaks off every response. */
   async #afterFailure(): Promise<void> {
     const backoff = new Backoff(100, 10_000);
     for (let failure = 1; failure < this.#session.failures; failure++) backoff.next();
@@ -157,7 +161,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     return !this.#session.isBusy && (status === "ready" || status === "error");
   }
 
-  /** Requests of this chat that a decision is being sent for. */
+  /** Approval requests of this chat whose decision is being sent. */
   #undecided({ holds }: ChatRecord): ReadonlySet<ApprovalId> {
     const reports = this.#session.decider.getReports();
     const asked = holds.flatMap(({ approvalId }) => approvalId ?? []);
@@ -168,7 +172,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     if (event.type === "ready" || event.type === "missed") return true;
     if (event.chatId !== this.#server.chatId) return false;
     this.#session.isStored = true;
-    // While a response is read it says itself what is written.
+    // An open response already carries what is being written.
     return event.type === "approvals" || this.#isIdle;
   }
 }

@@ -3,7 +3,7 @@ import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointMode } from "./use-holdpoint.js";
 
-/** `/stream` has no resume of its own: a turn that runs is picked up where the SDK's own transport would. */
+/** `/stream` has no resume endpoint of its own: a running turn is resumed where the SDK's default transport would. */
 class StreamTransport<UI_MESSAGE extends UIMessage> extends DefaultChatTransport<UI_MESSAGE> {
   readonly #resuming: DefaultChatTransport<UI_MESSAGE>;
 
@@ -17,18 +17,21 @@ class StreamTransport<UI_MESSAGE extends UIMessage> extends DefaultChatTransport
   }
 }
 
-/** What is used of the SDK's `WebSocketChatTransport`, which only version 7 has: an import of it would not load beside version 6. */
+/**
+ * The subset of the SDK's `WebSocketChatTransport` used here. Only version 7 has it, so importing it would break
+ * version 6.
+ */
 export type WebSocketTransportClass = new <UI_MESSAGE extends UIMessage>(options: {
   url: string;
   params: () => Promise<Record<string, string>>;
-  /** Of a type of the SDK's own, which can't be named beside version 6. */
+  /** Its type is the SDK's own and does not exist in version 6. */
   webSocket?: never;
 }) => ChatTransport<UI_MESSAGE>;
 
-/** What the transports of all modes need. */
+/** Options for the transports of all modes. */
 export type TransportOptions = LiveChatTransportOptions & { webSocketTransport?: WebSocketTransportClass | undefined };
 
-/** The transport of a mode. */
+/** Creates the transport for a mode. */
 export function createTransport<UI_MESSAGE extends UIMessage>(
   mode: HoldpointMode,
   options: TransportOptions,
@@ -39,7 +42,7 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
     headers: { ...server.headers, ...headers },
     fetch: orNothing(server.fetch),
   });
-  // A result that a browser makes is acknowledged while the response is open.
+  // Browser results are acknowledged while the response is open.
   const wait = { "x-holdpoint-wait": "stream" };
   switch (mode) {
     case "live":
@@ -53,7 +56,7 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
   }
 }
 
-/** A chat that the server does not know yet has nothing to resume: that is no error. */
+/** A chat that is unknown to the server has nothing to resume. That is not an error. */
 function orNothing(request: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await request(input, init);
@@ -77,7 +80,7 @@ function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
       // A browser can't send headers with a WebSocket.
       return { wait: "stream", ...(ticket !== undefined && { ticket }) };
     },
-    // The SDK calls it with a string too, and uses no more of it than we do.
+    // The SDK also passes a string, and uses no more of the class than we do.
     ...(webSocket !== undefined && { webSocket: webSocket as never }),
   });
 }

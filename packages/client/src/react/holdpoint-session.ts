@@ -15,7 +15,7 @@ import { type FailedAt, watchTransport } from "../transport/watch-transport.js";
 import { createTransport, type TransportOptions } from "./create-transport.js";
 import type { HoldpointMode, StopReport } from "./use-holdpoint.js";
 
-/** What changes besides the messages. */
+/** Session state other than the messages. */
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
@@ -23,11 +23,11 @@ export type SessionState = {
   holds: ChatHold[] | undefined;
   unsent: readonly MessageId[];
   stopping: StopReport | undefined;
-  /** Grows when something came that nobody reads. */
+  /** Incremented when something arrives that no stream reads. */
   unread: number;
 };
 
-/** What a session asks for anew every time, since it may change from one rendering to the next. */
+/** Values that a session reads each time, since they may change between renders. */
 export type SessionCallbacks = {
   handlers: () => ToolHandlers | undefined;
   onChunk: (chunk: Chunk | "[DONE]") => void;
@@ -35,19 +35,19 @@ export type SessionCallbacks = {
   isNew: () => boolean;
 };
 
-/** One chat in one mode: its transport, its auto-send and its tools, put together. */
+/** One chat in one mode: its transport, auto-send and tools. */
 export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   readonly transport: ChatTransport<UI_MESSAGE>;
-  /** Only in the mode `live`. */
+  /** Set in `live` mode only. */
   readonly live: LiveChatTransport<UI_MESSAGE> | undefined;
   readonly executor: FrontendToolExecutor;
-  /** Only in the adk profile. */
+  /** Set in the adk profile only. */
   readonly autoSend: AutoSend | undefined;
   readonly decider: Decider;
   readonly server: Server;
-  /** Whether the server has this chat. One that has not is not asked about it. */
+  /** Whether the server has this chat. If not, its record is not requested. */
   isStored: boolean;
-  /** Told of chunks that may change what waits, and of streams that nobody here has asked for. */
+  /** Called for chunks that may change the holds, and for streams that this page did not request. */
   onNews: (() => void) | undefined;
   readonly #options: TransportOptions;
   readonly #callbacks: SessionCallbacks;
@@ -99,7 +99,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       failsWithoutHandler: (call) => this.#isInCharge(call),
       onReport: (report) => this.set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
     });
-    // Every result of this browser is acknowledged: none is the client's to send.
+    // Every result of this browser is acknowledged, so none is the client's to send.
     this.autoSend = mode === "sse" || mode === "live" ? sendAutomaticallyWhen({ frontendTools: [] }) : undefined;
     this.transport = watchTransport<UI_MESSAGE>(transport, {
       onRequest: ({ messages, trigger }) => this.#requested(messages, trigger),
@@ -119,7 +119,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     });
   }
 
-  /** `sendAutomaticallyWhen` of `useChat`: the profile's own. It asks for what follows the decisions that are in force. */
+  /** `sendAutomaticallyWhen` for `useChat`, by profile. It requests the continuation once decisions are in force. */
   readonly shouldSend = ({ messages }: { messages: UI_MESSAGE[] }): boolean =>
     this.autoSend?.({ messages }) ?? lastAssistantMessageIsCompleteWithApprovalResponses({ messages });
 
@@ -127,27 +127,27 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
 
   readonly getState = (): SessionState => this.#state;
 
-  /** How many requests there were: what was read before the last is old. */
+  /** The number of requests so far. Anything read before the last one is outdated. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** Whether a request is under way. React's state comes a little later. */
+  /** Whether a request is in flight. React's state lags slightly behind. */
   get isBusy(): boolean {
     return this.#open > 0;
   }
 
-  /** Whether a stream is read that was resumed: somebody else may have asked for it. */
+  /** Whether the stream being read was resumed: another tab may have requested it. */
   get isResuming(): boolean {
     return this.isBusy && !this.#isAsked;
   }
 
-  /** Calls back whenever the last request under way is over, until the returned function is called. */
+  /** Calls back whenever the last request in flight ends, until the returned function is called. */
   onIdle(listener: () => void): () => void {
     return this.#idle.add(listener);
   }
 
-  /** Waits until no request is under way, or the time is up. */
+  /** Waits until no request is in flight, or the time limit passes. */
   async whenIdle(limitMs: number): Promise<void> {
     if (!this.isBusy) return;
     await new Promise<void>((resolve) => {
@@ -161,12 +161,15 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     });
   }
 
-  /** How many requests failed in a row. */
+  /** The number of consecutive failed requests. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** Whether the last request got lost, so that only the record says what came of it. What the server said itself stands. */
+  /**
+   * Whether the last request was lost, so that only the record shows its outcome. An error that the server sent is
+   * final.
+   */
   get isLost(): boolean {
     return this.#failure === "request" || this.#failure === "response";
   }
@@ -176,7 +179,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.#listeners.call();
   }
 
-  /** Begins; the returned function ends it, and leaves the turn to the server. */
+  /** Starts the session. The returned function ends it and leaves the turn running on the server. */
   start(): () => void {
     const abort = new AbortController();
     void this.#learnTools(abort.signal);
@@ -187,13 +190,13 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     };
   }
 
-  /** Runs what may run in this browser. */
+  /** Runs the calls that may run in this browser. */
   observe(messages: readonly UI_MESSAGE[]): void {
     this.#messages = messages;
     this.executor.observe(messages, this.#state.holds ?? []);
   }
 
-  /** The server has these messages: they are sent. */
+  /** The server has stored these messages, so they are no longer unsent. */
   hasTaken(ids: ReadonlySet<MessageId>): void {
     const unsent = this.#state.unsent.filter((id) => !ids.has(id));
     if (unsent.length < this.#state.unsent.length) this.set({ unsent });
@@ -222,7 +225,10 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     if (isTool || (chunk.type === "start" && this.isResuming)) this.onNews?.();
   }
 
-  /** Whether the server has answered, and will say the same the next time. After 409 the record says what stands. */
+  /**
+   * Whether the server refused for good, so that a retry gets the same response. After a 409 the record is
+   * authoritative.
+   */
   get #isRefusal(): boolean {
     const status = this.#status ?? 0;
     return status >= 400 && status < 500 && status !== 409 && status !== 429;
@@ -238,8 +244,8 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   }
 
   /**
-   * Whether this page is expected to run a call: it has handlers, and the turn, or the call's approval, came from here. Another page may
-   * have handlers that this one has not.
+   * Whether this page is expected to run a call: it has handlers, and it started the turn or approved the call. Another
+   * page may have handlers that this one lacks.
    */
   #isInCharge({ toolCallId }: FrontendCall): boolean {
     if (this.#callbacks.handlers() === undefined) return false;
@@ -259,7 +265,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       this.executor.setTools(tools);
       this.set({ tools });
     } catch {
-      // Refused: the chat itself will say why.
+      // Refused: the chat itself reports the reason.
     }
   }
 }

@@ -2,30 +2,30 @@ import type { UIMessage } from "ai";
 import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolPart, UiMessage } from "../protocol.js";
 import { isSettled, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
 
-/** What the server has stored of a chat. */
+/** The server's record of a chat. */
 export type ChatRecord = {
-  /** `GET /api/chat/{id}/messages`: a message that is being written is left out. */
+  /** `GET /api/chat/{id}/messages`, without the message that is being written. */
   stored: readonly UiMessage[];
   /** `GET /api/chat/{id}/holds`. */
   holds: readonly ChatHold[];
 };
 
-/** What this client knows that the record does not say. */
+/** Local state that the record does not contain. */
 export type Local = {
-  /** Messages of the user that the server has not taken. */
+  /** User messages that the server has not stored. */
   unsent: ReadonlySet<MessageId>;
-  /** Requests that a decision is being sent for: they are shown as open until it is in force. */
+  /** Approval requests whose decision is being sent. They are shown as open until it is in force. */
   undecided: ReadonlySet<ApprovalId>;
-  /** A message that comes by another way: it is left as it is, but for its decisions. */
+  /** A message that arrives over another connection. Only its decisions are updated here. */
   followed?: MessageId | undefined;
 };
 
-/** Whether the server is writing an answer: the record leaves it out, and ends with the message that it answers. */
+/** Whether the server is writing an answer: the record omits it and ends with the user message. */
 export function isBeingWritten({ stored }: Pick<ChatRecord, "stored">): boolean {
   return stored.at(-1)?.role === "user";
 }
 
-/** Calls that the server has settled. */
+/** Calls that have an outcome. */
 export function settledCalls(messages: readonly { parts?: unknown }[]): ToolCallId[] {
   return messages
     .flatMap(toolPartsOf)
@@ -34,8 +34,8 @@ export function settledCalls(messages: readonly { parts?: unknown }[]): ToolCall
 }
 
 /**
- * The messages as the record has them. What is being written, and what the server never got, is kept. Messages that say the same keep
- * their identity, and so does the list, so that nothing is rendered again.
+ * The messages of the record, plus the message being written and those the server never received. Unchanged messages
+ * keep their identity, and so does an unchanged list, to avoid re-rendering.
  */
 export function mergeRecord<UI_MESSAGE extends UIMessage>(
   shown: readonly UI_MESSAGE[],
@@ -44,7 +44,7 @@ export function mergeRecord<UI_MESSAGE extends UIMessage>(
 ): readonly UI_MESSAGE[] {
   const { stored } = record;
   const decided = (message: UI_MESSAGE) => withDecisions(message, record.holds, local.undecided);
-  // A chat that the server does not know: there is nothing to go by.
+  // The server does not know the chat, so there is nothing to merge.
   if (stored.length === 0) return sameAs(shown, shown.map(decided));
   const known = new Map(shown.map((message) => [message.id, message]));
   const merged = stored.map((theirs) => {
@@ -61,8 +61,8 @@ export function mergeRecord<UI_MESSAGE extends UIMessage>(
 }
 
 /**
- * The messages, with all but the last as the record has them: that one is being written here. The message that it answers may be another
- * tab's.
+ * The messages, with all but the last taken from the record: the last is being written here. The message it answers may
+ * come from another tab.
  */
 export function mergeEarlier<UI_MESSAGE extends UIMessage>(
   shown: readonly UI_MESSAGE[],
@@ -81,14 +81,16 @@ export function mergeEarlier<UI_MESSAGE extends UIMessage>(
   return sameAs(shown, last === undefined ? merged : [...merged, last]);
 }
 
-/** Whether a call of an earlier message is shown as open although it is settled: a newer message took its place. */
+/**
+ * Whether a call of an earlier message is shown as open although it is settled, because a newer message superseded it.
+ */
 export function hasOutdated(shown: readonly UIMessage[], holds: readonly ChatHold[]): boolean {
   const settled = new Set(holds.filter(({ state }) => state === "settled").map(({ toolCallId }) => toolCallId));
   const earlier = shown.slice(0, -1).flatMap(toolPartsOf);
   return earlier.some((tool) => !isSettled(tool) && settled.has(tool.toolCallId));
 }
 
-/** A message with the decisions that are in force: no stream says that a call was approved. */
+/** A message with the decisions in force: no stream reports that a call was approved. */
 function withDecisions<UI_MESSAGE extends UIMessage>(
   message: UI_MESSAGE,
   holds: readonly ChatHold[],

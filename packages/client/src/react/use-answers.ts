@@ -7,7 +7,7 @@ import { toolPartsOf } from "../tools/tool-part.js";
 import type { ChatFollower } from "./chat-follower.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 
-/** The answers that a page can give. Each is the server's before it is shown. */
+/** The answers that a page can give. Each is shown only once the server has it. */
 export type Answers<UI_MESSAGE extends UIMessage> = Pick<
   UseChatHelpers<UI_MESSAGE>,
   "addToolApprovalResponse" | "addToolOutput" | "addToolResult"
@@ -18,7 +18,7 @@ export type Answers<UI_MESSAGE extends UIMessage> = Pick<
   deny: (approvalId: ApprovalId, reason?: string) => Promise<SettledDecision>;
 };
 
-/** Sends answers to the server, and shows them when they are in force. */
+/** Sends answers to the server, and shows them once they are in force. */
 export function useAnswers<UI_MESSAGE extends UIMessage>({
   chat,
   session,
@@ -35,7 +35,8 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
       const settled = await session.decider.decide(id, { approved, ...(reason !== undefined && { reason }) });
       if (settled.state === "in-force") {
         const { messages, addToolApprovalResponse } = latest.current;
-        // On a live connection what follows comes by itself. Elsewhere the SDK now asks for it, once all questions are answered.
+        // A live connection delivers the continuation. Elsewhere the SDK requests it now, once nothing is left to
+        // decide.
         const call = callOf(messages, id);
         if (session.live !== undefined && call !== undefined) session.autoSend?.delivered([`approval:${call}`]);
         await addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
@@ -59,7 +60,7 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
       approve: (id, reason) => decide(id, true, reason),
       deny: (id, reason) => decide(id, false, reason),
       addToolApprovalResponse: async ({ id, approved, reason }) => void (await decide(id, approved, reason)),
-      // The SDK's types name the tools of its message type, which nothing here depends on.
+      // The SDK's types depend on the message type's tools, which are irrelevant here.
       addToolOutput: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolOutput"],
       addToolResult: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolResult"],
     };

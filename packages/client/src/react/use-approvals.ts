@@ -7,24 +7,24 @@ import type { ServerOptions } from "../server/server-options.js";
 
 /** The inbox, live. */
 export type UseApprovalsHelpers = {
-  /** What waits for a decision, oldest first; `undefined` until the first list is here. */
+  /** The open approval requests, oldest first; `undefined` until the first list arrives. */
   approvals: PendingApproval[] | undefined;
-  /** Decides one. Resolves once the decision is in force or refused, and never rejects. */
+  /** Decides one request. Resolves once the decision is in force or refused, and never rejects. */
   decide: (approvalId: ApprovalId, decision: DecisionRequest) => Promise<SettledDecision>;
-  /** The decisions that were made on this page, by request: here and in chats. */
+  /** This page's decisions by approval request, from the inbox and from chats. */
   decisions: Readonly<Record<ApprovalId, DecisionReport>>;
-  /** The last failure, until the next list comes. */
+  /** The last error, until the next list arrives. */
   error: Error | undefined;
-  /** Whether the server answers and changes are being followed. */
+  /** Whether the server responds and changes are being received. */
   isConnected: boolean;
-  /** Since when the list may be out of date; `undefined` while it is current, and before there is one. */
+  /** When the list may have become outdated; `undefined` while it is current, and before the first list. */
   staleSince: Date | undefined;
 };
 
-/** Everything that waits for this user's decision, in whichever chat, as it changes. */
+/** All approval requests that this user can decide, across chats, live. */
 export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
   const { baseUrl, apiKey, headers, fetch, events } = options;
-  // Headers are usually written in place: only their content makes another client.
+  // Headers are usually an inline object: only a change in content creates a new client.
   const headersKey = JSON.stringify(headers ?? {});
   const { client, decider, reachability } = useMemo(() => {
     const server = { baseUrl, apiKey, fetch, events, headers: JSON.parse(headersKey) as Record<string, string> };
@@ -69,7 +69,7 @@ export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
   const decide = useCallback(
     async (approvalId: ApprovalId, decision: DecisionRequest) => {
       const settled = await decider.decide(approvalId, decision);
-      // The event will say so too; who waited for the answer should not see the question again.
+      // The event will remove it too; until then the caller must not see the request again.
       if (settled.state === "in-force") setApprovals((list) => list?.filter((open) => open.approvalId !== approvalId));
       return settled;
     },

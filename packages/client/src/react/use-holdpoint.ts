@@ -18,8 +18,8 @@ import { type Answers, useAnswers } from "./use-answers.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
 
 /**
- * How the chat speaks to the server. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, as a stock
- * `useChat` does. `ai-sdk-ws`: the WebSocket `/api/chat/ws` of `ai` 7.
+ * The endpoint a chat uses. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, like a
+ * stock `useChat`. `ai-sdk-ws`: the WebSocket `/api/chat/ws` of `ai` 7.
  */
 export type HoldpointMode = "sse" | "live" | "ai-sdk" | "ai-sdk-ws";
 
@@ -29,74 +29,80 @@ export type LiveSettings = Pick<
   "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs"
 >;
 
-/** Options of {@link useHoldpoint}. Another chat, mode, address or key makes a new session; handlers and callbacks may change at every rendering. */
+/**
+ * Options of {@link useHoldpoint}. A different chat, mode, address or key starts a new session; handlers and callbacks
+ * may change on every render.
+ */
 export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = ServerOptions &
   Pick<ChatInit<UI_MESSAGE>, "onError" | "onFinish" | "onData"> & {
     mode: HoldpointMode;
     chatId: ChatId;
     /**
-     * What runs in this browser, by tool name. Given at all, it is all that this page can do: a call of another tool fails at once, if the
-     * turn or its approval came from this page. Left out, this page runs nothing and fails nothing: another one may.
+     * Frontend tool handlers by tool name. If set, calls of any other frontend tool fail at once when this page started
+     * the turn or approved the call. If omitted, this page neither runs nor fails calls: another page may run them.
      */
     handlers?: ToolHandlers | undefined;
-    /** Which calls `holds` lists. Default: those that wait or waited for somebody. */
+    /** Which calls `holds` lists. Default: those that are or were held. */
     calls?: ListedCalls | undefined;
     /**
-     * The messages to begin with, such as those of `fetchMessages`. Left out, they are read from the server; an empty list says that the
-     * chat is new, and nothing is read before something is sent.
+     * The initial messages, such as those of `fetchMessages`. If omitted, they are read from the server. An empty list
+     * means that the chat is new: nothing is read until something is sent.
      */
     initialMessages?: UI_MESSAGE[] | undefined;
-    /** Whether to pick up a response that is under way and that this hook does not read: at first use, of another tab, after a loss. Default: yes. */
+    /**
+     * Whether to resume a running response that this hook is not reading: on mount, from another tab, after a lost
+     * connection. Default: true.
+     */
     resume?: boolean | undefined;
-    /** Every chunk that comes from the server, for an inspector. */
+    /** Called with every chunk from the server, for an inspector. */
     onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
-    /** Another WebSocket class, for `live` and `ai-sdk-ws`. */
+    /** The WebSocket class for `live` and `ai-sdk-ws`. */
     webSocket?: LiveChatTransportOptions["webSocket"];
-    /** For `ai-sdk-ws`: `WebSocketChatTransport` of `ai` 7. Given by whoever uses it, so that nobody else has it in the bundle. */
+    /** For `ai-sdk-ws`: `WebSocketChatTransport` of `ai` 7. Passed in, so that other bundles do not include it. */
     webSocketTransport?: WebSocketTransportClass | undefined;
     /** More settings of the live transport. */
     live?: LiveSettings | undefined;
   };
 
-/** How a stop goes. */
+/** The progress of a stop. */
 export type StopReport =
-  /** The server is being told. */
+  /** The stop request is being sent. */
   | { state: "sending" }
-  /** The server was not told: the turn may go on. */
+  /** The stop request failed: the turn may still be running. */
   | { state: "failed"; error: Error };
 
 /**
- * Everything that `useChat` returns, and what Holdpoint adds. What it says about a call is what the server holds: an answer is shown when
- * the server has it.
+ * Everything `useChat` returns, plus Holdpoint's additions. A call's state is the server's record: an answer is shown
+ * once the server has it.
  */
 export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> &
   Answers<UI_MESSAGE> &
   TurnControls & {
-    /** Whether the server answers, and since when. */
+    /** Whether the server responds, and since when. */
     server: ServerStatus;
-    /** What waits in this chat, what was decided about it and how it ended; `undefined` until it was read. */
+    /** The chat's holds with their decisions and outcomes; `undefined` until they are first read. */
     holds: ChatHold[] | undefined;
-    /** The decisions that were made on this page, by request: in this chat, in others and in the inbox. */
+    /** This page's decisions by approval request: in this chat, in other chats and in the inbox. */
     decisions: Readonly<Record<ApprovalId, DecisionReport>>;
-    /** How the last stop goes, until it is done. */
+    /** The progress of the last stop, until it is done. */
     stopping: StopReport | undefined;
-    /** Messages that are shown and that the server does not have, since their request failed. */
+    /** Messages that are shown but not stored, because their request failed. */
     unsent: readonly MessageId[];
-    /** The live connection and its round trip; in other modes `undefined`. */
+    /** The live connection and its round trip; `undefined` in other modes. */
     connection: LiveConnection | undefined;
     /** The server's tools, once they are known. */
     tools: ToolSpec[] | undefined;
-    /** Why a call of this browser failed, or why its result did not reach the server. */
+    /** Why a frontend call failed, or why its result did not reach the server. */
     toolErrors: Readonly<Record<ToolCallId, Error>>;
-    /** How the calls of this browser go. */
+    /** The progress of the frontend calls. */
     toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
-    /** Runs a call of this browser once more. */
+    /** Runs a frontend call again. */
     retryTool: (toolCallId: ToolCallId) => Promise<void>;
   };
 
 /**
- * A chat with a Holdpoint server: `useChat` with the transport, the auto-send and the frontend tools of the mode. Whoever unmounts it
- * leaves the turn to the server, and picks it up by using the hook with the same chat again.
+ * A chat with a Holdpoint server: `useChat` with the mode's transport, auto-send and frontend tools. Unmounting leaves
+ * the turn running on the server; mounting the hook with the same chat resumes it.
  */
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
@@ -104,7 +110,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket, webSocketTransport } = options;
   const latest = useRef(options);
   latest.current = options;
-  // Written in place these are new objects at every rendering: only their content makes another session.
+  // Inline objects are new on every render: only a change in content creates a new session.
   const contents = JSON.stringify([options.headers ?? {}, options.live ?? {}]);
   const server = useMemo((): LiveChatTransportOptions => {
     const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
@@ -129,7 +135,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
   const { subscribe, getStatus } = session.server.reachability;
   const serverStatus = useSyncExternalStore(subscribe, getStatus, getStatus);
-  // Before useChat, whose own cleanup stops the response: the transport is closed by then, so that the turn goes on.
+  // Must precede useChat, whose cleanup stops the response: the transport is closed by then, so the turn continues.
   useEffect(() => session.start(), [session]);
 
   const chat = useChat<UI_MESSAGE>({
@@ -160,16 +166,16 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   );
   useEffect(() => follower.start(), [follower]);
   useEffect(() => {
-    // What changed while a response was read may be more than the response told, and one that got lost told nothing.
+    // More may have changed than the response reported, and a lost response reported nothing.
     if (isIdle) void follower.refresh();
   }, [follower, isIdle]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what may run changes with the tools and with what waits.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: which calls may run depends on the tools and the holds.
   useEffect(() => {
     session.observe(messages);
   }, [session, messages, tools, holds]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `unread` says that there is something new to look for.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of `unread` signals new chunks.
   useEffect(() => {
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);

@@ -8,20 +8,20 @@ import type { LiveChatTransportOptions } from "../transport/live-chat-transport.
 import type { ChatFollower } from "./chat-follower.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 
-/** For how long a stop is repeated. Later it could meet another turn. */
+/** How long a stop is retried. After that it could stop a different turn. */
 const STOP_MS = 5_000;
-/** How long the server may take to end a response after it was stopped, before the response is left. */
+/** How long the server may take to end a stopped response before the client abandons it. */
 const END_MS = 2_000;
 
-/** What a page can do about a turn. */
+/** Actions on a turn. */
 export type TurnControls = {
-  /** Stops the turn, also one that waits. Never rejects: `stopping` says how it goes. */
+  /** Stops the turn, even while it is held. Never rejects: `stopping` reports the progress. */
   stop: () => Promise<void>;
-  /** Sends the oldest message that the server does not have. A server that has it after all answers with what followed. */
+  /** Resends the oldest unsent message. If the server has it after all, it responds with the continuation. */
   resend: () => Promise<void>;
 };
 
-/** Stops turns, and sends again what got lost. */
+/** Stops turns and resends lost messages. */
 export function useTurn<UI_MESSAGE extends UIMessage>({
   chat,
   session,
@@ -45,7 +45,7 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
             signal: limited,
           }),
         );
-        // The response tells what became of the calls; one that was lost tells nothing.
+        // The response reports the calls' outcomes; a lost response reports nothing.
         await session.whenIdle(END_MS);
         session.set({ stopping: undefined });
       } catch (error) {
@@ -62,7 +62,7 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
       const { messages, setMessages, sendMessage } = latest.current;
       const [next] = messages.filter(({ id }) => unsent.includes(id));
       if (next === undefined) return;
-      // With its own id: the server knows it if it has it.
+      // Resend it under its own id, so that the server recognizes a duplicate.
       setMessages(messages.filter((message) => message !== next));
       await sendMessage(next as Parameters<typeof sendMessage>[0]);
     };

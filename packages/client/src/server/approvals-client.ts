@@ -5,17 +5,17 @@ import { repeatUntilAnswered } from "./repeat.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** What happens in the inbox. */
+/** Callbacks for the approvals inbox. */
 export type ApprovalsListener = {
-  /** The whole list, oldest first: at the beginning and after every change. */
+  /** The whole list, oldest first: at the start and after every change. */
   onChange: (approvals: PendingApproval[]) => void;
-  /** The connection came or went. */
+  /** The connection was established or lost. */
   onConnection?: ((isConnected: boolean) => void) | undefined;
-  /** Something failed; it is tried again. */
+  /** Something failed. It is retried. */
   onError?: ((error: Error) => void) | undefined;
 };
 
-/** The approvals inbox: everything that waits for this user's decision, in whichever chat. Deciding is the `Decider`'s. */
+/** The approvals inbox: all approval requests that this user can decide, across chats. Use `Decider` to decide them. */
 export class ApprovalsClient {
   readonly #options: ServerOptions;
   readonly #server: Server;
@@ -25,12 +25,12 @@ export class ApprovalsClient {
     this.#server = new Server(options);
   }
 
-  /** What waits now, oldest first. */
+  /** The open approval requests, oldest first. */
   async list(signal?: AbortSignal): Promise<PendingApproval[]> {
     return await readPages<PendingApproval>(this.#server, "/api/approvals", signal);
   }
 
-  /** Follows the inbox, over lost connections too, until the returned function is called. */
+  /** Follows the inbox, across reconnects, until the returned function is called. */
   watch(listener: ApprovalsListener): () => void {
     const abort = new AbortController();
     let isReading = false;
@@ -38,7 +38,7 @@ export class ApprovalsClient {
     const onError = (error: Error) => {
       if (!abort.signal.aborted) listener.onError?.(error);
     };
-    // One list at a time: a change during the reading makes it read once more, however many changes there were.
+    // One read at a time: any number of changes during a read cause exactly one more.
     const read = async () => {
       isStale = true;
       if (isReading) return;

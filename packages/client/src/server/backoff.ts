@@ -1,29 +1,33 @@
-/** Growing pauses between attempts: doubled each time up to a limit, and spread so that clients do not come back all at once. */
+/**
+ * Exponential backoff: delays double up to a limit. `jitter` is the share of each delay that is random, so that clients
+ * do not reconnect all at once.
+ */
 export class Backoff {
   #attempts = 0;
 
   constructor(
     private readonly firstMs = 250,
     private readonly limitMs = 15_000,
+    private readonly jitter = 0.5,
   ) {}
 
-  /** How many pauses there were since the last success. */
+  /** The number of delays since the last success. */
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** It worked: the next pause is short again. */
+  /** Call after a success: the next delay is the shortest again. */
   reset(): void {
     this.#attempts = 0;
   }
 
-  /** How long to wait now. */
+  /** The next delay, in milliseconds. */
   next(): number {
     const full = Math.min(this.limitMs, this.firstMs * 2 ** this.#attempts++);
-    return full / 2 + (Math.random() * full) / 2;
+    return full * (1 - this.jitter) + Math.random() * full * this.jitter;
   }
 
-  /** Waits, for so long at least; or returns at once when the signal says so. */
+  /** Waits for the next delay, but at least `leastMs`. Returns at once when the signal aborts. */
   pause(signal: AbortSignal, leastMs = 0): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();

@@ -5,7 +5,7 @@ import { repeatUntilAnswered } from "./repeat.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** Where one decision of this page stands. */
+/** The state of one of this page's decisions. */
 export type DecisionReport = {
   approvalId: ApprovalId;
   approved: boolean;
@@ -13,29 +13,29 @@ export type DecisionReport = {
   /** How often it was sent. */
   attempts: number;
 } & (
-  | { /** It was sent, and is not answered yet. */ state: "sending" }
-  | { /** The server did not take it so far; it is sent again. */ state: "retrying" /** Why. */; error: Error }
+  | { /** Sent, without a response so far. */ state: "sending" }
+  | { /** An attempt failed; it is sent again. */ state: "retrying" /** Why. */; error: Error }
   | {
-      /** The server has taken it. */
+      /** The server has accepted it. */
       state: "in-force";
-      /** Whether the same decision was in force before. */
+      /** Whether the same decision was already in force. */
       ignored: boolean;
     }
   | {
-      /** It is not in force. */
+      /** The decision is not in force. */
       state: "refused";
-      /** Why: a `ServerError` with the status, or, where another decision of this page is under way, another error. */
+      /** A `ServerError` with the status, or another error if a different decision of this page is being sent. */
       error: Error;
     }
 );
 
-/** A decision that was answered. */
+/** A decision that is in force or refused. */
 export type SettledDecision = Extract<DecisionReport, { state: "in-force" | "refused" }>;
 
-/** How many answered decisions are kept. */
+/** How many settled decisions are kept. */
 const KEPT = 500;
 
-/** The decisions of a page about one server's approval requests. */
+/** A page's decisions on one server's approval requests. */
 class Decisions {
   readonly #listeners = new Listeners();
   readonly #underWay = new Map<ApprovalId, { decision: DecisionRequest; settled: Promise<SettledDecision> }>();
@@ -77,7 +77,7 @@ class Decisions {
       const path = `/api/approvals/${encodeURIComponent(approvalId)}`;
       const response = await server.request(path, { method: "POST", body: decision, signal });
       const answer = (await response.json()) as Partial<AckResponse> | null;
-      // Something between here and the server may answer in its place.
+      // A proxy may have responded instead of the server.
       if (answer?.ok !== true) throw new Error("The server's answer was not understood.");
       return answer;
     };
@@ -113,8 +113,9 @@ function reportOf(approvalId: ApprovalId, { approved, reason }: DecisionRequest)
 const decisionsOf = perServer(() => new Decisions());
 
 /**
- * Decides approval requests. A decision is repeated until the server has answered it, for as long as the page lives, whatever is
- * rendered. All deciders of a page for the same server and key are one: a decision is never sent twice at once.
+ * Decides approval requests. A decision is retried until the server responds, for as long as the page lives, whatever
+ * is mounted. All deciders of a page for the same server and key share state, so a decision is never sent twice at
+ * once.
  */
 export class Decider {
   readonly #server: Server;
@@ -125,15 +126,15 @@ export class Decider {
     this.#decisions = decisionsOf(options);
   }
 
-  /** The last decision of this page about each request. Another object after every change. */
+  /** This page's last decision on each approval request. A new object after every change. */
   readonly getReports = (): Readonly<Record<ApprovalId, DecisionReport>> => this.#decisions.reports;
 
-  /** Calls back at every change, until the returned function is called. */
+  /** Calls back on every change, until the returned function is called. */
   readonly subscribe = (listener: () => void): (() => void) => this.#decisions.subscribe(listener);
 
   /**
-   * Decides one. Resolves once the decision is in force or refused, and never rejects. The same decision again, while it is under way, is
-   * that one; another is refused without being sent.
+   * Decides one request. Resolves once the decision is in force or refused, and never rejects. Repeating a decision
+   * that is being sent returns the same promise; a different decision is refused without being sent.
    */
   decide(approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
     return this.#decisions.decide(this.#server, approvalId, decision);

@@ -4,10 +4,10 @@ import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** How long the connection may be silent. The server breaks a silence after 15 s. */
+/** How long the connection may be silent. The server sends a keep-alive every 15 s. */
 const SILENCE_MS = 40_000;
 
-/** One connection to `GET /api/events`, for everybody of a page who follows it. */
+/** One connection to `GET /api/events`, shared by all subscribers of a page. */
 export class EventStream {
   readonly #server: Server;
   readonly #listeners = new Set<EventsListener>();
@@ -18,9 +18,9 @@ export class EventStream {
     this.#server = new Server(options);
   }
 
-  /** Connects for the first, and closes after the last. */
+  /** The first subscriber opens the connection, the last one closes it. */
   subscribe(listener: EventsListener): () => void {
-    // Its own object, so that one listener may be there twice.
+    // A separate object, so that the same listener may subscribe twice.
     const own = { ...listener };
     this.#listeners.add(own);
     if (this.#life === undefined) {
@@ -93,7 +93,7 @@ export class EventStream {
   }
 }
 
-/** An event that can't be read is a newer server's: not for us. */
+/** Ignores events that can't be parsed: a newer server may send them. */
 function eventOf(data: string): ServerEvent | undefined {
   try {
     return JSON.parse(data) as ServerEvent;

@@ -4,31 +4,31 @@ import { perServer } from "./per-server.js";
 import { reachabilityOf } from "./reachability.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** What `GET /api/events` tells: that something changed, not what. */
+/** An event of `GET /api/events`: it says that something changed, not what. */
 export type ServerEvent =
-  /** From here on nothing is missed: read now what you want to follow. Comes again after a lost connection. */
+  /** No event is missed from here on: read now what you follow. Sent again after a reconnect. */
   | { type: "ready" }
-  /** Too many changes at once: read again what you follow. */
+  /** Events were dropped because there were too many: read again what you follow. */
   | { type: "missed" }
   /** A chat changed. */
   | { type: "chat"; chatId: ChatId }
-  /** The open approvals of a chat changed. */
+  /** The open approval requests of a chat changed. */
   | { type: "approvals"; chatId: ChatId };
 
-/** Who listens to the server's events. */
+/** Callbacks for the server's events. */
 export type EventsListener = {
   onEvent: (event: ServerEvent) => void;
-  /** Whether changes are being told. */
+  /** Whether events are being received. */
   onConnection?: ((isConnected: boolean) => void) | undefined;
-  /** Something failed; it is tried again. */
+  /** Something failed. It is retried. */
   onError?: ((error: Error) => void) | undefined;
 };
 
-/** Somewhere that the server's events come from, such as one connection for all tabs. */
+/** A source of the server's events, such as one connection shared by all tabs. */
 export type EventsSource = {
   /**
-   * Passes on every event from now on, until the returned function is called. A source that knows whether it is connected says so at
-   * every change, and at once; one that never does counts as connected.
+   * Passes on every event from now on, until the returned function is called. A source that tracks its connection
+   * reports it at once and on every change; one that never reports counts as connected.
    */
   subscribe: (listener: (event: ServerEvent) => void, onConnection?: (isConnected: boolean) => void) => () => void;
 };
@@ -36,8 +36,8 @@ export type EventsSource = {
 const eventStreamOf = perServer((options) => new EventStream(options));
 
 /**
- * Follows `GET /api/events` until the returned function is called. A page has one connection for each server, however many follow it;
- * a lost one is made anew, with growing pauses.
+ * Follows `GET /api/events` until the returned function is called. A page has one connection per server, shared by all
+ * followers, which reconnects with backoff.
  */
 export function watchEvents({
   onEvent,
@@ -54,7 +54,7 @@ export function watchEvents({
     onConnection?.(isConnected);
   });
   if (!isKnown) onConnection?.(true);
-  // It may have been connected long before: from here on nothing is missed.
+  // The source may have been connected for long: no event is missed from here on.
   onEvent({ type: "ready" });
   return stop;
 }

@@ -3,12 +3,11 @@ import { Server } from "./server.js";
 import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** Which calls are listed: `held` are those that wait or waited for somebody, `all` are those that only ran as well. */
+/** Which calls are listed: `held` lists those that are or were held, `all` also lists those that just ran. */
 export type ListedCalls = "held" | "all";
 
 /**
- * What waits in a chat, what was decided about it and how it ended, in the order in which the calls were made. A chat that the server
- * does not know has none.
+ * The holds of a chat with their decisions and outcomes, in call order. Empty for a chat that the server does not know.
  */
 export async function fetchHolds(
   chatId: ChatId,

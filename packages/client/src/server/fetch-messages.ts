@@ -3,7 +3,7 @@ import { Server } from "./server.js";
 import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** The stored messages of a chat, open questions included. A chat that the server does not know has none. */
+/** The stored messages of a chat, including open approval requests. Empty for a chat that the server does not know. */
 export async function fetchMessages(
   chatId: ChatId,
   options: ServerOptions & { signal?: AbortSignal | undefined } = {},

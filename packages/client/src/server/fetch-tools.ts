@@ -2,7 +2,7 @@ import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 import type { ToolSpec } from "./tool-spec.js";
 
-/** The server's tools: which run here, and which need an approval. */
+/** The server's tools: where each runs, and whether it needs an approval. */
 export async function fetchTools(
   options: ServerOptions & { signal?: AbortSignal | undefined } = {},
 ): Promise<ToolSpec[]> {

@@ -1,4 +1,4 @@
-/** Functions that are called when something has changed. */
+/** A set of change listeners. */
 export class Listeners {
   readonly #listeners = new Set<() => void>();
 
@@ -6,9 +6,9 @@ export class Listeners {
     return this.#listeners.size;
   }
 
-  /** Adds one; the returned function removes it. */
+  /** Adds a listener. The returned function removes it. */
   add(listener: () => void): () => void {
-    // Its own object, so that one function may listen twice.
+    // A separate object, so that the same function may be added twice.
     const own = () => listener();
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);

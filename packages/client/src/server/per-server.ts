@@ -1,8 +1,8 @@
 import type { ServerOptions } from "./server-options.js";
 
 /**
- * Makes a function that gives the one thing of its kind that a page has for a server and key. Two hooks of a page, or a chat and the
- * inbox, then know the same. Another `fetch` is another way to the same server.
+ * Creates a function that returns a page's single instance for a server and key, so that two hooks, or a chat and the
+ * inbox, share state. A different `fetch` gets a different instance.
  */
 export function perServer<T>(make: (options: ServerOptions) => T): (options: ServerOptions) => T {
   const made = new Map<string, T>();

@@ -4,22 +4,23 @@ import { perServer } from "./per-server.js";
 import type { ServerOptions } from "./server-options.js";
 import { withTimeLimit } from "./time-limit.js";
 
-/** Whether the server answers. */
+/** Whether the server responds. */
 export type ServerStatus = {
-  /** `connecting`: it has not been heard of so far. */
+  /** `connecting`: no response so far. */
   state: "connecting" | "connected" | "unreachable";
   /** Since when. */
   since: Date;
 };
 
-/** How long the server may take to answer a probe. */
+/** How long the server may take to respond to a probe. */
 const PROBE_MS = 5_000;
-/** The longest pause between two probes: a person looks at the page and waits. */
+/** The longest delay between two probes. It is short because a user may be waiting. */
 const MAX_PAUSE_MS = 5_000;
 
 /**
- * Whether one server answers, for a whole page. Every request tells how it went. A failure alone proves nothing: it may be of one
- * endpoint, or of one connection. So it makes for a probe, and the probe decides; while there is no answer it is repeated.
+ * Whether one server responds, shared by a whole page. Every request reports its result. One failure proves nothing: it
+ * may concern a single endpoint or connection. So a failure starts a probe, which is repeated until the server
+ * responds.
  */
 export class Reachability {
   readonly #options: ServerOptions;
@@ -33,24 +34,24 @@ export class Reachability {
 
   readonly getStatus = (): ServerStatus => this.#status;
 
-  /** Calls back at every change, until the returned function is called. */
+  /** Calls back on every change, until the returned function is called. */
   readonly subscribe = (listener: () => void): (() => void) => {
     const remove = this.#listeners.add(listener);
     if (this.#status.state === "unreachable") this.suspect();
     return () => {
       remove();
-      // A page that nobody looks at asks no more.
+      // Do not probe while nobody is subscribed.
       if (this.#listeners.size === 0) this.#endProbe();
     };
   };
 
-  /** The server has answered. */
+  /** The server has responded. */
   answered(): void {
     this.#endProbe();
     this.#set("connected");
   }
 
-  /** Something failed that should not: finds out whether the server is there. */
+  /** A request failed unexpectedly: probes whether the server responds. */
   suspect(): void {
     if (this.#probe !== undefined) return;
     const probe = new AbortController();
@@ -58,7 +59,10 @@ export class Reachability {
     void this.#probeUntilAnswered(probe.signal);
   }
 
-  /** Waits as `backoff` says, for so long at least, but no longer than until a server that was away is back. */
+  /**
+   * Waits for the next delay of `backoff`, but at least `leastMs`. Returns early when an unreachable server responds
+   * again.
+   */
   async pause(backoff: Backoff, signal: AbortSignal, leastMs = 0): Promise<void> {
     const early = new AbortController();
     const wake = () => early.abort();
@@ -84,7 +88,7 @@ export class Reachability {
     }
   }
 
-  /** Any answer will do that is not a gateway's, or a server's that can't work. */
+  /** Any response counts, except a 5xx of a gateway or of a broken server. */
   async #isThere(signal: AbortSignal): Promise<boolean> {
     const { baseUrl = "", apiKey, headers, fetch: ownFetch } = this.#options;
     try {
@@ -112,5 +116,5 @@ export class Reachability {
   }
 }
 
-/** The page's knowledge of a server. */
+/** A page's shared state for a server. */
 export const reachabilityOf = perServer((options) => new Reachability(options));

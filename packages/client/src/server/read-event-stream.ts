@@ -1,7 +1,10 @@
-/** An event is small; one that never ends must not fill the memory. */
+/** Events are small. The limit keeps an endless one from filling the memory. */
 const MAX_EVENT = 8 * 1024 * 1024;
 
-/** The `data` of each server-sent event, wherever the bytes are split. `onBytes` is told of all that comes, comments included. */
+/**
+ * Yields the `data` of each server-sent event, however the bytes are split. `onBytes` is called for everything
+ * received, comments included.
+ */
 export async function* readEventStream(body: ReadableStream<Uint8Array>, onBytes?: () => void): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -13,7 +16,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>, onBytes
       if (done) return;
       onBytes?.();
       rest += decoder.decode(value, { stream: true });
-      // A last \r may be half of a line's end.
+      // A trailing \r may be the first half of a line ending.
       const end = rest.endsWith("\r") ? rest.length - 1 : rest.length;
       const lines = rest.slice(0, end).split(/\r\n|\n|\r/);
       rest = (lines.pop() ?? "") + rest.slice(end);

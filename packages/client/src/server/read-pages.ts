@@ -1,9 +1,9 @@
 import type { Server } from "./server.js";
 
-/** More pages than any list has; one that never ends must not be read for ever. */
+/** More pages than any list has. The limit keeps an endless list from being read forever. */
 const MAX_PAGES = 1_000;
 
-/** A whole list, page after page: a full page names the next in its `link` header. */
+/** Reads a whole list, page by page: a full page links to the next one in its `link` header. */
 export async function readPages<T>(server: Server, path: string, signal?: AbortSignal): Promise<T[]> {
   const entries: T[] = [];
   let next: string | undefined = path;
@@ -15,7 +15,7 @@ export async function readPages<T>(server: Server, path: string, signal?: AbortS
   return entries;
 }
 
-/** The query of the next page. Only that is taken: a proxy may know the server by another address. */
+/** The query of the next page. The rest of the URL is ignored: a proxy may know the server by another address. */
 function nextOf(link: string | null, path: string): string | undefined {
   const target = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(link ?? "")?.[1];
   const query = target?.split("?", 2)[1];

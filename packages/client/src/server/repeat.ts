@@ -3,23 +3,23 @@ import type { Server } from "./server.js";
 import { isTemporary, ServerError } from "./server-error.js";
 import { withTimeLimit } from "./time-limit.js";
 
-/** How long the server may take for one attempt. */
+/** How long one attempt may take. */
 const ATTEMPT_MS = 15_000;
-/** The longest that a `retry-after` is believed. */
+/** The longest `retry-after` that is respected. */
 const MAX_WAIT_MS = 60_000;
 
 /**
- * Makes a request until it is answered: again where the server did not answer, failed or was busy, with growing pauses, and at once when a
- * server that was away is back. What the server refuses is thrown. Only for requests that change nothing when they come twice.
+ * Repeats a request until it is answered. Retries with backoff when the server did not respond, failed or was busy, and
+ * at once when an unreachable server responds again. Throws what the server refuses. For idempotent requests only.
  */
 export async function repeatUntilAnswered<T>(
   server: Server,
   attempt: (signal: AbortSignal) => Promise<T>,
   options: {
     signal?: AbortSignal | undefined;
-    /** Told before each pause. */
+    /** Called before each delay. */
     onRetry?: ((error: Error) => void) | undefined;
-    /** Which failures may pass. */
+    /** Which failures are worth a retry. */
     isTemporary?: ((error: unknown) => boolean) | undefined;
   } = {},
 ): Promise<T> {

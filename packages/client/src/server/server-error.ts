@@ -1,4 +1,4 @@
-/** A response of the server that is not 2xx. */
+/** A non-2xx response. */
 export class ServerError extends Error {
   override readonly name = "ServerError";
 
@@ -6,15 +6,15 @@ export class ServerError extends Error {
     message: string,
     /** The HTTP status. */
     readonly status: number,
-    /** The reason that the server gave, such as `approval-required`. */
+    /** The server's reason, such as `approval-required`. */
     readonly reason?: string,
-    /** How long the server wants to be left alone. */
+    /** How long the server asked to wait before a retry. */
     readonly retryAfterMs?: number,
   ) {
     super(message);
   }
 
-  /** Reads a response: `{reason}` in JSON, else its text, else its status. */
+  /** Reads the message from a response: `{reason}` in JSON, otherwise its text, otherwise its status. */
   static async of(response: Response): Promise<ServerError> {
     const text = await response.text().catch(() => "");
     const reason = reasonOf(text);
@@ -24,7 +24,7 @@ export class ServerError extends Error {
   }
 }
 
-/** Whether the same request may succeed later: the server did not answer, failed, or was busy. */
+/** Whether the same request may succeed later: the server did not respond, failed, or was busy. */
 export function isTemporary(error: unknown): boolean {
   return !(error instanceof ServerError) || error.status >= 500 || error.status === 429;
 }

@@ -5,7 +5,7 @@ import type { ServerOptions } from "./server-options.js";
 /** Requests to one server, with its address and key. */
 export class Server {
   readonly #options: ServerOptions;
-  /** Whether it answers, as far as this page knows. */
+  /** Whether the server responds, as far as this page knows. */
   readonly reachability: Reachability;
 
   constructor(options: ServerOptions) {
@@ -13,12 +13,12 @@ export class Server {
     this.reachability = reachabilityOf(options);
   }
 
-  /** The address of a path. */
+  /** The URL of a path. */
   url(path: string): string {
     return `${(this.#options.baseUrl ?? "").replace(/\/+$/, "")}${path}`;
   }
 
-  /** The WebSocket address of a path: absolute, since a WebSocket takes no relative one everywhere. */
+  /** The WebSocket URL of a path. Absolute, since not every WebSocket accepts a relative one. */
   socketUrl(path: string): URL {
     const page = globalThis.location?.href;
     const url = page === undefined ? new URL(this.url(path)) : new URL(this.url(path), page);
@@ -32,7 +32,10 @@ export class Server {
     return { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
   }
 
-  /** A ticket for one WebSocket, if it needs one: a browser can't send a key with it, and an address is no place for a key. */
+  /**
+   * A ticket for one WebSocket, if it needs one: a browser can't send a key with it, and a key does not belong in a
+   * URL.
+   */
   async ticket(signal?: AbortSignal): Promise<string | undefined> {
     const { ticket, apiKey } = this.#options;
     if (ticket !== undefined) return await ticket();
@@ -41,7 +44,7 @@ export class Server {
     return ((await response.json()) as { ticket: string }).ticket;
   }
 
-  /** `fetch`, and what it says about whether the server answers. */
+  /** `fetch`, which also reports whether the server responded. */
   readonly fetch: typeof fetch = async (input, init) => {
     let response: Response;
     try {
@@ -55,7 +58,7 @@ export class Server {
     return response;
   };
 
-  /** A request; a response that is not 2xx is thrown as a {@link ServerError}. */
+  /** Sends a request. A non-2xx response is thrown as a {@link ServerError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;
     const response = await this.fetch(this.url(path), {
@@ -69,7 +72,7 @@ export class Server {
   }
 }
 
-/** Whether this side did not want the answer any more. One that took too long was wanted. */
+/** Whether the caller aborted the request. A timeout does not count. */
 function isGivenUp(signal: AbortSignal | null | undefined): boolean {
   return signal?.aborted === true && (signal.reason as Error | undefined)?.name !== "TimeoutError";
 }

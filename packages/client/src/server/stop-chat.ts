@@ -3,7 +3,7 @@ import { Server } from "./server.js";
 import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** Stops the turn of a chat: what runs is cancelled, and what waits is closed. A chat that does not exist has nothing to stop. */
+/** Stops the turn of a chat: running calls are cancelled and holds are closed. Does nothing for an unknown chat. */
 export async function stopChat(
   chatId: ChatId,
   options: ServerOptions & { signal?: AbortSignal | undefined } = {},

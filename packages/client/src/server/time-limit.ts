@@ -1,4 +1,4 @@
-/** Runs something with a signal that aborts when the given one does, or when the time is up. */
+/** Runs a function with a signal that aborts when the given one does, or when the time limit passes. */
 export async function withTimeLimit<T>(
   ms: number,
   signal: AbortSignal,

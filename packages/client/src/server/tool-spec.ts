@@ -1,4 +1,7 @@
-/** Where a tool runs: on the server, in the browser while the turn waits, or in the browser without being waited for. */
+/**
+ * Where a tool runs: on the server, in the browser while the turn waits for the result, or in the browser without
+ * waiting.
+ */
 export type ToolExecution = "server" | "frontend" | "delegate";
 
 /** One tool, as `GET /api/tools` describes it. */
@@ -9,7 +12,7 @@ export type ToolSpec = {
   /** A JSON Schema. */
   inputSchema: unknown;
   execution: ToolExecution;
-  /** `always`, `never`, or a rule over the input: then only the server knows whether it asks. */
+  /** `always`, `never`, or a rule over the input, which only the server evaluates. */
   approval: "always" | "never" | Record<string, unknown>;
   /** 0: never expires. */
   approvalTimeoutSec: number;

@@ -3,8 +3,8 @@ import { reachabilityOf, type ServerStatus } from "./reachability.js";
 import type { ServerOptions } from "./server-options.js";
 
 /**
- * Tells whether the server answers: at once, and at every change, until the returned function is called. It follows the events too, so
- * that a server is missed although nothing is asked of it.
+ * Reports whether the server responds: at once, and on every change, until the returned function is called. It also
+ * follows the events, so that an outage is noticed without any request.
  */
 export function watchServer(options: ServerOptions, listener: (status: ServerStatus) => void): () => void {
   const reachability = reachabilityOf(options);

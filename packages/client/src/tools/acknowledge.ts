@@ -4,8 +4,8 @@ import type { Server } from "../server/server.js";
 import { isTemporary, ServerError } from "../server/server-error.js";
 
 /**
- * Tells the server a call's result, until it is answered: the call's own deadline ends it. Sent again too where the server does not have
- * the call's approval yet (409 `approval-required`): the approval is on its way by another request.
+ * Sends a call's result, and retries until the server responds or the call's deadline ends it. Also retries while the
+ * server lacks the call's approval (409 `approval-required`), which another request is delivering.
  */
 export async function acknowledge(server: Server, ack: AckRequest, signal: AbortSignal): Promise<void> {
   const isRepeated = (error: unknown) => isTemporary(error) || isUnapproved(error);
@@ -24,7 +24,7 @@ function isUnapproved(error: unknown): boolean {
   return error instanceof ServerError && error.reason === "approval-required";
 }
 
-/** In words for a person; the status stays. */
+/** Gives the error a user-facing message and keeps the status. */
 function explained(error: unknown): Error {
   if (!(error instanceof ServerError)) {
     return new Error("The result could not be sent: the server can't be reached.", { cause: error });

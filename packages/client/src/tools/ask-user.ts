@@ -1,25 +1,27 @@
 import type { ToolCallId } from "../protocol.js";
 import type { ToolHandler } from "./tool-handler.js";
 
-/** What a tool that runs on the server wants to know of the user. */
+/** A prompt to the user, from a tool that runs on the server. */
 export type UserQuestion = {
   toolCallId: ToolCallId;
-  /** In words. */
+  /** The text of the prompt. */
   message: string;
-  /** A flat JSON Schema of the answer's content, as an MCP server's elicitation has it. */
+  /** A flat JSON Schema for the answer's content, as in an MCP elicitation. */
   schema: Record<string, unknown>;
-  /** The tool that asks. */
+  /** The tool that sent the prompt. */
   from: string | undefined;
-  /** Aborted when there is nothing to answer any more: answered in another tab, expired, stopped, or the page left the chat. */
+  /** Aborted when the prompt is closed: answered in another tab, expired, stopped, or the page left the chat. */
   signal: AbortSignal;
 };
 
-/** `decline` is a no; `cancel` is neither: the question was put away. */
+/** `decline` is a refusal; `cancel` dismisses the prompt without an answer. */
 export type UserAnswer =
   | { action: "accept"; content?: Record<string, unknown> | undefined }
   | { action: "decline" | "cancel"; content?: undefined };
 
-/** The handler of `ask_user`: gives the question to a function of yours that shows a form, and sends what it returns. */
+/**
+ * Creates the handler of `ask_user`: passes the prompt to your function, which shows a form, and sends what it returns.
+ */
 export function askUser(options: { ask: (question: UserQuestion) => UserAnswer | Promise<UserAnswer> }): ToolHandler {
   return async (input, { toolCallId, signal }) => {
     const { message, schema, from } = (input ?? {}) as { message?: unknown; schema?: unknown; from?: unknown };

@@ -1,6 +1,9 @@
 import type { ToolHandler } from "./tool-handler.js";
 
-/** The handler of `change_bgm`: gives the track's number to a function of yours that plays it. Nobody waits for the answer. */
+/**
+ * Creates the handler of `change_bgm`: passes the track number to your function, which plays it. The turn does not wait
+ * for the result.
+ */
 export function changeBgm(options: { play: (track: number) => unknown | Promise<unknown> }): ToolHandler {
   return async (input) => {
     const { track } = (input ?? {}) as { track?: unknown };

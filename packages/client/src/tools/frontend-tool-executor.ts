@@ -10,10 +10,10 @@ import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
 import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
 
-/** How one call goes. */
+/** The progress of one call. */
 export type ToolReport = FrontendCall & {
   state: "running" | "done" | "failed";
-  /** For `failed`: that the handler failed, or that its result did not reach the server. */
+  /** For `failed`: the handler's error, or why the result did not reach the server. */
   error?: Error;
 };
 
@@ -21,26 +21,26 @@ export type ToolReport = FrontendCall & {
 export type FrontendToolExecutorOptions = ServerOptions & {
   /** The chat of the calls. */
   chatId: ChatId;
-  /** What runs here. A function is asked at every call, so that handlers may change. */
+  /** The handlers of this page. A function is evaluated for every call, so that handlers may change. */
   handlers: ToolHandlers | (() => ToolHandlers);
   /**
-   * Whether a call whose tool has no handler here is to fail at once. Say yes only where nobody else is expected to run it: another tab,
-   * or another program, may have a handler. Default: never, and the call waits for its deadline.
+   * Whether a call without a handler here should fail at once. Return true only if nobody else is expected to run it:
+   * another tab or program may have a handler. Default: never, so the call waits for its deadline.
    */
   failsWithoutHandler?: ((call: FrontendCall) => boolean) | undefined;
-  /** How each call goes. */
+  /** Called on every change of a call's progress. */
   onReport?: ((report: ToolReport) => void) | undefined;
 };
 
-/** What came of a call in the browser. */
+/** The result of a call in the browser. */
 export type ToolResult = { output: unknown } | { error: Error };
 
-/** How many calls are kept for {@link FrontendToolExecutor.retry}, or until the tools are known. */
+/** How many calls are kept, for {@link FrontendToolExecutor.retry} and until the tools are known. */
 const KEPT = 500;
 
 /**
- * Runs the calls that are the browser's own, each once, and tells the server how they went. A call that may need an approval is run when
- * the server's record says that it waits for a browser, and for no other reason.
+ * Runs the browser's own calls, each once, and sends their results to the server. A call that may need an approval runs
+ * only when the server's record says that it waits for a browser.
  */
 export class FrontendToolExecutor {
   readonly #options: FrontendToolExecutorOptions;
@@ -58,15 +58,15 @@ export class FrontendToolExecutor {
     this.#server = new Server(options);
   }
 
-  /** The server's tools. Before they are known nothing runs by itself, but for the questions of a running tool. */
+  /** Sets the server's tools. Until they are known, only prompts of running tools are handled. */
   setTools(tools: readonly ToolSpec[]): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     for (const call of this.#early.splice(0)) this.#delegate(call);
   }
 
   /**
-   * Looks at the chat's messages and runs what may run now. Call it after every change; calling it too often is harmless. `holds` is what
-   * `fetchHolds` says; left out, it is read here when it is needed.
+   * Scans the chat's messages and runs what may run now. Call it after every change; extra calls are harmless. `holds`
+   * is the result of `fetchHolds`; if omitted, it is fetched when needed.
    */
   observe(messages: readonly DecidableMessage[], holds?: readonly ChatHold[]): void {
     this.#messages = messages;
@@ -86,7 +86,7 @@ export class FrontendToolExecutor {
       void this.#readHolds();
   }
 
-  /** Looks at a chunk: a delegated call is run when it comes, and never because it is in the history. */
+  /** Handles a chunk: a delegated call runs when its chunk arrives, and never from the history. */
   observeChunk(chunk: Pick<Chunk, "type">): void {
     const { type, toolCallId, toolName, input } = chunk as { type: string } & Partial<FrontendCall>;
     if (type !== "tool-input-available" || !toolCallId || toolName === undefined) return;
@@ -95,17 +95,17 @@ export class FrontendToolExecutor {
     else if (this.#early.length < KEPT) this.#early.push(call);
   }
 
-  /** Runs a call and acknowledges it; a call that ran before is not run again, and one without an id not at all. */
+  /** Runs a call and acknowledges it. A call that already ran is not run again, and a call without an id is ignored. */
   async execute(call: FrontendCall): Promise<void> {
     if (call.toolCallId) await this.#start(call, true);
   }
 
-  /** Tells the server a result that was made elsewhere on the page. */
+  /** Sends a result that was produced elsewhere on the page. */
   async answer(call: FrontendCall, result: ToolResult): Promise<void> {
     await this.#deliver(call, result, new Date().toISOString());
   }
 
-  /** Runs a call once more: the way back after a failure, or after a reload. One that is settled is only run, not delivered. */
+  /** Runs a call again, after a failure or a reload. If the call is settled, its result is not sent. */
   async retry(toolCallId: ToolCallId): Promise<void> {
     const tool = this.#partOf(toolCallId);
     const seen = this.#seen.get(toolCallId) ?? (tool && { call: callOf(tool), isWaiting: true });
@@ -119,12 +119,12 @@ export class FrontendToolExecutor {
     } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
   }
 
-  /** Nobody looks at this chat any more: takes open questions back. Whoever comes again is asked again. */
+  /** The user left this chat: withdraws open prompts. They are shown again on return. */
   leave(): void {
     for (const toolCallId of this.#questions.calls) this.#questions.takeBack(toolCallId);
   }
 
-  /** Gives up what is not acknowledged yet. */
+  /** Stops sending results that are not acknowledged yet. */
   close(): void {
     this.leave();
     this.#life.abort();
@@ -135,14 +135,14 @@ export class FrontendToolExecutor {
     return typeof handlers === "function" ? handlers() : handlers;
   }
 
-  /** Whether a call's tool is the browser's. */
+  /** Whether a call's tool runs in the browser. */
   #mayBeOwn(tool: ToolPart): boolean {
     const name = nameOfTool(tool);
     const isFrontend = name === ASK_USER || this.#tools?.get(name)?.execution === "frontend";
     return isFrontend && tool.toolCallId !== "" && tool.providerExecuted !== true;
   }
 
-  /** Runs what the server's record says a browser is waited for. */
+  /** Runs the calls that, by the server's record, wait for a browser. */
   #release(holds: readonly ChatHold[]): void {
     for (const { toolCallId, toolName, input, kind, state, cut } of holds) {
       if (kind === "frontend" && state === "waiting" && !cut) this.#begin({ toolCallId, toolName, input });
@@ -155,13 +155,13 @@ export class FrontendToolExecutor {
     try {
       this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#life.signal }));
     } catch {
-      // The next change of the messages asks again.
+      // The next change of the messages retries.
     } finally {
       this.#isReading = false;
     }
   }
 
-  /** Starts a call that waits for a browser, if that is this one. */
+  /** Starts a call that waits for a browser, if this page is to run it. */
   #begin(call: FrontendCall): void {
     const isOurs = Object.hasOwn(this.#handlers, call.toolName) || this.#options.failsWithoutHandler?.(call);
     if (isOurs) void this.#start(call, true);
@@ -169,7 +169,7 @@ export class FrontendToolExecutor {
 
   #delegate(call: FrontendCall): void {
     const isDelegate = this.#tools?.get(call.toolName)?.execution === "delegate";
-    // Nobody waits for it: there is nothing to deliver.
+    // The turn does not wait for it, so there is no result to send.
     if (isDelegate && Object.hasOwn(this.#handlers, call.toolName)) void this.#start(call, false);
   }
 
@@ -194,7 +194,7 @@ export class FrontendToolExecutor {
     this.#report(call, "running");
     const requestedAt = new Date().toISOString();
     const result = await this.#handle({ ...call, signal });
-    // Somebody else has answered meanwhile, or time has.
+    // It was answered elsewhere meanwhile, or it expired.
     if (signal?.aborted) return this.#report(call, "done");
     if (isWaiting) return await this.#deliver(call, result, requestedAt);
     if ("error" in result) this.#report(call, "failed", result.error);

@@ -1,7 +1,8 @@
 import type { ToolHandler } from "./tool-handler.js";
 
 /**
- * The handler of `get_location`: asks the browser where it is. The browser asks its user as well; a refusal is told to the model.
+ * Creates the handler of `get_location`, which reads the browser's location. The browser asks the user for permission;
+ * a refusal is reported to the model.
  */
 export function getLocation(options: { geolocation?: Geolocation; position?: PositionOptions } = {}): ToolHandler {
   return () => {
@@ -20,7 +21,7 @@ export function getLocation(options: { geolocation?: Geolocation; position?: Pos
             speed: coords.speed,
             timestamp: new Date(timestamp).toISOString(),
           }),
-        // A GeolocationPositionError is no Error.
+        // A GeolocationPositionError is not an Error.
         ({ message, code }) => reject(new Error(message || (REASONS[code] ?? "The location could not be found."))),
         options.position,
       );

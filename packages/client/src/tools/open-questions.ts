@@ -1,23 +1,23 @@
 import type { ToolCallId } from "../protocol.js";
 
-/** The tool by which a running tool asks the user. `GET /api/tools` does not list it: the model can't call it. */
+/** The tool with which a running tool prompts the user. `GET /api/tools` does not list it: the model can't call it. */
 export const ASK_USER = "ask_user";
 
 type Asked = { abort: AbortController; done: Promise<void> };
 
 /**
- * The questions that one executor has asked. Unlike other calls they are asked in every tab, since any of them may be looked at; the
- * first answer counts, and the others are taken back.
+ * The open prompts of one executor. Unlike other calls they are shown in every tab, since the user may be looking at
+ * any of them. The first answer counts, and the other tabs withdraw theirs.
  */
 export class OpenQuestions {
   readonly #asked = new Map<ToolCallId, Asked>();
 
-  /** The calls that were asked and are not settled. */
+  /** The calls whose prompt is open. */
   get calls(): ToolCallId[] {
     return [...this.#asked.keys()];
   }
 
-  /** Asks, unless it is asked already: then that is what comes back. */
+  /** Opens a prompt. If it is already open, returns its promise. */
   ask(toolCallId: ToolCallId, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const before = this.#asked.get(toolCallId);
     if (before !== undefined) return before.done;
@@ -27,7 +27,7 @@ export class OpenQuestions {
     return done;
   }
 
-  /** It is settled, or nobody is there to answer: takes it back, so that it may be asked again. */
+  /** Withdraws a prompt that is settled or has nobody to answer it, so that it may be opened again. */
   takeBack(toolCallId: ToolCallId): void {
     this.#asked.get(toolCallId)?.abort.abort();
     this.#asked.delete(toolCallId);

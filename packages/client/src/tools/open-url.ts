@@ -1,25 +1,26 @@
 import type { ToolHandler } from "./tool-handler.js";
 
-/** What a page is opened with. */
+/** The input of `open-url`. */
 export type OpenUrlRequest = {
   /** The address, `http:` or `https:` only. */
   url: string;
-  /** What to call it. */
+  /** A title for the page. */
   title?: string;
 };
 
-/** What became of a page that was opened. One that was refused or can't be reached is thrown as an error. */
+/** The result of opening a page. A page that was refused or is unreachable throws instead. */
 export type OpenedUrl = {
-  /** The key of its view; left out, one is made. */
+  /** The key of its view. Generated if omitted. */
   viewKey?: string | undefined;
-  /** `loaded`: it was seen to load. `unconfirmed`: it was opened, and the browser does not tell whether it loaded. */
+  /** `loaded`: it was seen to load. `unconfirmed`: it was opened, but the browser does not report whether it loaded. */
   state: "loaded" | "unconfirmed";
 };
 
 /**
- * The handler of `open-url`: gives the address to a function of yours that shows it (a panel, a tab), and answers `{url, viewKey}`,
- * and `state` where the function says it. The model is told what the function says: it returns once it knows, and throws where the page is
- * not shown. A bare key, or nothing, says that the page was opened, and no more.
+ * Creates the handler of `open-url`: passes the address to your function, which shows it (in a panel or a tab), and
+ * returns `{url, viewKey}`, with `state` if the function reports one. The function should return once it knows the
+ * result, and throw if the page is not shown: the model sees either. A bare key, or nothing, means only that the page
+ * was opened.
  */
 export function openUrl(options: {
   open: (request: OpenUrlRequest) => OpenedUrl | string | undefined | Promise<OpenedUrl | string | undefined>;
@@ -34,7 +35,7 @@ export function openUrl(options: {
   };
 }
 
-/** A model may write anything: `javascript:` or `data:` would run in the page that opens it. */
+/** A model may write anything: `javascript:` or `data:` would run in the opening page. */
 function checked(url: string): string {
   let parsed: URL;
   try {

@@ -1,13 +1,16 @@
-/** How many calls are remembered: far more than can wait at the same time. */
+/** Upper bound on remembered calls: far more than can wait at the same time. */
 const REMEMBERED = 5_000;
 
-/** What ran, over all executors of the page: two hooks that see the same call must not both run it. */
+/** The calls that ran, shared by all executors of the page: two hooks that see the same call must not both run it. */
 const ran = new Map<string, Promise<void>>();
 
-/** How long the other tabs of the browser leave a call alone after it ran here: until they have its outcome. */
+/**
+ * How long the lock is kept after a run, so that other tabs receive the outcome first. A fixed hold time, not a
+ * backoff.
+ */
 const LEFT_ALONE_MS = 10_000;
 
-/** Runs a call, unless it ran before: then that is what comes back. */
+/** Runs a call. If it already ran, returns that promise. */
 export function runOnce(key: string, run: () => Promise<void>): Promise<void> {
   const before = ran.get(key);
   if (before !== undefined) return before;
@@ -18,14 +21,14 @@ export function runOnce(key: string, run: () => Promise<void>): Promise<void> {
   return running;
 }
 
-/** Runs a call once more, whoever ran it before. */
+/** Runs a call again, even if it already ran. */
 export function runAgain(key: string, run: () => Promise<void>): Promise<void> {
   const running = run();
   ran.set(key, running);
   return running;
 }
 
-/** Where the browser has locks, a call that another tab of it runs is left to that tab. A tab that is gone has no locks. */
+/** With the Web Locks API, a call that another tab is running is left to that tab. A closed tab releases its locks. */
 function inOneTab(key: string, run: () => Promise<void>): Promise<void> {
   const locks: LockManager | undefined = globalThis.navigator?.locks;
   if (locks === undefined) return run();
@@ -35,7 +38,7 @@ function inOneTab(key: string, run: () => Promise<void>): Promise<void> {
       await run().then(resolve, reject);
       await new Promise((released) => setTimeout(released, LEFT_ALONE_MS));
     };
-    // Where locks are not allowed, it runs without.
+    // If locks are not allowed, run without one.
     locks.request(`holdpoint ${key}`, { ifAvailable: true }, hold).catch(() => run().then(resolve, reject));
   });
 }

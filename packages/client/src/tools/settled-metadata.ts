@@ -12,8 +12,8 @@ const CAUSES: ReadonlySet<unknown> = new Set<Cause>([
 ]);
 
 /**
- * Why a call ended, and who decided: what the server has written into a settled tool part of `/messages`. A part that was streamed does not
- * have it, and a cause that this version does not know is none.
+ * The cause of a call's outcome and its decision, as the server stores them in a settled tool part of `/messages`.
+ * Returns `undefined` for a streamed part, and for a cause that this version does not know.
  */
 export function settledMetadata(part: unknown): SettledMetadata | undefined {
   const fields = field(field(part, "callProviderMetadata"), "holdpoint");

@@ -1,20 +1,20 @@
 import type { ToolCallId } from "../protocol.js";
 
-/** One call for a browser. */
+/** A call for the browser. */
 export type FrontendCall = {
   toolCallId: ToolCallId;
   toolName: string;
-  /** What the model wrote, checked by the server against the tool's schema. */
+  /** The model's input, which the server has validated against the tool's schema. */
   input: unknown;
 };
 
-/** A call as its handler gets it. */
+/** A call as passed to its handler. */
 export type HandledCall = FrontendCall & {
-  /** Only for a question to the user (`ask_user`): aborted when there is nothing to answer any more. */
+  /** Only for a prompt (`ask_user`): aborted when the prompt is closed. */
   signal?: AbortSignal | undefined;
 };
 
-/** Does a tool's work in the browser. What it returns is the tool's output; what it throws is told to the model. */
+/** Runs a tool in the browser. Its return value is the tool's output; what it throws is reported to the model. */
 export type ToolHandler = (input: unknown, call: HandledCall) => unknown | Promise<unknown>;
 
 /** Handlers by tool name. */

@@ -11,8 +11,8 @@ const STATES: ReadonlySet<unknown> = new Set<ToolState>([
 ]);
 
 /**
- * The part as a tool call, if it is a whole one. It may be anything: a client can hold what another version, or another program, has
- * stored. The SDK's own test would tie this to one version of the SDK's types.
+ * The part as a tool call, if it is a complete one. It may be anything: a client can hold data that another version or
+ * program stored. The SDK's own type guard would tie this to one version of the SDK's types.
  */
 export function toolPartOf(part: unknown): ToolPart | undefined {
   if (typeof part !== "object" || part === null) return undefined;
@@ -28,7 +28,7 @@ export function toolPartsOf(message: { parts?: unknown } | null | undefined): To
   return Array.isArray(parts) ? parts.map(toolPartOf).filter((tool) => tool !== undefined) : [];
 }
 
-/** Whether a call has its outcome. */
+/** Whether a call has an outcome. */
 export function isSettled({ state }: ToolPart): boolean {
   return state === "output-available" || state === "output-error" || state === "output-denied";
 }

@@ -1,30 +1,33 @@
 import type { ApprovalId, Chunk, MessageId, PartId, ToolCallId, UiMessage } from "../protocol.js";
 import { toolPartOf } from "../tools/tool-part.js";
 
-/** A text or reasoning block: how much of it is known, and how far the server is in telling it this time. */
+/** A text or reasoning block: the length known, and the length received in the current replay. */
 type Block = { length: number; isEnded: boolean; told: number };
 type Call = { isAvailable: boolean; isSettled: boolean; asked: Map<ApprovalId, Question>; input: Block };
-/** A question, and whether the step around it was closed: a connection can be lost in between. */
+/** An approval request, and whether its step was closed: the connection can be lost in between. */
 type Question = { isClosed: boolean };
 type Kind = "text" | "reasoning";
 
 /**
- * What is known of one message. The server tells a message from its beginning again after every reconnect, and may have shortened
- * it: {@link news} gives back only what is new, so that nothing is shown twice.
+ * What is known of one message. After every reconnect the server replays a message from its start, possibly shortened:
+ * {@link news} returns only what is new, so that nothing is shown twice.
  */
 export class KnownMessage {
   readonly #blocks = new Map<`${Kind}:${PartId}`, Block>();
-  /** Blocks known from a stored message, where they have no ids: the next unknown block of the kind is the first of them. */
+  /**
+   * Blocks known from a stored message, where they have no ids. The next unknown block of the kind is the first of
+   * these.
+   */
   readonly #unnamed: Record<Kind, Block[]> = { text: [], reasoning: [] };
   readonly #calls = new Map<ToolCallId, Call>();
-  /** Parts without an id of their own are told in the same order every time. */
+  /** Parts without an id arrive in the same order in every replay. */
   #others = { known: 0, told: 0 };
   #heldStep: Chunk | undefined;
   #question: Question | undefined;
 
   constructor(readonly id: MessageId) {}
 
-  /** The server begins to tell the message again. */
+  /** The server starts a replay of the message. */
   retell(): void {
     for (const block of this.#blocks.values()) block.told = 0;
     for (const call of this.#calls.values()) call.input.told = 0;
@@ -37,10 +40,10 @@ export class KnownMessage {
     return this.#calls.get(call)?.isSettled ?? false;
   }
 
-  /** What of this chunk is new. */
+  /** The part of this chunk that is new. */
   news(chunk: Chunk): Chunk[] {
     if (chunk.type === "start-step") {
-      // Dropped if the question that it opens was asked before: that is seen with the next chunk.
+      // Dropped if the approval request in it is already known, which the next chunk shows.
       this.#heldStep = chunk;
       return [];
     }
@@ -122,7 +125,7 @@ export class KnownMessage {
     }
   }
 
-  /** Takes over what a client shows already, from its own copy of the message. */
+  /** Takes over what a client already shows, from its own copy of the message. */
   seed(message: Pick<UiMessage, "parts">): void {
     for (const part of message.parts) {
       if (part.type === "text" || part.type === "reasoning") {
@@ -142,8 +145,8 @@ export class KnownMessage {
   }
 
   /**
-   * What of the nth block of a kind is new, where it is read from a stored message: blocks have no ids there. A block that was not
-   * known gets this name; should the server tell it as well, it is told from where it is known here.
+   * The new part of the nth block of a kind, read from a stored message, where blocks have no ids. An unknown block
+   * gets `name` as its id; if the server also streams it, only the part beyond this text is new.
    */
   newsOfBlock(kind: Kind, n: number, text: string, name: PartId): Chunk[] {
     const named = [...this.#blocks].filter(([key]) => key.startsWith(`${kind}:`));
@@ -181,7 +184,7 @@ export class KnownMessage {
   }
 }
 
-/** Tells a block's next piece; gives back what of it was not known. */
+/** Advances a block by a delta and returns the part that was not known. */
 function tell(block: Block, delta: string): string {
   block.told += delta.length;
   const fresh = Math.max(0, block.told - block.length);

@@ -7,32 +7,38 @@ import type { SocketClass } from "./socket-like.js";
 
 /** Options of a {@link LiveChatTransport}. */
 export type LiveChatTransportOptions = ServerOptions & {
-  /** The chat: one a connection. */
+  /** The chat: one per connection. */
   chatId: ChatId;
-  /** Another WebSocket class, such as the one of the `ws` package. */
+  /** The WebSocket class, such as that of the `ws` package. */
   webSocket?: SocketClass | undefined;
   /** `progressive` (default): text as the model writes it. `held`: only after the last approval of the turn. */
   text?: "progressive" | "held" | undefined;
-  /** How long the server may say nothing after a message or an answer, before that is an error. 0: for ever. Default 60,000. */
+  /**
+   * How long the server may be silent after a message or an answer before the request fails. 0: forever. Default
+   * 60,000.
+   */
   answerTimeoutMs?: number | undefined;
-  /** How many attempts to connect may fail in a row before a waiting request fails. Default 8. */
+  /** How many connection attempts may fail in a row before a waiting request fails. Default 8. */
   maxAttempts?: number | undefined;
-  /** How often the connection is tried with a ping. 0: never. Default 15,000. */
+  /** The interval between pings. 0: never. Default 15,000. */
   pingIntervalMs?: number | undefined;
-  /** The state of the connection, whenever it changes. */
+  /** Called when the state of the connection changes. */
   onConnection?: ((connection: LiveConnection) => void) | undefined;
-  /** Something came that nobody reads: an expiry, a decision made elsewhere. Call `resumeStream` of the chat to show it. */
+  /**
+   * Something arrived that no stream reads: an expiry, a decision made elsewhere. Call the chat's `resumeStream` to
+   * show it.
+   */
   onUnread?: (() => void) | undefined;
-  /** Every chunk as it comes from the server, replays included. */
+  /** Called with every chunk from the server, replays included. */
   onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
 };
 
 /**
- * A `ChatTransport` for `/live`: one WebSocket for a chat. The stream that a request returns closes where the turn waits for an
- * approval, so that the client is ready for the answer; the connection and the turn stay.
+ * A `ChatTransport` for `/live`: one WebSocket per chat. A request's stream closes where the turn waits for an
+ * approval, so that the client can submit the decision; the connection and the turn stay open.
  */
 export class LiveChatTransport<UI_MESSAGE extends UIMessage = UIMessage> implements ChatTransport<UI_MESSAGE> {
-  /** What `resumeStream` gets begins at the message's beginning. */
+  /** A resumed stream starts at the beginning of its message. */
   readonly resumeStreamIsReplay = true;
   readonly #session: LiveSession;
 
@@ -40,22 +46,22 @@ export class LiveChatTransport<UI_MESSAGE extends UIMessage = UIMessage> impleme
     this.#session = new LiveSession(options);
   }
 
-  /** How the connection is now. */
+  /** The current state of the connection. */
   get connection(): LiveConnection {
     return this.#session.connection;
   }
 
-  /** Whether something came that nobody has read. */
+  /** Whether something arrived that no stream has read. */
   get hasUnread(): boolean {
     return this.#session.hasUnread;
   }
 
-  /** The message that more may come of on this connection, or that has something unread. */
+  /** The message that is still open on this connection, or has unread chunks. */
   get openMessage(): MessageId | undefined {
     return this.#session.openMessage;
   }
 
-  /** Sends a message, or answers; the stream ends with the turn, or where it waits for an approval. */
+  /** Sends a message or an answer. The stream ends with the turn, or where it waits for an approval. */
   async sendMessages({
     chatId,
     messages,
@@ -66,24 +72,24 @@ export class LiveChatTransport<UI_MESSAGE extends UIMessage = UIMessage> impleme
   }: Parameters<ChatTransport<UI_MESSAGE>["sendMessages"]>[0]): Promise<ReadableStream<UIMessageChunk>> {
     const frame = { ...body, type: "message" as const, id: chatId, messages, trigger, messageId };
     const last = messages.at(-1);
-    // A message of the user's, or another answer, begins a turn; everything else goes on with the message that it answers.
+    // A user message, or a regeneration, starts a turn; anything else continues the message that it answers.
     const continued = trigger === "submit-message" && last?.role === "assistant" ? last : undefined;
     return this.#session.request({ frame, continued } as LiveRequest, abortSignal);
   }
 
-  /** The open message from its beginning, with what came while nobody read; `null` if there is nothing to show. */
+  /** The open message from its start, including what arrived unread; `null` if there is nothing to show. */
   async reconnectToStream({
     abortSignal,
   }: Parameters<ChatTransport<UI_MESSAGE>["reconnectToStream"]>[0]): Promise<ReadableStream<UIMessageChunk> | null> {
     return this.#session.resume(abortSignal);
   }
 
-  /** Stops the turn, also one that waits for an approval and so has no stream that could be aborted. */
+  /** Stops the turn, including one that waits for an approval and so has no stream to abort. */
   interrupt(reason?: string): void {
     this.#session.interrupt(reason);
   }
 
-  /** Closes the connection; the turn goes on at the server. A later request connects again. */
+  /** Closes the connection; the turn continues on the server. A later request reconnects. */
   close(): void {
     this.#session.close();
   }

@@ -1,14 +1,14 @@
 import type { Chunk } from "../protocol.js";
 
-/** One frame of the server's on `/live`. */
+/** One frame from the server on `/live`. */
 export type LiveRecord =
   | { kind: "chunk"; chunk: Chunk }
   | { kind: "done" }
   | { kind: "pong"; timestamp: unknown }
-  /** What this client does not know: left alone, so that a newer server can say more. */
+  /** Unknown to this version. Ignored, so that a newer server can send more. */
   | { kind: "unknown" };
 
-/** Reads a frame: an SSE record (`data: …`), or a pong. */
+/** Parses a frame: an SSE record (`data: …`), or a pong. */
 export function readLiveRecord(text: string): LiveRecord {
   const payload = (text.startsWith("data:") ? text.slice(5) : text).trim();
   if (payload === "[DONE]") return { kind: "done" };

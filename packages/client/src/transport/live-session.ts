@@ -8,11 +8,11 @@ import { LiveSocket } from "./live-socket.js";
 import { MessageLog } from "./message-log.js";
 import { VisibleStream } from "./visible-stream.js";
 
-/** What a client asks for. */
+/** A client's request. */
 export type LiveRequest = {
-  /** The frame that asks. */
+  /** The frame to send. */
   frame: { type: "message"; messages: UiMessage[]; messageId: string | undefined };
-  /** The assistant message that it answers; none for a new turn. */
+  /** The assistant message that it continues; none for a new turn. */
   continued: UiMessage | undefined;
 };
 
@@ -21,28 +21,28 @@ type Open = {
   visible: VisibleStream;
   /** None for a resumed stream. */
   request: LiveRequest | undefined;
-  /** Messages that were there before it: none of them is the new turn that it asks for. */
+  /** Messages that existed before the request: none of them is the new turn. */
   before: ReadonlySet<string>;
-  /** Whether the server has said something since: then it has the request, and it need not be sent again. */
+  /** Whether the server has responded since: then it has the request, which need not be resent. */
   isHeard: boolean;
   patience: ReturnType<typeof setTimeout> | undefined;
 };
 
-/** How many messages with something unread are kept. */
+/** How many messages with unread chunks are kept. */
 const MAX_LOGS = 8;
-/** For how long an interrupt waits for a connection. Later it could meet another turn. */
+/** How long an interrupt waits for a connection. After that it could stop a different turn. */
 const INTERRUPT_MS = 5_000;
-/** How often it is asked whether a server that says nothing after a reconnect has nothing to say. */
+/** How many pings must be answered after a reconnect before a silent server counts as having nothing to send. */
 const BARRIERS = 2;
 
-/** A chat over one connection: the messages that came, and the stream that shows one of them. */
+/** A chat over one connection: the messages received, and the stream that shows one of them. */
 export class LiveSession {
   readonly #options: LiveChatTransportOptions;
   readonly #socket: LiveSocket;
-  /** Oldest first; the last is the one that the server is at. */
+  /** Oldest first; the last is the server's current message. */
   #logs: MessageLog[] = [];
   #open: Open | undefined;
-  /** Whether anything of the open message was told on this connection. */
+  /** Whether the server has sent anything of the open message on this connection. */
   #isTold = false;
   #resumes = 0;
   #interrupt: { reason: string | undefined; at: number } | undefined;
@@ -76,14 +76,14 @@ export class LiveSession {
     return log !== undefined && (!log.isOver || log.hasUnread) ? log.id : undefined;
   }
 
-  /** Sends a request and shows what follows. */
+  /** Sends a request and shows its response. */
   request(request: LiveRequest, signal: AbortSignal | undefined): ReadableStream<UIMessageChunk> {
     signal?.throwIfAborted();
     const { continued, frame } = request;
     const before = new Set([...this.#logs, ...frame.messages].map(({ id }) => id).concat(frame.messageId ?? []));
     const open = this.#show({ request, before, signal, onAbort: () => this.interrupt() });
     if (continued === undefined) {
-      // A new turn: nothing of the messages before it is waited for any more.
+      // A new turn: earlier messages are no longer awaited.
       for (const log of this.#logs) log.discard();
     } else {
       const log = this.#logs.find((known) => known.id === continued.id) ?? MessageLog.of(continued);
@@ -96,7 +96,7 @@ export class LiveSession {
     return open.visible.stream;
   }
 
-  /** What there is to show, from its message's beginning. */
+  /** The stream of the open or unread message, from its start. */
   async resume(signal: AbortSignal | undefined): Promise<ReadableStream<UIMessageChunk> | null> {
     signal?.throwIfAborted();
     const number = ++this.#resumes;
@@ -106,7 +106,7 @@ export class LiveSession {
     const isTaken = this.#open?.request !== undefined || number !== this.#resumes;
     if (log === undefined || isTaken || signal?.aborted) return null;
     log.rewind();
-    // The SDK gives up a resumed stream for the next one as well as for a stop: only the latter is meant to stop the turn.
+    // The SDK aborts a resumed stream both for the next one and for a stop: only a stop should interrupt the turn.
     const onAbort = () =>
       queueMicrotask(() => {
         if (number === this.#resumes) this.interrupt();
@@ -151,7 +151,7 @@ export class LiveSession {
     });
     const open: Open = { visible, request, before, isHeard: false, patience: undefined };
     const abort = () => {
-      // Who has closed the transport wants the turn to go on.
+      // After the transport was closed, the turn must continue.
       if (this.#open === open && this.connection.state !== "closed") onAbort();
     };
     signal?.addEventListener("abort", abort);
@@ -164,17 +164,17 @@ export class LiveSession {
     return open;
   }
 
-  /** A new connection: the server tells the open message from its beginning. */
+  /** A new connection: the server replays the open message from its start. */
   #opened(): void {
     this.#isTold = false;
     this.#flushInterrupt();
     const { request, isHeard } = this.#open ?? {};
-    // It may have been lost with the connection. The server knows a message, or an answer, that it has already.
+    // It may have been lost with the connection. The server recognizes a message or an answer that it already has.
     if (request !== undefined && !isHeard) this.#socket.send(request.frame);
     this.#askWhetherQuiet(BARRIERS);
   }
 
-  /** The server says nothing where there is nothing to tell: an answered ping shows that it had the time to. */
+  /** A server with nothing to send stays silent: an answered ping shows that it had time to send. */
   #askWhetherQuiet(times: number): void {
     this.#socket.barrier(() => {
       if (this.#isTold) this.#settle();
@@ -183,7 +183,7 @@ export class LiveSession {
     });
   }
 
-  /** The open turn is not told: it may have ended while there was no connection. Then the stored message has the rest. */
+  /** The open turn was not replayed: it may have ended while disconnected. Then the stored message has the rest. */
   async #catchUp(): Promise<void> {
     const open = this.#open;
     const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
@@ -195,7 +195,7 @@ export class LiveSession {
     else if (log === undefined) this.#catchUpNewTurn(messages);
   }
 
-  /** A whole turn was missed: it is the answer if it follows the message that was sent. */
+  /** A whole turn was missed: it is the response if it follows the message that was sent. */
   #catchUpNewTurn(messages: UiMessage[]): void {
     const asked = this.#open?.request?.frame.messages.at(-1)?.id;
     const answer = messages[messages.findIndex(({ id }) => id === asked) + 1];
@@ -233,14 +233,14 @@ export class LiveSession {
     const visible = this.#open?.visible;
     const isOfMessage = log !== undefined && !log.isOver && (visible === undefined || visible.log === log);
     if (chunk.type === "error" && !isOfMessage) {
-      // It is about the request, not about a message.
+      // The error concerns the request, not a message.
       visible?.fail(new Error(chunk.errorText));
       return;
     }
     if (log?.take(chunk)) this.#changed(log);
   }
 
-  /** Something was added to a message. */
+  /** A message has new chunks. */
   #changed(log: MessageLog | undefined): void {
     const open = this.#open;
     if (log === undefined) return;
@@ -250,14 +250,14 @@ export class LiveSession {
     }
     const { visible } = open;
     if (visible.log === undefined) {
-      // The end of the turn before, which the new one has stopped.
+      // The end of the previous turn, which the new one stopped.
       if (open.before.has(log.id)) {
         log.discard();
         return;
       }
       visible.attach(log, "as-it-is");
     } else if (visible.log !== log) {
-      // Another tab has begun a new turn: this one will not go on.
+      // Another tab started a new turn: this one will not continue.
       visible.end();
       return;
     }
@@ -271,7 +271,7 @@ export class LiveSession {
     this.#tidy();
   }
 
-  /** Forgets messages that were read, all but the last. */
+  /** Drops messages that were read, except the last. */
   #tidy(): void {
     const isKept = (log: MessageLog, at: number) =>
       at === this.#logs.length - 1 || log.hasUnread || log === this.#open?.visible.log;
@@ -295,7 +295,7 @@ export class LiveSession {
     this.#settle();
   }
 
-  /** Waits until it is known whether the server has something to tell. */
+  /** Waits until it is known whether the server has something to send. */
   #quiet(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       this.#onceQuiet.push(resolve);

@@ -16,22 +16,25 @@ export type LiveSocketOptions = ServerOptions & {
   pingIntervalMs: number;
   onOpen: () => void;
   onRecord: (record: LiveRecord) => void;
-  /** It can't be connected: so many attempts failed, or the server does not want us. Attempts go on in the first case. */
+  /**
+   * Connecting failed: too many attempts failed in a row, or the server refused. In the first case the attempts
+   * continue.
+   */
   onFailure: (error: Error) => void;
   onConnection: (connection: LiveConnection) => void;
 };
 
-/** The close code with which a server refuses for good. */
+/** The close code of a permanent refusal. */
 const REFUSED = 1008;
-/** How long a connection may take to open, and a ping to be answered. */
+/** Time limit for opening a connection, and for the response to a ping. */
 const PATIENCE_MS = 10_000;
 
-/** One WebSocket to `/live` that is made anew when it breaks. */
+/** A WebSocket to `/live` that reconnects when it breaks. */
 export class LiveSocket {
   readonly #options: LiveSocketOptions;
   readonly #server: Server;
   readonly #backoff = new Backoff();
-  /** Aborted, and replaced, when this side closes. */
+  /** Aborted and replaced when this side closes. */
   #life: AbortController | undefined;
   #socket: SocketLike | undefined;
   #connection: LiveConnection = { state: "idle", rttMs: undefined };
@@ -52,7 +55,7 @@ export class LiveSocket {
     return this.#connection.state === "open";
   }
 
-  /** Connects, unless it is connected or about to be. */
+  /** Connects, unless connected or connecting. */
   open(): void {
     if (this.#life !== undefined) return;
     const life = new AbortController();
@@ -60,14 +63,17 @@ export class LiveSocket {
     void this.#keepConnected(life.signal);
   }
 
-  /** Sends a frame, if there is a connection. */
+  /** Sends a frame if connected. Returns whether it did. */
   send(frame: object): boolean {
     if (!this.isOpen) return false;
     this.#socket?.send(JSON.stringify(frame));
     return true;
   }
 
-  /** Calls back once the server has answered a ping: what it had to say before that is here. Lost with the connection. */
+  /**
+   * Calls back once the server has answered a ping: everything it sent before has arrived by then. Dropped with the
+   * connection.
+   */
   barrier(then: () => void): void {
     const ping = this.#ping();
     if (ping !== undefined) this.#barriers.set(ping, then);
@@ -94,7 +100,7 @@ export class LiveSocket {
       } catch (thrown) {
         if (signal.aborted) return;
         error = thrown instanceof Error ? thrown : new Error(String(thrown));
-        // A key that is wrong now is wrong the next time too.
+        // A refused key will be refused again.
         if (!isTemporary(error)) return this.#giveUp(error);
       }
       this.#set({ state: "reconnecting", rttMs: undefined });
@@ -110,7 +116,7 @@ export class LiveSocket {
     this.#options.onFailure(error);
   }
 
-  /** One connection, until it is closed. */
+  /** One connection, from opening to close. */
   async #connectOnce(signal: AbortSignal): Promise<{ code: number; reason: string }> {
     const url = this.#server.socketUrl("/live");
     url.searchParams.set("id", this.#options.chatId);
@@ -134,7 +140,7 @@ export class LiveSocket {
         resolve(closed);
       };
       const onAbort = () => finish({ code: 1000, reason: "" });
-      // A socket that hangs while it opens or closes tells nobody: do not wait for its close event.
+      // A socket that hangs while opening or closing fires no event: do not wait for its close event.
       const giveUp = (reason: string) => {
         socket.close();
         finish({ code: 1006, reason });
@@ -154,14 +160,14 @@ export class LiveSocket {
         if (this.#socket === socket && typeof data === "string") this.#receive(readLiveRecord(data));
       });
       socket.addEventListener("close", ({ code, reason }) => finish({ code, reason }));
-      // An error is always followed by a close, which has the code; but without a listener some classes throw.
+      // An error is always followed by a close event, which has the code. But without a listener some classes throw.
       socket.addEventListener("error", () => {});
       signal.addEventListener("abort", onAbort);
     });
   }
 
   #receive(record: LiveRecord): void {
-    // Only now: a server that takes every connection and drops it again is not there.
+    // Not when the socket opens: a server that accepts every connection and drops it again is not reachable.
     this.#backoff.reset();
     this.#server.reachability.answered();
     if (record.kind !== "pong") this.#options.onRecord(record);
@@ -174,7 +180,7 @@ export class LiveSocket {
     barrier?.();
   }
 
-  /** Its number comes back in the pong. */
+  /** Sends a ping. Its number comes back in the pong. */
   #ping(): number | undefined {
     const ping = ++this.#pings;
     if (!this.send({ type: "ping", timestamp: ping })) return undefined;

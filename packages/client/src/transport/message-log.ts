@@ -2,17 +2,17 @@ import type { Chunk, MessageId, UiMessage } from "../protocol.js";
 import { KnownMessage } from "./known-message.js";
 import { isSettledMessage, newsOfStored } from "./news-of-stored.js";
 
-/** The stream may end here: the turn is over, or waits for an approval. */
+/** The stream may end here: the turn has ended, or waits for an approval. */
 const PAUSE = Symbol("pause");
 type Item = Chunk | typeof PAUSE;
 
-/** What is kept of one message at most, in characters. More than any screen shows. */
+/** The most that is kept of one message, in characters: more than any screen shows. */
 const MAX_KEPT = 16 * 1024 * 1024;
 
-/** One assistant message: what came of it, and what of that was read. */
+/** One assistant message: the chunks received, and which of them were read. */
 export class MessageLog {
   readonly #known: KnownMessage;
-  /** All of it, for whoever begins anew; runs of deltas are joined. */
+  /** All chunks, for a reader that starts over. Consecutive deltas are joined. */
   #all: Chunk[] = [];
   #unread: Item[] = [];
   #kept = 0;
@@ -23,7 +23,7 @@ export class MessageLog {
     this.#known = new KnownMessage(id);
   }
 
-  /** For a message that the client has already: only what is not in it will be news. */
+  /** A log for a message that the client already has: only what is not in it is new. */
   static of(message: UiMessage): MessageLog {
     const log = new MessageLog(message.id);
     log.#known.seed(message);
@@ -35,30 +35,30 @@ export class MessageLog {
     return this.#isOver;
   }
 
-  /** Whether more is coming by itself: its turn neither has ended nor waits for an approval. */
+  /** Whether more will follow on its own: the turn has not ended and does not wait for an approval. */
   get isRunning(): boolean {
     return !this.#isOver && !this.#isAsking;
   }
 
-  /** Whether something to show was not read. That a turn has ended is nothing to show. */
+  /** Whether there are unread chunks to show. The end of a turn shows nothing. */
   get hasUnread(): boolean {
     return this.#unread.some((item) => item !== PAUSE && !SILENT.has(item.type));
   }
 
-  /** The server begins to tell it again, from its `start`; or says once more how it ended. */
+  /** The server starts a replay with `start`, or repeats how the turn ended. */
   retell(): void {
     this.#known.retell();
     this.#isOver = false;
   }
 
-  /** The client has answered what it waits for: who reads now waits for what follows. */
+  /** The client has answered the approval request: the reader waits for the continuation. */
   answered(): void {
     if (this.#isOver) return;
     this.#isAsking = false;
     this.#unread = this.#unread.filter((item) => item !== PAUSE);
   }
 
-  /** Takes a chunk; says whether there was anything new in it. */
+  /** Adds a chunk. Returns whether any of it is new. */
   take(chunk: Chunk): boolean {
     if (this.#isOver) return false;
     const news = this.#known.news(chunk);
@@ -66,14 +66,14 @@ export class MessageLog {
     return news.length > 0;
   }
 
-  /** The turn is over. */
+  /** The turn has ended. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#unread.push(PAUSE);
   }
 
-  /** Takes the stored message, read because its end was missed; says whether it is the end. */
+  /** Adds the stored message, which was read because the end was missed. Returns whether it is the end. */
   catchUp(message: UiMessage): boolean {
     if (this.#isOver || !isSettledMessage(message)) return false;
     for (const fresh of newsOfStored(this.#known, message)) this.#add(fresh);
@@ -81,7 +81,7 @@ export class MessageLog {
     return true;
   }
 
-  /** The next thing to read: a chunk, `pause` where a stream may end, or nothing so far. */
+  /** The next item to read: a chunk, `pause` where a stream may end, or `undefined` if there is none yet. */
   next(): Chunk | "pause" | undefined {
     for (;;) {
       const item = this.#unread.shift();
@@ -89,12 +89,12 @@ export class MessageLog {
         if (item !== undefined) this.#kept -= sizeOf(item);
         return item;
       }
-      // A question that was answered elsewhere meanwhile is no reason to stop reading.
+      // An approval request that was decided elsewhere meanwhile does not end the stream.
       if (this.#unread.length === 0) return "pause";
     }
   }
 
-  /** From here on it is read from the beginning, with settled calls told in the short way that makes no client run them. */
+  /** Restarts reading at the beginning. Settled calls are shortened so that no client runs them. */
   rewind(): void {
     const errors = this.#unread.filter((item) => item !== PAUSE && item.type === "error");
     const pause: Item[] = this.#isOver || this.#isAsking ? [PAUSE] : [];
@@ -102,7 +102,7 @@ export class MessageLog {
     this.#count();
   }
 
-  /** Nobody will read it. */
+  /** Drops unread chunks: nobody will read them. */
   discard(): void {
     this.#unread = [];
     this.#count();
@@ -127,7 +127,7 @@ export class MessageLog {
   }
 }
 
-/** Chunks that show nothing. */
+/** Chunks with nothing to show. */
 const SILENT: ReadonlySet<string> = new Set([
   "start",
   "start-step",
@@ -137,7 +137,7 @@ const SILENT: ReadonlySet<string> = new Set([
   "message-metadata",
 ]);
 
-/** Adds a chunk, joined to the last where both are pieces of one text; says how much larger the list is now. */
+/** Appends a chunk, joining deltas of the same block. Returns by how much the list grew. */
 function append(list: Item[], chunk: Chunk): number {
   const last = list.at(-1);
   const isDelta = chunk.type === "text-delta" || chunk.type === "reasoning-delta";

@@ -2,12 +2,15 @@ import type { Chunk, ToolPart, UiMessage } from "../protocol.js";
 import { nameOfTool, toolPartOf } from "../tools/tool-part.js";
 import type { KnownMessage } from "./known-message.js";
 
-/** Whether nothing more will come of a stored message: no call in it waits for anything. */
+/** Whether a stored message is complete: all of its calls are settled. */
 export function isSettledMessage(message: UiMessage): boolean {
   return message.parts.every((part) => toolPartOf(part)?.state.startsWith("output-") ?? true);
 }
 
-/** What a stored message has that is not known yet, as the chunks that would have told it. Ends with `finish`. */
+/**
+ * The parts of a stored message that are not known yet, as the chunks that would have streamed them. Ends with
+ * `finish`.
+ */
 export function newsOfStored(known: KnownMessage, message: UiMessage): Chunk[] {
   known.retell();
   const counts = { text: 0, reasoning: 0 };
@@ -18,14 +21,14 @@ export function newsOfStored(known: KnownMessage, message: UiMessage): Chunk[] {
     }
     const tool = toolPartOf(part);
     if (tool !== undefined) return chunksOf(tool).flatMap((chunk) => known.news(chunk));
-    // Sources, files and data look the same in a message and in a stream.
+    // Sources, files and data have the same form in a message and in a stream.
     return part.type === "step-start" ? [] : known.news(part as Chunk);
   });
   const { metadata: messageMetadata } = message;
   return [...news, { type: "finish", ...(messageMetadata !== undefined && { messageMetadata }) }];
 }
 
-/** A call's chunks. A settled one is told without `tool-input-available`, which would make a client run it. */
+/** A call's chunks. A settled call omits `tool-input-available`, which would make a client run it. */
 function chunksOf(tool: ToolPart): Chunk[] {
   const { toolCallId, input, title } = tool;
   const isDynamic = tool.type === "dynamic-tool";
@@ -41,7 +44,10 @@ function chunksOf(tool: ToolPart): Chunk[] {
   return [begun, { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input ?? {}) }, outcome];
 }
 
-/** As `/live` tells it: a denied call ends in an error there, and in a state of its own in the stored message. */
+/**
+ * The outcome in the form of `/live`: there a denied call ends in an error, in the stored message in a state of its
+ * own.
+ */
 function outcomeOf({ state, toolCallId, output, errorText, approval }: ToolPart): Chunk | undefined {
   if (state === "output-available") return { type: "tool-output-available", toolCallId, output };
   const because = approval?.reason === undefined ? "" : `: ${approval.reason}`;

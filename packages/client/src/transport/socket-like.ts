@@ -1,4 +1,4 @@
-/** What the transport needs of a WebSocket: the browser's has it, and so has the one of the `ws` package. */
+/** The subset of a WebSocket that the transport uses. The browser's and that of the `ws` package both fit. */
 export interface SocketLike {
   send(data: string): void;
   close(code?: number, reason?: string): void;

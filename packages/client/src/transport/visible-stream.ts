@@ -2,7 +2,7 @@ import type { UIMessageChunk } from "ai";
 import type { Chunk } from "../protocol.js";
 import type { MessageLog } from "./message-log.js";
 
-/** The stream of one request: reads a message's log until the turn is over or waits for an approval. */
+/** The stream of one request: reads a message's log until the turn ends or waits for an approval. */
 export class VisibleStream {
   readonly stream: ReadableStream<UIMessageChunk>;
   #log: MessageLog | undefined;
@@ -13,12 +13,12 @@ export class VisibleStream {
   #isCancelled = false;
   readonly #onOver: () => void;
 
-  /** `onOver`: it ended, failed or was given up. */
+  /** `onOver` is called when the stream has ended, failed or been cancelled. */
   constructor(onOver: () => void) {
     this.#onOver = onOver;
     this.stream = new ReadableStream<UIMessageChunk>(
       { pull: (controller) => this.#pull(controller), cancel: () => this.#cancel() },
-      // The log is the queue, and the only one.
+      // The log is the only queue.
       { highWaterMark: 0 },
     );
   }
@@ -27,30 +27,33 @@ export class VisibleStream {
     return this.#isOver;
   }
 
-  /** The message that it reads, once that is known. */
+  /** The message being read, once it is known. */
   get log(): MessageLog | undefined {
     return this.#log;
   }
 
-  /** Reads this message from where it was read to last; the first chunk is a `start`, which tells the client what it continues. */
+  /**
+   * Reads this message from the last read position. `with-start` adds a `start` chunk first, which tells the client
+   * what it continues.
+   */
   attach(log: MessageLog, begin: "with-start" | "as-it-is"): void {
     this.#log = log;
     if (begin === "with-start") this.#begin = { type: "start", messageId: log.id };
     this.wake();
   }
 
-  /** There may be something to read. */
+  /** Call when there may be something to read. */
   wake(): void {
     this.#wake?.();
   }
 
-  /** Ends with an error, after what there is to read. */
+  /** Ends with an error, after the remaining chunks. */
   fail(error: unknown): void {
     this.#error ??= error;
     this.wake();
   }
 
-  /** Ends as if all had been said. */
+  /** Ends without an error. */
   end(): void {
     this.#finish();
     this.wake();
@@ -66,7 +69,7 @@ export class VisibleStream {
         return controller.close();
       }
       if (next !== undefined) {
-        // The two types differ in what only newer versions of the SDK know, which the server does not send.
+        // The two types differ only in chunks of newer SDK versions, which the server does not send.
         controller.enqueue(next as UIMessageChunk);
         if (next.type === "error") this.#finish();
         return;

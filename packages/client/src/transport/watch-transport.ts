@@ -1,23 +1,23 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 
-/** Where a request failed: on its way, in the middle of its response, or at the server, which said so in an `error` chunk. */
+/** Where a request failed: before its response, during its response, or on the server, which sent an `error` chunk. */
 export type FailedAt = "request" | "response" | "server";
 
-/** What a watcher of a transport is told. */
+/** Callbacks for a transport's requests. */
 export type TransportWatcher<UI_MESSAGE extends UIMessage = UIMessage> = {
-  /** Before a request is sent; not for a resumed stream. */
+  /** Called before a request is sent, but not for a resumed stream. */
   onRequest?: ((request: Parameters<ChatTransport<UI_MESSAGE>["sendMessages"]>[0]) => void) | undefined;
-  /** Before the client gets it. */
+  /** Called with each chunk before the client gets it. */
   onChunk?: ((chunk: UIMessageChunk) => void) | undefined;
-  /** A request failed. One that was given up is no failure. */
+  /** A request failed. An aborted request does not count. */
   onFailure?: ((error: unknown, at: FailedAt) => void) | undefined;
-  /** A request, or a resumed stream, begins. */
+  /** A request or a resumed stream starts. */
   onBegin?: (() => void) | undefined;
-  /** It is over, however it ended. */
+  /** It ended, in whatever way. */
   onEnd?: (() => void) | undefined;
 };
 
-/** The same transport, with somebody who sees every chunk and every failure. */
+/** Wraps a transport so that a watcher sees every chunk and every failure. */
 export function watchTransport<UI_MESSAGE extends UIMessage>(
   transport: ChatTransport<UI_MESSAGE>,
   watcher: TransportWatcher<UI_MESSAGE>,
@@ -36,7 +36,7 @@ export function watchTransport<UI_MESSAGE extends UIMessage>(
     }
   };
   return {
-    // Only newer versions ask; the property is read at the time, since a transport may be wrapped before it knows.
+    // Only newer versions read it. It is evaluated late, since a transport may be wrapped before it knows.
     get resumeStreamIsReplay() {
       return (transport as { resumeStreamIsReplay?: boolean }).resumeStreamIsReplay ?? false;
     },
@@ -76,7 +76,7 @@ function readThrough(
         return reader.cancel(reason);
       },
     },
-    // Nothing is read ahead: a chunk is seen when the client takes it.
+    // No read-ahead: a chunk is observed when the client takes it.
     { highWaterMark: 0 },
   );
 }

@@ -1,4 +1,4 @@
-// A browser with a camera, and with a place: tools that only the client can run.
+// A browser with a camera and a location: tools that only the client can run.
 
 export const config = `
 [tools.take_photo]

@@ -1,26 +1,26 @@
-// Keeps everything that a client was sent, as a transcript, and has it judged by `holdpoint check`.
+// Keeps everything that a client received, as a transcript, and runs `holdpoint check` on it.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { WebSocket } from "ws";
 import { binary, environment } from "./server.mjs";
 
-/** What a stream that the test itself cut off can't have: its end, and what is judged there. */
+/** Rules about the end of a stream, which a stream cut off by the test can't satisfy. */
 const AT_THE_END = new Set(["F2", "F5", "A1", "A2", "A4", "A5", "A6", "W4", "K5"]);
 
-/** What one browser tab saw, in order. */
+/** Everything that one browser tab received, in order. */
 export class Capture {
   profile;
-  /** Each: the lines of one HTTP exchange, or one WebSocket frame. */
+  /** Each entry: the lines of one HTTP exchange, or one WebSocket frame. */
   #entries = [];
-  /** How to break what is open. */
+  /** Functions that break the open streams. */
   #open = new Set();
 
   constructor(profile = "ai-sdk") {
     this.profile = profile;
   }
 
-  /** As the global one, and keeps what the endpoints of a chat answer. */
+  /** Like the global `fetch`, but keeps the responses of a chat's endpoints. */
   fetch = async (input, init = {}) => {
     const { pathname } = new URL(input);
     const method = init.method ?? "GET";
@@ -50,13 +50,13 @@ export class Capture {
     return new Response(response.body.pipeThrough(recorder(entry, this.#open)), { status, headers });
   };
 
-  /** The network goes away. */
+  /** The network fails. */
   disconnect() {
     for (const end of this.#open) end();
     this.#open.clear();
   }
 
-  /** A WebSocket class whose frames are kept. A connection that the test drops takes its open requests with it. */
+  /** A WebSocket class that keeps its frames. A connection dropped by the test takes its open requests with it. */
   webSocket() {
     const entries = this.#entries;
     const open = this.#open;
@@ -75,13 +75,14 @@ export class Capture {
         });
         this.on("close", () => cutOpen(entries));
         open.add(() => this.terminate());
-        // The SDK looks at `onerror`; without a listener of this kind Node would end the process.
+        // The SDK uses `onerror`; without a listener of this kind Node would exit.
         this.on("error", () => {});
       }
 
       send(data, ...rest) {
         const request = parsed(String(data));
-        // After an abort the answer is to end in order all the same; the checker, if it knew, would be content without that.
+        // After an abort the response must still end in order; the checker, if it knew of the abort, would not require
+        // that.
         if (request?.type !== "abort") keep({ request }, request);
         super.send(data, ...rest);
       }
@@ -92,7 +93,7 @@ export class Capture {
     return this.#entries.flatMap(({ lines }) => lines);
   }
 
-  /** Every chunk that came, in order. */
+  /** Every chunk received, in order. */
   get chunks() {
     const sse = (text) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json));
     return this.#entries.flatMap(({ lines }) => {
@@ -102,9 +103,9 @@ export class Capture {
     });
   }
 
-  /** Fails on any violation. `allow` names rules that the flow breaks on purpose (a refused request breaks F1). */
+  /** Fails on any violation. `allow` names rules that the flow violates on purpose (a refused request violates F1). */
   async check({ allow = [] } = {}) {
-    // The checker takes a transcript for one chat's.
+    // The checker expects one chat per transcript.
     for (const chat of new Set(this.#entries.map((entry) => entry.chat))) {
       const entries = this.#entries.filter((entry) => entry.chat === chat);
       const lines = entries.flatMap((entry) => entry.lines);
@@ -120,7 +121,7 @@ export class Capture {
   }
 }
 
-/** Whether a violation is only what a stream that the test has cut off can't have. */
+/** Whether a violation only concerns the missing end of a stream that the test cut off. */
 function partOfCut(entries) {
   const numbers = new Set();
   const requests = [];
@@ -144,12 +145,12 @@ function parsed(text) {
   }
 }
 
-/** Passes an SSE body on, and keeps it. One that does not come to its end was cut off. */
+/** Passes an SSE body through, and keeps it. One without an end was cut off. */
 function recorder(entry, open) {
   const decoder = new TextDecoder();
   return new TransformStream({
     start(controller) {
-      // As Chromium tells it. The SDK takes an error for a lost connection only if it knows the words.
+      // Chromium's wording. The SDK recognizes a lost connection only by its message.
       open.add(() => controller.error(new TypeError("network error")));
     },
     transform(bytes, controller) {
@@ -162,7 +163,10 @@ function recorder(entry, open) {
   });
 }
 
-/** Marks what belongs to requests that have no end yet; on `/live`, whose frames are SSE records, a turn that has none. */
+/**
+ * Marks the entries of requests that have not ended; on `/live`, whose frames are SSE records, of a turn that has not
+ * ended.
+ */
 function cutOpen(entries) {
   const records = entries.filter(({ lines: [line] }) => typeof line.frame === "string");
   const lastEnd = records.findLastIndex(({ lines: [line] }) => line.frame.includes("[DONE]"));

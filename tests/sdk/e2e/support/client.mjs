@@ -8,23 +8,23 @@ import { PlainState } from "./state.mjs";
 import { loginOf, transportOf } from "./transport.mjs";
 import { pause, until } from "./wait.mjs";
 
-/** An automatic send begins in the same tick as the end of a response; this is many ticks. */
+/** An auto-send starts in the same tick as the end of a response; this is many ticks. */
 const QUIET_MS = 40;
 
-/** No flow needs nearly as many requests: the client is in a loop, and is let out of it so that the flow can tell. */
+/** No flow needs nearly as many requests: the client is in a loop, which is broken so that the flow can report it. */
 export const TOO_MANY = 20;
 
 const SIX = { version: 6, sdk: ai6, Chat: class extends ai6.AbstractChat {} };
 const SEVEN = { version: 7, sdk: ai7, Chat: class extends ai7.AbstractChat {} };
 
-/** The clients with which every flow is played. */
+/** The clients with which every flow is run. */
 export const KINDS = [
   { ...SIX, name: "ai 6 over HTTP", isSocket: false },
   { ...SEVEN, name: "ai 7 over HTTP", isSocket: false },
   { ...SEVEN, name: "ai 7 over WebSocket", isSocket: true },
 ];
 
-/** What somebody writes who has both server and browser tools. */
+/** What an app with both server and browser tools writes. */
 export const bothPredicates = (sdk) => (options) =>
   sdk.lastAssistantMessageIsCompleteWithToolCalls(options) ||
   sdk.lastAssistantMessageIsCompleteWithApprovalResponses(options);
@@ -38,8 +38,8 @@ export class Client {
   toolCalls = [];
 
   /**
-   * `wait: "stream"` is what a client with the ack asks for; a stock one says nothing. With `isManual` nothing is sent automatically, as in
-   * an app without `sendAutomaticallyWhen`.
+   * `wait: "stream"` is what a client with the ack requests; a stock client sets nothing. With `isManual` nothing is
+   * sent automatically, as in an app without `sendAutomaticallyWhen`.
    */
   constructor(kind, { server, tab, id, messages = [], headers, wait, key, onToolCall, transport, isManual = false }) {
     this.id = id;
@@ -67,7 +67,7 @@ export class Client {
     return this.chat.messages;
   }
 
-  /** The answer to the last user message: there must be one, and only one. */
+  /** The answer to the last user message: there must be exactly one. */
   get answer() {
     const from = this.messages.findLastIndex(({ role }) => role === "user");
     const answers = this.messages.slice(from + 1);
@@ -120,7 +120,7 @@ export class Client {
     return this.chat.status === "ready" || this.chat.status === "error";
   }
 
-  /** Waits until the client does nothing more by itself. */
+  /** Waits until the client does nothing more on its own. */
   async idle() {
     for (;;) {
       await until("the client is idle", () => this.isIdle);
@@ -130,7 +130,7 @@ export class Client {
     }
   }
 
-  /** The client has come to rest, after exactly so many requests. */
+  /** The client is idle, after exactly this many requests. */
   async rests({ sends, resumes = 0, error } = {}) {
     await this.idle();
     assert.deepEqual({ sends: this.sends, resumes: this.resumes }, { sends, resumes }, "the number of requests");
@@ -138,24 +138,24 @@ export class Client {
     else assert.equal(this.chat.error, undefined, "no error at the client");
   }
 
-  /** What the server keeps is what the client has, and the holds say the same. */
+  /** The server's record equals the client's messages, and the holds agree. */
   async agrees() {
     const messages = await this.history();
     assert.deepEqual(told(messages), told(this.messages), "the server's history is the client's");
     agree(messages, await this.holds({ calls: "all" }));
   }
 
-  /** The stored messages; both SDK versions accept them, whatever the flow. */
+  /** The stored messages; both SDK versions must accept them, whatever the flow. */
   async history(options) {
     return judged(await this.#read("messages"), options);
   }
 
-  /** `GET /api/chat/{id}/holds`; with `calls: "all"`, also calls that never waited. */
+  /** `GET /api/chat/{id}/holds`; with `calls: "all"`, also calls that were never held. */
   holds({ calls } = {}) {
     return this.#read(calls ? `holds?calls=${calls}` : "holds");
   }
 
-  /** What the server says of one call. */
+  /** The server's record of one call. */
   async hold({ toolCallId }) {
     return (await this.holds()).find((hold) => hold.toolCallId === toolCallId);
   }
@@ -167,7 +167,7 @@ export class Client {
     return response.json();
   }
 
-  /** The tab is closed: nothing is said to the server. */
+  /** The tab is closed, without a message to the server. */
   async close() {
     if (this.transport.close) this.transport.close();
     else await this.chat.stop();
@@ -175,9 +175,9 @@ export class Client {
 }
 
 /**
- * As JSON has it, without what no stream carries (why a call ended), and without the usage, which a client overwrites with that of the
- * last response. An input that did not fit is `rawInput` at version 6 and `input` at 7: the server does not know which of them reads its
- * history. Elsewhere `rawInput` is the text of the deltas, which no history has.
+ * As JSON, without what no stream carries (the cause of an outcome), and without the usage, which a client overwrites
+ * with that of the last response. An invalid input is `rawInput` in version 6 and `input` in version 7: the server does
+ * not know which version reads its history. Elsewhere `rawInput` is the text of the deltas, which no history has.
  */
 function told(messages) {
   const part = ({ rawInput, callProviderMetadata, ...rest }) =>

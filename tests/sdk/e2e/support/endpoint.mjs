@@ -1,9 +1,9 @@
-// A tool that takes its time: an HTTP endpoint, which answers when the test says so.
+// A slow tool: an HTTP endpoint that responds when the test says so.
 
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 
-/** Starts it. `config` makes it the tool `slow_payment`, which needs an approval. One call at a time. */
+/** Starts it. `config` declares it as the tool `slow_payment`, which needs an approval. One call at a time. */
 export async function openEndpoint() {
   const calls = [];
   let waiting;
@@ -33,13 +33,13 @@ allow_private = true
 approval = "always"
 input_schema = { type = "object", properties = { amount = { type = "number" } } }
 `,
-    /** The next request that comes. */
+    /** The next request. */
     called: () =>
       new Promise((resolve) => {
         if (calls.length > 0) resolve(calls.shift());
         else waiting = resolve;
       }),
-    /** Requests that nobody has looked at. */
+    /** Requests that no test has looked at. */
     get unseen() {
       return calls.length;
     },

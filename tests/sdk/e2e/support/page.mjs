@@ -1,13 +1,13 @@
-// A page with `useChat`, in jsdom: what a person sees, and the buttons that they press.
+// A page with `useChat`, in jsdom: what a user sees, and the buttons that they click.
 
 import { JSDOM } from "jsdom";
 
 const dom = new JSDOM("<!doctype html><body></body>", { url: "http://localhost/", pretendToBeVisual: true });
 Object.assign(globalThis, { window: dom.window, document: dom.window.document, IS_REACT_ACT_ENVIRONMENT: true });
-// Node has one of its own from version 21 on.
+// Built into Node from version 21 on.
 globalThis.navigator ??= dom.window.navigator;
 
-// React looks at `window` when it is loaded.
+// React reads `window` when it is loaded.
 const { act, createElement: h, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 
@@ -52,7 +52,7 @@ function Page({ useChat, options, run }) {
   );
 }
 
-/** Renders the page, as an app in development does: in strict mode, where effects run twice. */
+/** Renders the page like an app in development: in strict mode, where effects run twice. */
 export async function openPage(kind, { server, tab, id, messages, wait, runs, resume = false, isManual = false }) {
   const counts = { sends: 0, resumes: 0 };
   const called = [];
@@ -86,11 +86,11 @@ export async function openPage(kind, { server, tab, id, messages, wait, runs, re
     get status() {
       return place.querySelector("output").textContent;
     },
-    /** What is shown for each assistant message. */
+    /** The text shown for each assistant message. */
     get answers() {
       return [...place.querySelectorAll("article.assistant")].map(({ textContent }) => textContent);
     },
-    /** React does its work inside of `act`, so that is where one has to wait. */
+    /** React works inside `act`, so the waiting has to happen there. */
     async until(what, ask) {
       const deadline = Date.now() + DEADLINE_MS;
       while (!ask()) {
@@ -98,7 +98,7 @@ export async function openPage(kind, { server, tab, id, messages, wait, runs, re
         await act(() => pause(4));
       }
     },
-    /** Waits for something that has nothing to do with the page, which may change meanwhile. */
+    /** Waits for something unrelated to the page, which may change meanwhile. */
     async during(work) {
       let result;
       await act(async () => {
@@ -106,7 +106,7 @@ export async function openPage(kind, { server, tab, id, messages, wait, runs, re
       });
       return result;
     },
-    /** Nothing more happens by itself. */
+    /** Nothing more happens on its own. */
     async rests() {
       let before;
       do {

@@ -1,4 +1,4 @@
-// Plays flows: each with each kind of client, against one server for the file.
+// Runs flows: each with each kind of client, against one server per file.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -10,10 +10,10 @@ import { script } from "./script.mjs";
 import { startServer } from "./server.mjs";
 
 const TIMEOUT_MS = 60_000;
-/** Flows mostly wait, so a few at a time make good use of a core. */
+/** Flows mostly wait, so running a few at a time uses a core well. */
 const AT_ONCE = 4;
 
-/** One playing of a flow. */
+/** One run of a flow. */
 export class Play {
   chatId = `chat-${randomUUID()}`;
   clients = [];
@@ -23,13 +23,13 @@ export class Play {
   constructor(server, kind) {
     this.server = server;
     this.kind = kind;
-    /** The tab in which clients are opened unless the flow says otherwise. */
+    /** The tab in which clients are opened, unless the flow says otherwise. */
     this.tab = this.newTab();
   }
 
-  // Arrow functions, so that a flow can take what it needs out of its argument.
+  // Arrow functions, so that a flow can destructure its argument.
 
-  /** Another browser tab: what it is sent is judged by itself. */
+  /** Another browser tab: its traffic is checked separately. */
   newTab = (profile) => {
     const tab = new Capture(profile);
     this.#tabs.push(tab);
@@ -42,12 +42,12 @@ export class Play {
     return client;
   };
 
-  /** Rules that this flow breaks on purpose. */
+  /** Rules that this flow violates on purpose. */
   allow = (...rules) => {
     this.#allowed.push(...rules);
   };
 
-  /** A request that is no part of a client's stream. */
+  /** A request outside any client's stream. */
   api = async (path, { body, headers, ...init } = {}) => {
     const method = init.method ?? (body === undefined ? "GET" : "POST");
     const response = await fetch(this.server.url + path, {
@@ -68,7 +68,7 @@ export class Play {
     return this.api("/api/tools/ack", { body: { toolCallId, status: "success", requestedAt, ...result } });
   };
 
-  /** What holds at the end of every flow. */
+  /** What must hold at the end of every flow. */
   async end() {
     const counts = () => this.clients.map(({ sends, resumes }) => ({ sends, resumes }));
     const before = counts();
@@ -94,13 +94,13 @@ async function playOnce(server, kind, flow) {
 }
 
 /**
- * A flow that is known to fail, and why: it is played and its failure is told, but does not fail the run.
- * `fails` says with which clients, if not with all.
+ * A flow that is known to fail, and why: it runs and its failure is reported, but does not fail the suite. `fails` says
+ * with which clients, if not with all.
  */
 export const known = (why, flow, fails = () => true) =>
   Object.assign((play) => flow(play), { todo: (kind) => fails(kind) && why });
 
-/** `flows` are functions of a `Play`; their names are those of the tests. */
+/** `flows` are functions of a `Play`; their names become the test names. */
 export function play(title, flows, { kinds = KINDS, atOnce = AT_ONCE, ...options } = {}) {
   describe(title, { concurrency: atOnce }, () => {
     let server;
@@ -118,7 +118,7 @@ export function play(title, flows, { kinds = KINDS, atOnce = AT_ONCE, ...options
   });
 }
 
-/** As `play`, with a server of its own for each playing: for flows that end or restart it. */
+/** Like `play`, with a separate server for each run: for flows that end or restart it. */
 export function playAlone(title, flows, { kinds = KINDS, atOnce = AT_ONCE, ...options } = {}) {
   describe(title, { concurrency: atOnce }, () => {
     for (const kind of kinds) {

@@ -6,20 +6,20 @@ import { validateUIMessages as validate7 } from "ai7";
 
 export const isTool = (part) => part.type.startsWith("tool-") || part.type === "dynamic-tool";
 
-/** Why a call can have ended, by the state of its part. */
+/** The possible causes of an outcome, by the state of its part. */
 const CAUSES = {
-  // A browser that gives no answer in time can be an output too: of a tool that returns the ack.
+  // A browser's timeout can be an output too: of a tool that returns the ack.
   "output-available": ["ran", "result", "expired"],
   "output-error": ["ran", "result", "expired", "stopped", "superseded", "interrupted", "refused"],
   "output-denied": ["decision", "superseded"],
 };
 
-/** What is said of a settled call: `{cause, decidedBy, decidedAt?, edited}`. */
+/** The metadata of a settled call: `{cause, decidedBy, decidedAt?, edited}`. */
 export const settledOf = (part) => part.callProviderMetadata?.holdpoint;
 
 /**
- * Both SDK versions accept the history, and it says of every settled call, and of no other, why it ended. Of calls that were not made here,
- * in the first `context` messages, the server knows nothing of the kind. Gives the history back.
+ * Both SDK versions accept the history, and every settled call, and no other, has a cause. The first `context` messages
+ * contain calls that were not made here, without metadata. Returns the history.
  */
 export async function judged(messages, { context = 0 } = {}) {
   if (messages.length > 0) {
@@ -48,13 +48,13 @@ function judgePart(part) {
   assert.ok(Array.isArray(decidedBy) && decidedBy.every((by) => typeof by === "string" && by !== ""), told);
   assert.equal(decidedBy.length > 0, decidedAt !== undefined, `a decision has its time: ${told}`);
   if (decidedAt !== undefined) assert.equal(new Date(decidedAt).toISOString(), decidedAt, told);
-  // Somebody denied it if and only if that is why it ended; somebody approved it if and only if the part says so (T11).
+  // A denial is recorded if and only if it is the cause; an approval if and only if the part says so (T11).
   if (part.state === "output-denied") return assert.equal(decidedBy.length > 0, cause === "decision", told);
   if (part.approval) assert.equal(part.approval.approved, true, told);
   assert.equal(decidedBy.length > 0, part.approval !== undefined, told);
 }
 
-/** The holds say of every call of these messages what the messages say. `holds` are all calls of the chat, read after them. */
+/** The holds agree with the calls of these messages. `holds` are all calls of the chat, read after them. */
 export function agree(messages, holds) {
   for (const { id, parts } of messages) {
     for (const part of parts.filter(isTool)) {
@@ -64,7 +64,7 @@ export function agree(messages, holds) {
       assert.equal(hold.messageId, id);
       assert.deepEqual(hold.input, part.input);
       if (settledOf(part)) settledAlike(part, hold);
-      // A denial is held back while the browser's result beside it is awaited: no predicate of the SDK would send that.
+      // A denial is held back while the browser's result beside it is awaited: no SDK predicate would send it.
       else if (part.approval?.approved === false) assert.equal(hold.outcome.cause, "decision");
       else assert.notEqual(hold.state, "settled");
     }
@@ -83,14 +83,14 @@ function settledAlike(part, { state, outcome, decision, approvalId, allowed, exp
   assert.deepEqual({ allowed, expiresAt }, { allowed: [], expiresAt: undefined });
 }
 
-/** A hold's times, in the order in which they must be: asked, decided, over. */
+/** A hold's times, in order: requested, decided, settled. */
 export function inOrder({ requestedAt, decision, outcome }) {
   const times = [requestedAt, decision?.at, outcome?.at].filter((time) => time !== undefined);
   for (const time of times) assert.equal(new Date(time).toISOString(), time);
   assert.deepEqual(times, times.toSorted());
 }
 
-/** What a hold says without its ids, input and times, which have their own checks. */
+/** A hold without its ids, input and times, which have their own checks. */
 export function summary(hold) {
   inOrder(hold);
   const { kind, state, allowed, decision, outcome, cut } = hold;

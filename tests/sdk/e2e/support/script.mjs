@@ -1,15 +1,15 @@
-// What the model plays. The first turn whose `when` is found in the user's text is taken.
+// The model's script. The first turn whose `when` matches the user's text is used.
 
 const call = (name, input) => ({ toolCall: { name, input } });
 const text = (...deltas) => ({ text: deltas });
 const pay = (amount, recipient) => call("process_payment", { amount, recipient, currency: "USD" });
 
-/** For flows in which nothing is lost if the moment is missed. Elsewhere a browser's result holds the turn up. */
+/** For flows that still pass if the moment is missed. Elsewhere a browser's result holds the turn. */
 const MEANWHILE_MS = 2000;
 
 const photo = call("take_photo", { facing: "user" });
 
-/** A key that a client's parser drops or refuses: an own property, as it comes off the wire. */
+/** A key that a client's parser drops or refuses: an own property, as it arrives on the wire. */
 const hidden = JSON.parse('{"amount": 30, "recipient": "Ann", "currency": "USD", "__proto__": {"amount": 900}}');
 
 const nested = (levels) => (levels === 0 ? 0 : [nested(levels - 1)]);

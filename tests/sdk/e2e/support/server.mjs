@@ -1,4 +1,4 @@
-// The real server, as its own process.
+// The real server, as a separate process.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const STARTS_WITHIN_MS = 15_000;
 const STOPS_WITHIN_MS = 15_000;
 
-/** HOLDPOINT_BIN, or what cargo has built last into the usual places. */
+/** HOLDPOINT_BIN, or cargo's latest build in the usual places. */
 export function binary() {
   const named = process.env.HOLDPOINT_BIN;
   if (named) {
@@ -27,15 +27,15 @@ export function binary() {
   );
 }
 
-/** A folder that goes away with `remove`. */
+/** A temporary folder, removed by `remove`. */
 async function folder() {
   const path = await mkdtemp(join(tmpdir(), "holdpoint-sdk-e2e-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
 /**
- * Starts a server. `script` is what the model plays, `config` the text of a settings file; with `isKept` its chats outlive the
- * process, and `restart` starts another one on the same data and the same address.
+ * Starts a server. `script` is the model's script, `config` the text of a settings file; with `isKept` its chats
+ * outlive the process, and `restart` starts another one on the same data and address.
  */
 export async function startServer({ script, config, isKept = false } = {}) {
   const place = await folder();
@@ -56,7 +56,7 @@ export async function startServer({ script, config, isKept = false } = {}) {
   let running = await launch(args, "127.0.0.1:0");
   const server = {
     url: running.url,
-    /** Asks the process to end, as an operator would, and waits until it has. */
+    /** Asks the process to exit, as an operator would, and waits for it. */
     async stop() {
       await end(running, "SIGTERM");
       await place.remove();
@@ -70,7 +70,7 @@ export async function startServer({ script, config, isKept = false } = {}) {
   return server;
 }
 
-/** Without what the server would take for settings, HOLDPOINT_BIN among them. */
+/** Without variables that the server would read as settings, such as HOLDPOINT_BIN. */
 export function environment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HOLDPOINT_")));
 }
@@ -80,7 +80,7 @@ function launch(args, listen) {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
   });
-  // Whatever becomes of the tests, no server is left behind.
+  // Whatever happens to the tests, no server is left behind.
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   let out = "";

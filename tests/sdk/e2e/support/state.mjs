@@ -1,6 +1,6 @@
 // A chat's state without a UI.
 
-/** Every write stores a snapshot, so that nothing that a test has read changes under it. */
+/** Every write stores a snapshot, so that nothing a test has read changes later. */
 export class PlainState {
   status = "ready";
   error = undefined;

@@ -1,4 +1,4 @@
-// The SDK's own transports, with what they send counted and what they get kept.
+// The SDK's own transports, which count what is sent and keep what is received.
 
 import assert from "node:assert/strict";
 
@@ -7,7 +7,7 @@ export const WAIT = "x-holdpoint-wait";
 
 export const loginOf = (key) => (key ? { authorization: `Bearer ${key}` } : {});
 
-/** `count` is told "sends" or "resumes" for each request as it goes out. */
+/** `count` is called with "sends" or "resumes" for each request. */
 export function transportOf({ sdk, isSocket }, options) {
   return isSocket ? socket(sdk, options) : http(sdk, options);
 }
@@ -23,7 +23,7 @@ function http(sdk, { server, tab, headers, wait, key, count }) {
   });
 }
 
-/** `wait` goes out as a browser can say it: in the address, since a handshake has no headers of the page's. */
+/** `wait` is sent as a browser can: in the URL, since a handshake has no custom headers. */
 function socket(sdk, { server, tab, headers, wait, key, count }) {
   const webSocket = class extends tab.webSocket() {
     send(text, ...rest) {
@@ -36,7 +36,7 @@ function socket(sdk, { server, tab, headers, wait, key, count }) {
   return new sdk.WebSocketChatTransport({ url: `${server.url}/api/chat/ws`, headers, webSocket, params });
 }
 
-/** A browser can't send its key with the handshake: it gets a ticket for it. */
+/** A browser can't send its key with the handshake, so it gets a ticket. */
 async function ticket(server, key) {
   const response = await fetch(`${server.url}/api/ticket`, { method: "POST", headers: loginOf(key) });
   assert.equal(response.status, 200);

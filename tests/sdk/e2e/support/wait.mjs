@@ -1,11 +1,11 @@
-// Waiting for something, never for a time.
+// Waits for conditions, never for a fixed time.
 
 const DEADLINE_MS = 20_000;
 const EVERY_MS = 4;
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks until the answer is truthy, and gives it; fails, saying what was waited for, at the deadline. */
+/** Polls until the result is truthy, and returns it; at the deadline it fails and names the condition. */
 export async function until(what, ask, { within = DEADLINE_MS } = {}) {
   const deadline = Date.now() + within;
   for (;;) {
