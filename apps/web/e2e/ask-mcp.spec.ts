@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { isFull } from "../playwright.config";
 import { MODES } from "../src/modes";
 import { scratchFile } from "./scratch";
 import { expect, test } from "./test";
@@ -17,7 +18,7 @@ test.use({
   },
 });
 
-for (const mode of MODES) {
+for (const mode of isFull ? MODES : (["sse", "ai-sdk-ws"] as const)) {
   test(`an MCP server's question is answered after a reload: ${mode}`, async ({ console, page }) => {
     await console.open(mode);
     await console.send("go");

@@ -95,5 +95,5 @@ test("the focus stays at the card that was decided", async ({ console, page }) =
   await page.keyboard.press("Enter");
   await expect(items.first()).toContainText("Done");
   await expect(items.first()).toBeFocused();
-  await expect(items.nth(1)).toContainText("Waits for you");
+  await expect(items.nth(1)).toContainText("Waiting for you");
 });

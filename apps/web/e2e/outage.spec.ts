@@ -33,7 +33,7 @@ for (const mode of MODES) {
         await expect(page.getByRole("alert").filter({ hasText: "not answered since" })).toContainText(/\d\d:\d\d/);
         await expect(card.getByRole("timer")).toHaveCount(0);
         await console.approve(card);
-        await expect(card).toContainText("Not sent yet");
+        await expect(card).toContainText("Not confirmed");
         await expect(card.getByRole("alert")).toContainText("sent again");
         await expect(card).not.toContainText("Running");
 
@@ -81,14 +81,14 @@ for (const mode of isFull ? (["sse", "ai-sdk", "ai-sdk-ws"] as const) : (["sse",
     await expect(cards).toHaveCount(2);
     await console.approve(cards.first());
     await expect(cards.first()).toContainText("Done");
-    await expect(cards.last()).toContainText("Waits for you");
+    await expect(cards.last()).toContainText("Waiting for you");
     await expect
       .poll(async () => (await holdsOf(server.api, console.chatId)).map(({ state }) => state))
       .toEqual(["settled", "waiting"]);
     await expect(page.getByRole("button", { name: "Approvals, 1 waiting" })).toBeVisible();
     await page.reload();
     await expect(cards.first()).toContainText("Approved by local");
-    await expect(cards.last()).toContainText("Waits for you");
+    await expect(cards.last()).toContainText("Waiting for you");
     await console.deny(cards.last(), "enough");
     await expect(cards.last()).toContainText("enough");
     await expect(console.text).not.toBeEmpty();
@@ -102,7 +102,7 @@ test("the inbox says that it is out of date, and is current again by itself", as
   await console.expectState(console.card("process_payment"), "approval-requested");
   await console.visit("sse", undefined, { dock: "approvals" });
   const item = page.getByRole("region", { name: /^Approval: / });
-  await expect(item).toContainText("Waits for you");
+  await expect(item).toContainText("Waiting for you");
   await server.kill();
   const panel = page.getByRole("tabpanel", { name: "Approvals" });
   await expect(panel.getByRole("status")).toContainText(/Not up to date since .*\d\d:\d\d/);

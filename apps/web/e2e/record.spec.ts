@@ -134,7 +134,7 @@ for (const mode of isFull ? MODES : (["sse", "ai-sdk"] as const)) {
     });
     await expect(payment).toContainText("Done");
     await expect(payment).toContainText(/(You approved this|Approved by local) at \d\d:\d\d/);
-    await expect(current).toContainText("Waits for you");
+    await expect(current).toContainText("Waiting for you");
     await console.deny(current, "paid before");
     await expect(current).toContainText("paid before");
     await console.expectIdle();

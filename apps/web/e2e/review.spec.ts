@@ -1,4 +1,5 @@
 import { AxeBuilder } from "@axe-core/playwright";
+import { isFull } from "../playwright.config";
 import { MODES } from "../src/modes";
 import { expectNoOverflow, SCREENS, screens } from "./screens";
 import { configured, gatedTool, scripted } from "./scripts";
@@ -78,7 +79,7 @@ for (const screen of screens("desktop", "phone", "zoomed")) {
   });
 }
 
-for (const mode of MODES) {
+for (const mode of isFull ? MODES : (["sse", "ai-sdk"] as const)) {
   test(`a card that is looked at stays when the record is read: ${mode}`, async ({ console, page }) => {
     await page.addInitScript(() => {
       const watch = () =>

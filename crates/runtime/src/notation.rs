@@ -75,7 +75,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 wait: spec.wait,
                 returns: spec.returns,
                 origin: None,
-                needs_approval: spec.approval.asks(&json!({"n": 1})).is_some(),
+                needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
                 asked_by: None,
             }
         }

@@ -21,7 +21,7 @@ use holdpoint_runtime::{
     model::ScriptModel,
     project::View,
     subject::Subject,
-    tool::{Question, Tool, ToolContext, ToolSet},
+    tool::{Prompt, Tool, ToolContext, ToolSet},
     turn::{Answered, FrontendResult},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
@@ -194,7 +194,7 @@ async fn a_running_tool_asks_the_user() {
     for (output, expected) in replies {
         let tool = Tool::server("count", "Asks", async |_: Value, context: ToolContext| {
             let (message, schema) = ("Who?".to_owned(), json!({"type": "object"}));
-            let answer = context.ask(Question { message, schema, timeout: Duration::from_secs(30) }).await;
+            let answer = context.prompt(Prompt { message, schema, timeout: Duration::from_secs(30) }).await;
             Ok(json!(format!("{answer:?}")))
         });
         let tools: ToolSet = [tool.build().expect("a valid tool")].into_iter().collect();

@@ -137,7 +137,7 @@ fn context(cancellation: CancellationToken) -> ToolContext {
         call: ToolCallId::from("call"),
         cancellation,
         last_output: None,
-        ask: None,
+        prompter: None,
     }
 }
 

@@ -13,7 +13,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
-        Answer, Approval, Ask, Question, Secret, Tool, ToolContext, ToolError,
+        Approval, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
         mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport},
     },
 };
@@ -73,22 +73,22 @@ impl Fake {
     }
 }
 
-fn context(chat: &str, ask: Option<Ask>) -> ToolContext {
+fn context(chat: &str, ask: Option<Prompter>) -> ToolContext {
     ToolContext {
         chat: ChatId::from(chat),
         subject: Subject::local(),
         call: ToolCallId::from("call"),
         cancellation: CancellationToken::new(),
         last_output: None,
-        ask,
+        prompter: ask,
     }
 }
 
 /// Answers every question with this, and notes it.
-fn answering(answer: Answer) -> (Ask, Arc<Mutex<Vec<Question>>>) {
+fn answering(answer: PromptResponse) -> (Prompter, Arc<Mutex<Vec<Prompt>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&asked);
-    let ask: Ask = Arc::new(move |question| {
+    let ask: Prompter = Arc::new(move |question| {
         notes.lock().expect("no panic").push(question);
         futures::future::ready(answer.clone()).boxed()
     });
@@ -134,18 +134,18 @@ async fn everything(mut server: McpServer) {
 
     let asks = with_tool(&mut server, "every_trigger-elicitation-request").await;
     let given = json!({"name": "Ada", "check": true});
-    let (ask, asked) = answering(Answer::Accepted(given));
+    let (ask, asked) = answering(PromptResponse::Accepted(given));
     let output = run(&asks, json!({}), context("chat", Some(ask))).await.expect("an output").to_string();
     assert!(output.contains("Name: Ada"), "{output}");
     let question = asked.lock().expect("no panic").pop().expect("a question");
     assert!(question.message.contains("Please provide inputs"), "{question:?}");
     assert_eq!(question.schema["properties"]["check"]["type"], "boolean", "{question:?}");
     for (answer, words) in [
-        (Answer::Declined, "declined"),
-        (Answer::Expired, "declined"),
-        (Answer::Cancelled, "cancelled"),
+        (PromptResponse::Declined, "declined"),
+        (PromptResponse::Expired, "declined"),
+        (PromptResponse::Cancelled, "cancelled"),
         // An answer that does not fit what was asked for is none.
-        (Answer::Accepted(json!({"name": 5})), "declined"),
+        (PromptResponse::Accepted(json!({"name": 5})), "declined"),
     ] {
         let output = run(&asks, json!({}), context("chat", Some(answering(answer).0))).await.expect("an output");
         assert!(output.to_string().contains(words), "{output}");
@@ -309,7 +309,7 @@ async fn the_filesystem_server_says_what_its_tools_do() {
     let outside = call(&server, "files_read_text_file", json!({"path": "/etc/hostname"})).await.unwrap_err();
     assert!(outside.0.contains("denied"), "{outside}");
     // `never` in the settings: what only reads runs, what the server calls destructive asks all the same.
-    let asks = |name: &str| tool(&server, name).spec.approval.asks(&json!({}));
+    let asks = |name: &str| tool(&server, name).spec.approval.approval_reason(&json!({}));
     assert_eq!(asks("files_read_text_file"), None);
     let reason = asks("files_write_file").expect("somebody is asked");
     assert!(reason.contains("change or delete"), "{reason}");
@@ -415,8 +415,8 @@ async fn tools_that_change_are_listed_again() {
 async fn hints_are_stricter_than_the_settings() {
     let fake = Fake::new();
     let server = McpServer::start(fake.settings(&[])).await.expect("starts");
-    assert!(tool(&server, "fake_wipe").spec.approval.asks(&json!({})).is_some());
-    assert!(tool(&server, "fake_echo").spec.approval.asks(&json!({})).is_none());
+    assert!(tool(&server, "fake_wipe").spec.approval.approval_reason(&json!({})).is_some());
+    assert!(tool(&server, "fake_echo").spec.approval.approval_reason(&json!({})).is_none());
 }
 
 #[tokio::test]
@@ -437,10 +437,10 @@ async fn a_question_stops_the_clock_and_may_be_asked_again() {
     let fake = Fake::new();
     let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
     // The user takes twice as long as a call may: for each question.
-    let ask: Ask = Arc::new(move |_| {
+    let ask: Prompter = Arc::new(move |_| {
         async move {
             tokio::time::sleep(timeout * 2).await;
-            Answer::Accepted(json!({"name": "Ada"}))
+            PromptResponse::Accepted(json!({"name": "Ada"}))
         }
         .boxed()
     });
@@ -455,7 +455,7 @@ async fn a_question_that_could_be_anybodys_is_nobodys() {
     let slow = tool(&server, "fake_slow");
     let other = tokio::spawn(async move { run(&slow, json!({}), context("somebody else's", None)).await });
     fake.told("call slow").await;
-    let (ask, asked) = answering(Answer::Accepted(json!({"name": "Ada"})));
+    let (ask, asked) = answering(PromptResponse::Accepted(json!({"name": "Ada"})));
     let asks = tool(&server, "fake_ask");
     let output = run(&asks, json!({}), context("chat", Some(Arc::clone(&ask)))).await.expect("an output");
     assert!(output.to_string().contains("decline"), "{output}");

@@ -123,7 +123,7 @@ async fn call(server: &McpServer, name: &str) -> Result<Value, ToolError> {
         call: ToolCallId::from("call"),
         cancellation: CancellationToken::new(),
         last_output: None,
-        ask: None,
+        prompter: None,
     };
     let running = (tool.handler.as_ref().expect("a handler"))(json!({}), context);
     tokio::time::timeout(PATIENCE, running).await.expect("an end")

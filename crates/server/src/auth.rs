@@ -58,9 +58,9 @@ pub struct Keys {
 pub enum KeyError {
     #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
     Hash { subject: String },
-    #[error("a key has no subject: say whose it is")]
+    #[error("auth.keys: a key has no `subject`. Add one")]
     NoSubject,
-    #[error("{first:?} and {second:?} have the same key: give each their own")]
+    #[error("{first:?} and {second:?} have the same key. Give each its own")]
     Shared { first: String, second: String },
     /// Rejected because nothing enforces roles yet, and an operator might rely on them.
     #[error(

@@ -115,7 +115,7 @@ timeout_sec = 5
     assert_eq!(files.tools["wipe"].approval, Some(Approval::Always));
     assert!(files.tools["tidy"].ignore_hints);
     assert_eq!((web.timeout.as_secs(), web.approval_timeout.map(|timeout| timeout.as_secs())), (5, Some(300)));
-    assert_eq!(web.approval.asks(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
+    assert_eq!(web.approval.approval_reason(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");
 
     let plain = load("[[mcp]]\nname = 'a'\ncommand = ['x']", &[]).expect("good");
@@ -184,7 +184,7 @@ fn every_rule_can_be_written_and_says_why_it_asks() {
         let variable = [("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", rule)];
         for tools in [tools_with(&file, &[]), tools_with("", &variable)] {
             let tools = tools.unwrap_or_else(|error| panic!("{rule}: {error}"));
-            let asks = tools.get("process_payment").expect("it is there").spec.approval.asks(&input);
+            let asks = tools.get("process_payment").expect("it is there").spec.approval.approval_reason(&input);
             assert_eq!(asks.as_deref(), reason, "{rule}");
         }
     }
@@ -221,7 +221,7 @@ fn the_guides_are_right() {
             }
         }
     }
-    let pays = |block: &str, input: Value| tool(block, "process_payment").spec.approval.asks(&input);
+    let pays = |block: &str, input: Value| tool(block, "process_payment").spec.approval.approval_reason(&input);
     let blocks = guide(SPENDING);
     assert_eq!(pays(&blocks[0], json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert_eq!(pays(&blocks[0], json!({"amount": 80})), None);

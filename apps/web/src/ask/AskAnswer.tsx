@@ -6,7 +6,7 @@ import type { GivenAnswer } from "./answer";
 const WORDS: Record<string, string> = {
   accept: "Answered, without any fields.",
   decline: "The question was declined.",
-  cancel: "The question was put away without an answer.",
+  cancel: "The question was dismissed without an answer.",
 };
 
 /** The answer to a prompt. */

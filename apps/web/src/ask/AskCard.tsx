@@ -83,9 +83,7 @@ export function AskCard({ part, record }: Props) {
       {isWaiting && actions && (
         <AskForm fields={fields} subject={visible(question.message)} isOpen={answer !== undefined} onAnswer={send} />
       )}
-      {isWaiting && !actions && (
-        <p className="tool-card__note">The question stands open at this point of the capture.</p>
-      )}
+      {isWaiting && !actions && <p className="tool-card__note">Waiting for an answer at this point of the capture.</p>}
       {given ? (
         <AskAnswer answer={given} />
       ) : (
@@ -116,6 +114,6 @@ function statusOf(state: CallState, given: GivenAnswer | undefined): CallStatus 
     case "decline":
       return { label: "Declined", tone: "quiet" };
     default:
-      return { label: "Put away", tone: "quiet" };
+      return { label: "Dismissed", tone: "quiet" };
   }
 }

@@ -72,7 +72,7 @@ export function Composer({ draftOf, canStop, stopNote, isHeld, isReady, onSend, 
         {stopNote ? (
           stopNote
         ) : isHeld ? (
-          "A question is open. Sending something else withdraws it."
+          "An approval request is open. Sending a message withdraws it."
         ) : (
           <>
             <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> makes a new line

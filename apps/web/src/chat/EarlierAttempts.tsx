@@ -20,7 +20,7 @@ export function EarlierAttempts({ holds, toolNamed }: Props) {
       <p className="earlier__title">
         <History size={14} aria-hidden="true" />
         {holds.length === 1 ? "Earlier attempt" : `Earlier attempts, ${holds.length} calls`}
-        <span className="earlier__note">replaced by the answer below; what it did stands</span>
+        <span className="earlier__note">replaced by the answer below; its effects remain</span>
       </p>
       {holds.map((hold) => {
         const tool = toolNamed(hold.toolName);

@@ -29,7 +29,7 @@ export function EditMessage({ text, onSave, onCancel }: Props) {
         onChange={(event) => setEdited(event.target.value)}
       />
       <div className="edit-message__row">
-        <span className="edit-message__hint">What came after it is replaced.</span>
+        <span className="edit-message__hint">Everything after it will be replaced.</span>
         <button type="button" className="button" onClick={onCancel}>
           Cancel
         </button>

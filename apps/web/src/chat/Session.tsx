@@ -25,7 +25,7 @@ interface Props {
 
 const STOPPING = {
   sending: "Stopping…",
-  failed: "Not stopped: the server did not take it. Stop again.",
+  failed: "Stop not confirmed: the server did not respond. Stop again.",
 };
 const NO_HOLDS: readonly ChatHold[] = [];
 

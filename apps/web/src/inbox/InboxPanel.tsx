@@ -27,8 +27,8 @@ export function InboxPanel({ currentChatId }: Props) {
       return (
         <div className="empty" role="alert">
           <WifiOff size={26} aria-hidden="true" />
-          <h2>What waits is not known</h2>
-          <p>The server has not told it so far. It is asked again all the time.</p>
+          <h2>The list could not be loaded</h2>
+          <p>The server has not responded yet. Retrying.</p>
         </div>
       );
     }
@@ -45,7 +45,7 @@ export function InboxPanel({ currentChatId }: Props) {
         <p className="inbox__stale" role="status">
           <WifiOff size={15} aria-hidden="true" />
           <span>
-            Not up to date since <Time iso={staleSince.toISOString()} />. What waits now is not known.
+            Not up to date since <Time iso={staleSince.toISOString()} />. There may be newer approval requests.
           </span>
         </p>
       )}

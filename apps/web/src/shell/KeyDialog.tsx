@@ -17,7 +17,7 @@ export function KeyDialog() {
         <Dialog.Content className="dialog" onEscapeKeyDown={(event) => event.preventDefault()}>
           <Layer>
             <KeyRound size={22} className="dialog__icon" aria-hidden="true" />
-            <Dialog.Title className="dialog__title">This server wants an API key</Dialog.Title>
+            <Dialog.Title className="dialog__title">This server requires an API key</Dialog.Title>
             <Dialog.Description className="dialog__text">
               {key === undefined
                 ? "It is kept in this tab until you close it, and sent to this server only."

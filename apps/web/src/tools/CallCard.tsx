@@ -142,8 +142,8 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
         onGone: () => card.current?.focus(),
         beside: question?.expiresAt && <Countdown requestedAt={question.requestedAt} expiresAt={question.expiresAt} />,
       })}
-      {isOpen && !decide && <p className="tool-card__note">The question stands open at this point of the capture.</p>}
-      {isOpen && !isAsked && <p className="tool-card__note">It waits for somebody who may decide it.</p>}
+      {isOpen && !decide && <p className="tool-card__note">Waiting for a decision at this point of the capture.</p>}
+      {isOpen && !isAsked && <p className="tool-card__note">Waiting for an approver.</p>}
       <DecisionTrouble state={state} report={report} />
       <DecisionLine state={state} report={report} />
       <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />

@@ -12,8 +12,8 @@ export function DecisionTrouble({ state, report }: Props) {
   if (state.kind === "retrying") {
     return (
       <p className="tool-card__error" role="alert">
-        The server does not answer. Your {state.approved ? "approval" : "denial"} is sent again until it does. Nothing
-        runs before that; keep this page open.
+        The server does not respond, so it is not known whether your {state.approved ? "approval" : "denial"} has
+        arrived. It is sent again until the server confirms it; keep this page open.
       </p>
     );
   }

@@ -14,19 +14,21 @@ export function callStatus(state: CallState): CallStatus {
     case "preparing":
       return { label: "Preparing", tone: "busy" };
     case "asking":
-      return state.mayDecide ? { label: "Waits for you", tone: "hold" } : { label: "Waits for approval", tone: "hold" };
+      return state.mayDecide
+        ? { label: "Waiting for you", tone: "hold" }
+        : { label: "Waiting for approval", tone: "hold" };
     case "prompt":
-      return { label: "Waits for you", tone: "hold" };
+      return { label: "Waiting for you", tone: "hold" };
     case "sending":
       return { label: "Sending", tone: "busy" };
     case "retrying":
-      return { label: "Not sent yet", tone: "bad" };
+      return { label: "Not confirmed", tone: "bad" };
     case "running":
       return { label: state.where === "browser" ? "In the browser" : "Running", tone: "busy" };
     case "ending":
-      return { label: "Ending", tone: "busy" };
+      return { label: "Finishing", tone: "busy" };
     case "gone":
-      return { label: "Gone", tone: "quiet" };
+      return { label: "Deleted", tone: "quiet" };
     case "settled":
       return settled(state);
   }

@@ -17,17 +17,17 @@ export function refusalText(approved: boolean, status: number | undefined): stri
   const yours = approved ? "Your approval" : "Your denial";
   switch (status) {
     case 409:
-      return `${yours} was not taken: another decision was made first, and stands.`;
+      return `${yours} was not accepted: another decision was made first and is in force.`;
     case 410:
-      return `${yours} came too late: the question was closed before.`;
+      return `${yours} came too late: the approval request is already closed.`;
     case 404:
-      return `${yours} was not taken: the server does not know this question any more.`;
+      return `${yours} was not accepted: the server no longer has this approval request.`;
     case 401:
-      return `${yours} was not taken: the server wants a valid API key. Enter it, then decide again.`;
+      return `${yours} was not accepted: the server wants a valid API key. Enter it, then decide again.`;
     case 403:
-      return `${yours} was not taken: you may not decide this.`;
+      return `${yours} was not accepted: you may not decide this.`;
     default:
-      return `${yours} was not taken. Decide again.`;
+      return `${yours} was not accepted. Decide again.`;
   }
 }
 

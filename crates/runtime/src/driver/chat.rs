@@ -30,7 +30,7 @@ use crate::{
     metrics::Channel,
     model::{ModelError, ModelEvent},
     subject::Subject,
-    tool::{Answer, Question},
+    tool::{Prompt, PromptResponse},
     turn::{ChatState, Input, Rejection, Reply},
 };
 
@@ -44,10 +44,10 @@ pub(super) enum Command {
         until: Instant,
         reply: oneshot::Sender<Result<Taken, ChatError>>,
     },
-    /// Somebody wants to reader; `may_be_new`: at a chat that nobody has said anything in yet, too.
+    /// A reader of the feed is wanted; with `may_be_new`, also for a chat without any facts.
     Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
     /// A tool asks the user something.
-    Ask { by: ToolCallId, question: Question, answer: oneshot::Sender<Answer> },
+    Prompt { by: ToolCallId, prompt: Prompt, response: oneshot::Sender<PromptResponse> },
     /// A deadline. The server wakes few chats at a time by itself: the permit is given back when this was seen to.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
     /// Nothing of what the log says is running may be running. Told when that was seen to.
@@ -111,7 +111,7 @@ pub(super) struct ChatTask {
     /// Through which endpoint the last input came.
     pub(super) channel: Channel,
     /// What tools have asked the user and wait for.
-    pub(super) questions: HashMap<ToolCallId, oneshot::Sender<Answer>>,
+    pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
 
 impl ChatTask {
@@ -150,7 +150,7 @@ impl ChatTask {
             running: HashMap::new(),
             last_outputs: HashMap::new(),
             channel: Channel::default(),
-            questions: HashMap::new(),
+            prompts: HashMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
@@ -168,7 +168,7 @@ impl ChatTask {
             let is_ending = self.inner.ending.is_cancelled();
             if is_ending {
                 // No person is waited for any more: tools that have asked one are told so, and can come to an end.
-                self.questions.clear();
+                self.prompts.clear();
             }
             if is_quiet && (is_ending || !self.feed.is_watched()) && self.mailbox.is_empty() {
                 // Whoever asked in between asks again, and wakes the chat anew.
@@ -245,10 +245,10 @@ impl ChatTask {
                 let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
                 Ok(())
             }
-            Command::Ask { by, question, answer } => {
+            Command::Prompt { by, prompt, response } => {
                 // Whoever asked learns by the dropped channel that there is no answer.
-                if let Reply::Asked(call) = self.input(Input::Ask { by, question }).await? {
-                    self.questions.insert(call, answer);
+                if let Reply::Prompted(call) = self.input(Input::Prompt { by, prompt }).await? {
+                    self.prompts.insert(call, response);
                 }
                 Ok(())
             }
@@ -296,7 +296,7 @@ impl Command {
             Command::Read { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
             Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Ask { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
+            Command::Prompt { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
         }
     }
 }

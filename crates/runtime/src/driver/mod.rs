@@ -5,7 +5,6 @@
 //! Every task is owned by the [`Runtime`] and ends with it.
 
 mod append;
-mod ask;
 mod builder;
 mod changes;
 mod chat;
@@ -17,6 +16,7 @@ mod holds;
 mod journal;
 mod limits;
 mod load;
+mod mailbox;
 mod observe;
 mod record;
 mod recovery;

@@ -12,7 +12,7 @@ use super::{
     head::HeadData,
     journal,
     load::title_of,
-    work::answer_of,
+    work::prompt_response,
 };
 use crate::{
     fact::{Fact, Outcome},
@@ -161,8 +161,8 @@ impl ChatTask {
             }
             Fact::Started { call, .. } => self.start_tool(call),
             Fact::Settled { call, outcome, cause, .. } => {
-                if let Some(answer) = self.questions.remove(call) {
-                    let _ = answer.send(answer_of(outcome, *cause));
+                if let Some(answer) = self.prompts.remove(call) {
+                    let _ = answer.send(prompt_response(outcome, *cause));
                 }
                 self.cancel_tool(call);
             }

@@ -76,7 +76,7 @@ impl Sweep {
 
 /// Whether the chat was removed. Its own task decides: it may have changed since it was listed.
 async fn remove(inner: &Arc<Inner>, chat: &ChatId, before: Timestamp) -> bool {
-    match inner.ask(chat, |_, reply| Command::Retire { before, reply }).await {
+    match inner.send(chat, |_, reply| Command::Retire { before, reply }).await {
         Ok(is_removed) => {
             if is_removed {
                 inner.metrics.retention_removed();

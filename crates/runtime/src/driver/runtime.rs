@@ -60,7 +60,7 @@ pub enum RuntimeError {
     ShuttingDown,
     /// The log could not be written in time, and what was asked for may be on its way to it.
     #[error(
-        "not confirmed: the server can't write to its log right now. It may still take effect: reader again, and repeat the same request, before you ask for something else"
+        "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
     )]
     Unconfirmed,
     /// The log failed.
@@ -185,7 +185,7 @@ impl Runtime {
         view: View,
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
-        let holds_text = self.inner.tools().can_ask() && !view.is_progressive && view.profile == Profile::Adk;
+        let holds_text = self.inner.tools().may_need_approval() && !view.is_progressive && view.profile == Profile::Adk;
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, subject: subject.clone(), next };
@@ -227,7 +227,7 @@ impl Runtime {
             let input = Box::new(input.clone());
             Command::Input { input, subject: subject.clone(), channel, until, reply }
         };
-        self.inner.ask(chat, command).await
+        self.inner.send(chat, command).await
     }
 
     /// The chat that a request is about.
@@ -313,7 +313,7 @@ impl Runtime {
     }
 
     async fn reader(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<FeedReader, RuntimeError> {
-        self.inner.ask(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
+        self.inner.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 
     /// Takes up the answer that is being written, in the ai-sdk profile: the whole message from its beginning, then what comes. With
@@ -378,7 +378,7 @@ impl Runtime {
 
     /// Deletes a chat and all that happened in it.
     pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        self.inner.ask(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
+        self.inner.send(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
     /// What waits for a subject's approval, oldest first.

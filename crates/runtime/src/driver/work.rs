@@ -18,7 +18,7 @@ use crate::{
     clock::Timestamp,
     fact::{Cause, Fact, Outcome},
     model::{ModelError, ModelEvent},
-    tool::{Answer, Ask, Execution, ToolContext},
+    tool::{Execution, PromptResponse, Prompter, ToolContext},
     turn::{Input, Phase, step_on},
 };
 
@@ -35,7 +35,7 @@ impl ChatTask {
             call: id.clone(),
             cancellation: cancellation.clone(),
             last_output: self.last_outputs.get(&call.name).cloned(),
-            ask: Some(self.asker(id)),
+            prompter: Some(self.prompter(id)),
         };
         let input = call.input.clone();
         let timer = self.inner.metrics.tool(&call.name);
@@ -60,19 +60,19 @@ impl ChatTask {
         self.running.insert(handle.id(), (id.clone(), handle, cancellation));
     }
 
-    /// How the tool of a call asks the user.
-    fn asker(&self, by: &ToolCallId) -> Ask {
+    /// Delivers the prompts of a call's tool.
+    fn prompter(&self, by: &ToolCallId) -> Prompter {
         let (inner, chat, by) = (Arc::downgrade(&self.inner), self.id.clone(), by.clone());
-        Arc::new(move |question| {
+        Arc::new(move |prompt| {
             let (inner, chat, by) = (inner.clone(), chat.clone(), by.clone());
             Box::pin(async move {
-                let (answer, answered) = oneshot::channel();
+                let (response, responded) = oneshot::channel();
                 let inner = inner.upgrade().filter(|inner| !inner.ending.is_cancelled());
                 let mailbox = inner.and_then(|inner| inner.wake(&chat));
-                let Some(mailbox) = mailbox else { return Answer::Cancelled };
-                match mailbox.send(Command::Ask { by, question, answer }).await {
-                    Ok(()) => answered.await.unwrap_or(Answer::Cancelled),
-                    Err(_) => Answer::Cancelled,
+                let Some(mailbox) = mailbox else { return PromptResponse::Cancelled };
+                match mailbox.send(Command::Prompt { by, prompt, response }).await {
+                    Ok(()) => responded.await.unwrap_or(PromptResponse::Cancelled),
+                    Err(_) => PromptResponse::Cancelled,
                 }
             })
         })
@@ -163,17 +163,17 @@ impl ChatTask {
 }
 
 /// What a browser's result, or the lack of one, says to the tool that asked.
-pub(super) fn answer_of(outcome: &Outcome, cause: Cause) -> Answer {
+pub(super) fn prompt_response(outcome: &Outcome, cause: Cause) -> PromptResponse {
     match outcome {
         Outcome::Output(output) => match output.get("action").and_then(Value::as_str) {
-            Some("accept") => Answer::Accepted(output.get("content").cloned().unwrap_or_else(|| json!({}))),
-            Some("decline") => Answer::Declined,
-            Some(_) => Answer::Cancelled,
-            None => Answer::Accepted(output.clone()),
+            Some("accept") => PromptResponse::Accepted(output.get("content").cloned().unwrap_or_else(|| json!({}))),
+            Some("decline") => PromptResponse::Declined,
+            Some(_) => PromptResponse::Cancelled,
+            None => PromptResponse::Accepted(output.clone()),
         },
-        Outcome::Denied { .. } => Answer::Declined,
-        Outcome::Error(_) if cause == Cause::Expired => Answer::Expired,
-        Outcome::Error(_) => Answer::Cancelled,
+        Outcome::Denied { .. } => PromptResponse::Declined,
+        Outcome::Error(_) if cause == Cause::Expired => PromptResponse::Expired,
+        Outcome::Error(_) => PromptResponse::Cancelled,
     }
 }
 

@@ -43,7 +43,7 @@ struct OnWire {
     is_released: bool,
     has_deltas: bool,
     shown: Shown,
-    question: Question,
+    question: RequestState,
     /// A denial that waits until nobody is being asked in its step.
     denial: Vec<Chunk>,
 }
@@ -59,7 +59,7 @@ enum Shown {
 
 /// Where the question about a call stands on the wire.
 #[derive(Debug, Clone, PartialEq, Default)]
-enum Question {
+enum RequestState {
     #[default]
     None,
     /// It is shown when the other calls of the step are settled.
@@ -173,8 +173,8 @@ impl Turn {
                 let is_answered = past.is_decided(call) || past.is_settled(call);
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.question = match is_answered {
-                        true => Question::Answered(approval.clone()),
-                        false => Question::Waiting(approval.clone()),
+                        true => RequestState::Answered(approval.clone()),
+                        false => RequestState::Waiting(approval.clone()),
                     };
                 }
                 self.end_if_waiting(out);
@@ -183,9 +183,9 @@ impl Turn {
                 self.open(out);
                 // It is not asked any more: somebody has answered elsewhere, while the other calls of the step ran.
                 if let Some(wire) = self.wire.get_mut(call)
-                    && let Question::Waiting(approval) = &wire.question
+                    && let RequestState::Waiting(approval) = &wire.question
                 {
-                    wire.question = Question::Answered(approval.clone());
+                    wire.question = RequestState::Answered(approval.clone());
                 }
             }
             Fact::Started { call, .. } => {
@@ -211,7 +211,7 @@ impl Turn {
         }
         self.is_open = true;
         for wire in self.wire.values_mut() {
-            if let Question::Shown { in_this_segment } = &mut wire.question {
+            if let RequestState::Shown { in_this_segment } = &mut wire.question {
                 *in_this_segment = false;
             }
         }
@@ -271,7 +271,7 @@ impl Turn {
             return;
         }
         // The client has answered the question, and runs the call on being told once more that it is available.
-        if wire.question == (Question::Shown { in_this_segment: false }) && !wire.is_released {
+        if wire.question == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);
@@ -283,11 +283,11 @@ impl Turn {
         let question = std::mem::take(&mut wire.question);
         match (&settled.outcome, question) {
             // A client can't hold a denial of something that was never asked: that is told as an error.
-            (Outcome::Denied { .. }, Question::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
+            (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
                 out.push(Out::one(chunks::outcome(id, &settled.told())));
             }
             (Outcome::Denied { .. }, question) => {
-                if let Question::Waiting(approval) | Question::Answered(approval) = question {
+                if let RequestState::Waiting(approval) | RequestState::Answered(approval) = question {
                     wire.denial.push(chunks::question(id, &approval));
                 }
                 wire.denial.push(ToolOutputDenied { tool_call_id: id.clone() }.into());
@@ -320,10 +320,10 @@ impl Turn {
         self.release_denials(false, out);
         for id in self.calls.begun_in_step() {
             if let Some(wire) = self.wire.get_mut(id)
-                && let Question::Waiting(approval) = &wire.question
+                && let RequestState::Waiting(approval) = &wire.question
             {
                 out.push(Out::one(chunks::question(id, approval)));
-                wire.question = Question::Shown { in_this_segment: true };
+                wire.question = RequestState::Shown { in_this_segment: true };
             }
         }
         self.close(FinishReason::ToolCalls, out);

@@ -56,7 +56,7 @@ pub(super) struct Call {
     pub(super) is_invalid: bool,
     /// The ordinal of the call in its turn.
     pub(super) number: usize,
-    pub(super) question: Option<Question>,
+    pub(super) question: Option<ApprovalRequest>,
     pub(super) decision: Option<Decision>,
     pub(super) start: Option<Start>,
     pub(super) settled: Option<Settled>,
@@ -66,7 +66,7 @@ pub(super) struct Call {
 
 /// An approval request.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ApprovalRequest {
     pub(super) approval: ApprovalId,
     pub(super) at: Timestamp,
     pub(super) expires: Option<Timestamp>,
@@ -210,7 +210,7 @@ impl TurnCalls {
                 made.settled = Some(Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, at });
             }
             Fact::Asked { call, approval, at, expires, .. } => self.change(call, |call| {
-                call.question = Some(Question { approval: approval.clone(), at: *at, expires: *expires });
+                call.question = Some(ApprovalRequest { approval: approval.clone(), at: *at, expires: *expires });
             }),
             Fact::Decided { call, approved, reason, by, at } => self.change(call, |call| {
                 let (reason, by) = (reason.clone(), by.clone());

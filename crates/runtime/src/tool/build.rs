@@ -270,7 +270,7 @@ mod tests {
             call: ToolCallId::from("call"),
             cancellation: CancellationToken::new(),
             last_output: None,
-            ask: None,
+            prompter: None,
         }
     }
 

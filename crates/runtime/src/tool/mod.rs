@@ -105,14 +105,14 @@ pub struct ToolContext {
     /// The last output of this tool in this chat before this turn's step, if there was one.
     pub last_output: Option<Arc<Value>>,
     /// Prompts the user; `None` where no user can be prompted.
-    pub ask: Option<Ask>,
+    pub prompter: Option<Prompter>,
 }
 
 pub use holdpoint_protocol::ASK_USER;
 
 /// A running tool's prompt to the user.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct Prompt {
     /// The message.
     pub message: String,
     /// The JSON Schema of the answer.
@@ -123,7 +123,7 @@ pub struct Question {
 
 /// The user's answer to a prompt.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum PromptResponse {
     /// Accepted, with this content.
     Accepted(Value),
     /// Declined.
@@ -135,15 +135,15 @@ pub enum Answer {
 }
 
 /// Delivers a tool's prompts to its chat.
-pub type Ask = Arc<dyn Fn(Question) -> BoxFuture<'static, Answer> + Send + Sync>;
+pub type Prompter = Arc<dyn Fn(Prompt) -> BoxFuture<'static, PromptResponse> + Send + Sync>;
 
 impl ToolContext {
     /// Prompts the user. This is a hold like any other and survives a reload of the page. If the server goes down, the
     /// tool goes down with it.
-    pub async fn ask(&self, question: Question) -> Answer {
-        match &self.ask {
-            Some(ask) => ask(question).await,
-            None => Answer::Cancelled,
+    pub async fn prompt(&self, prompt: Prompt) -> PromptResponse {
+        match &self.prompter {
+            Some(prompter) => prompter(prompt).await,
+            None => PromptResponse::Cancelled,
         }
     }
 }
@@ -267,7 +267,7 @@ impl ToolSet {
     }
 
     /// Whether any tool can require approval: then adk text is held back.
-    pub fn can_ask(&self) -> bool {
+    pub fn may_need_approval(&self) -> bool {
         self.specs.iter().any(|spec| spec.approval != Approval::Never)
     }
 }

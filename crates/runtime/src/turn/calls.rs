@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Call, Draft, Env, Phase, Reply, Stage,
-    state::{OpenInput, Question},
+    state::{ApprovalRequest, OpenInput},
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
@@ -61,7 +61,7 @@ fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
     let NextTurn { order, holds_text, is_resubmit } = next;
     let message = env.message_id();
     let model = env.model.to_owned();
-    let can_ask = env.tools.can_ask();
+    let can_ask = env.tools.may_need_approval();
     draft.push(Fact::TurnStarted { message, order, holds_text, can_ask, is_resubmit, model, at: env.now });
 }
 
@@ -87,7 +87,7 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let tool = env.tools.get(&call.name);
-    let question = tool.and_then(|tool| tool.spec.approval.asks(&call.input));
+    let question = tool.and_then(|tool| tool.spec.approval.approval_reason(&call.input));
     let is_hold = question.is_some() || call.execution == Execution::Frontend;
     if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
@@ -103,7 +103,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let origin = call.origin.as_deref();
-    let is_approved = matches!(call.question, Some(Question { answer: Some((true, _)), .. }));
+    let is_approved = matches!(call.question, Some(ApprovalRequest { answer: Some((true, _)), .. }));
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {
             (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)))
@@ -131,12 +131,12 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
         return;
     }
     // A tool's questions go before it: its own outcome is the last thing that is heard of it.
-    drop_questions(draft, id, cause, env);
+    drop_prompts(draft, id, cause, env);
     draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now });
 }
 
 /// Settles what a tool has asked and nobody has answered.
-pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
+pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
     let open: Vec<ToolCallId> = draft
         .state
         .open_calls()
@@ -150,7 +150,7 @@ pub(super) fn drop_questions(draft: &mut Draft<'_>, by: &ToolCallId, cause: Caus
 }
 
 /// A tool that runs asks the user something: a call of the browser's, in the same step, that the model knows nothing of.
-pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: tool::Question, env: &mut Env<'_>) -> Reply {
+pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Prompt, env: &mut Env<'_>) -> Reply {
     let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
     // The user has gone on to a newer message, and looks at no response of this turn.
     let asks = asks.filter(|_| draft.state.next.is_empty());
@@ -162,7 +162,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: tool::Questi
     if draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         return Reply::None;
     }
-    let tool::Question { message, schema, timeout } = question;
+    let tool::Prompt { message, schema, timeout } = prompt;
     let input = json!({"message": message, "schema": schema, "from": from});
     if admit_sized(&input).is_err() {
         return Reply::None;
@@ -182,7 +182,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, by: &ToolCallId, question: tool::Questi
         asked_by: Some(by.clone()),
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
-    Reply::Asked(call)
+    Reply::Prompted(call)
 }
 
 /// A tool that ran here is done.
@@ -270,7 +270,7 @@ pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &
         let (outcome, cause) = match (call.runs_here(), &call.question) {
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
             // Somebody has approved it: it was not denied, and it was not done.
-            (false, Some(Question { answer: Some((true, _)), .. })) => {
+            (false, Some(ApprovalRequest { answer: Some((true, _)), .. })) => {
                 (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded)
             }
             (false, _) => (Outcome::Denied { reason: Some("superseded".to_owned()) }, Cause::Superseded),

@@ -12,7 +12,7 @@ use crate::{
     fact::{Cause, NextTurn, Outcome},
     model::ModelEvent,
     subject::Subject,
-    tool::Question,
+    tool::Prompt,
     value::Unfit,
 };
 
@@ -63,11 +63,11 @@ pub enum Input {
         reason: Option<String>,
     },
     /// A tool that runs asks the user something.
-    Ask {
+    Prompt {
         /// The tool's call.
         by: ToolCallId,
         /// What it asks.
-        question: Question,
+        prompt: Prompt,
     },
     /// Somebody is here: a turn that stands still after an expiry that nobody saw goes on.
     GoOn,
@@ -105,7 +105,7 @@ pub enum Reply {
     /// Nothing.
     None,
     /// The question that a tool asked is the input of this call.
-    Asked(ToolCallId),
+    Prompted(ToolCallId),
     /// A request was taken: this is what its response shows.
     Response(ResponsePlan),
     /// How an answer was taken.

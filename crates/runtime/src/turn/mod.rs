@@ -19,7 +19,7 @@ use holdpoint_protocol::{
 pub use input::{
     Answered, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
 };
-pub use state::{Call, ChatState, OpenInput, Phase, Question, Stage, Turn};
+pub use state::{ApprovalRequest, Call, ChatState, OpenInput, Phase, Stage, Turn};
 
 use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
 
@@ -79,7 +79,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::ToolDone { call, outcome } => calls::ran(draft_ref, &call, outcome, env),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
-        Input::Ask { by, question } => reply = calls::ask(draft_ref, &by, question, env),
+        Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
         Input::GoOn => calls::go_on(draft_ref, env),
         Input::Recover => recover::recover(draft_ref, env),
     }

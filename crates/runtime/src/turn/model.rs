@@ -122,7 +122,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
         let error = format!("there is no tool {name:?}");
         return draft.push(Fact::Invalid { call, name, input, error });
     };
-    let needs_approval = tool.spec.approval.asks(&input).is_some();
+    let needs_approval = tool.spec.approval.approval_reason(&input).is_some();
     match fits(&tool.spec, &input, &streamed, needs_approval) {
         Err(error) => draft.push(Fact::Invalid { call, name, input, error }),
         Ok(()) => draft.push(Fact::Called {

@@ -26,7 +26,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     for (id, name) in started {
         if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
             // It will ask again what it has to ask.
-            calls::drop_questions(draft, &id, Cause::Interrupted, env);
+            calls::drop_prompts(draft, &id, Cause::Interrupted, env);
             draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
         } else {
             let text = "interrupted: outcome unknown".to_owned();

@@ -57,14 +57,14 @@ pub struct Call {
     /// Where its turn began.
     pub turn: u64,
     /// The question, if one was asked.
-    pub question: Option<Question>,
+    pub question: Option<ApprovalRequest>,
     /// Where it stands.
     pub stage: Stage,
 }
 
 /// A question to a person, and the answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ApprovalRequest {
     /// Its id.
     pub approval: ApprovalId,
     /// Why it is asked.
@@ -269,7 +269,7 @@ impl ChatState {
                 self.approvals.insert(approval.clone(), call.clone());
                 self.change(call, |call| {
                     call.stage = Stage::Asked;
-                    call.question = Some(Question {
+                    call.question = Some(ApprovalRequest {
                         approval: approval.clone(),
                         reason: reason.clone(),
                         asked_at: *at,

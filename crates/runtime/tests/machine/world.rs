@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     model::{ModelEvent, Usage},
     project::history,
     subject::Subject,
-    tool::{Approval, Execution, Question, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{Approval, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
     turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -119,7 +119,7 @@ pub(crate) struct World {
     running: Vec<ToolCallId>,
     /// Decisions that were acknowledged.
     pub(crate) acknowledged: Vec<(ApprovalId, bool)>,
-    /// What requests were told to plan, and how many facts there were then.
+    /// The plan of each response, and how many facts there were when it was made.
     pub(crate) responses: Vec<(ResponsePlan, u64)>,
     /// Where appends ended: one is written whole or not at all.
     pub(crate) appends: Vec<usize>,
@@ -237,9 +237,8 @@ impl World {
             }
             Act::Ask { which } if !self.running.is_empty() => {
                 let by = self.running[which % self.running.len()].clone();
-                let question =
-                    Question { message: "Really?".into(), schema: json!({}), timeout: Duration::from_secs(60) };
-                self.input(Input::Ask { by, question });
+                let prompt = Prompt { message: "Really?".into(), schema: json!({}), timeout: Duration::from_secs(60) };
+                self.input(Input::Prompt { by, prompt });
             }
             Act::Decide { which, approved } => {
                 let asked = self.asked();

@@ -15,13 +15,13 @@ impl Config {
             }
         }
         if self.limits.json_depth.is_some_and(|depth| depth > DEEPEST) {
-            return Err(wrong("limits.json_depth", format!("it can be {DEEPEST} at the most")));
+            return Err(wrong("limits.json_depth", format!("must be at most {DEEPEST}")));
         }
         let times = self.tools.iter().map(|(name, tool)| (format!("tools.{name}"), tool.approval_timeout_sec));
         let times = times.chain(self.mcp.iter().map(|mcp| (format!("mcp {}", mcp.name), mcp.approval_timeout_sec)));
         for (key, seconds) in times {
             if seconds.is_some_and(|seconds| seconds > LONGEST_SEC) {
-                let problem = format!("it can be {LONGEST_SEC} (ten years) at the most; 0 is no limit");
+                let problem = format!("must be at most {LONGEST_SEC} (ten years); 0 means no limit");
                 return Err(wrong(&format!("{key}.approval_timeout_sec"), problem));
             }
         }

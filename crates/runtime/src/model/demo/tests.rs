@@ -88,7 +88,7 @@ fn run(tools: &ToolSet, name: &str, input: &Value) -> Result<Value, String> {
         call: ToolCallId::from("call"),
         cancellation: CancellationToken::new(),
         last_output: None,
-        ask: None,
+        prompter: None,
     };
     let handler = Arc::clone(tools.get(name).unwrap().handler.as_ref().expect("a handler"));
     handler(input.clone(), context).now_or_never().expect("no waiting").map_err(|error| error.0)

@@ -102,16 +102,16 @@ impl Kind {
         let key = provider.key_variable();
         match self {
             Self::Key => {
-                format!("{name} did not accept the server's API key. Whoever runs the server has to check {key}.")
+                format!("{name} did not accept the server's API key. The server's operator must check {key}.")
             }
             Self::Model if provider == Provider::Ollama => {
                 format!("Ollama does not have the model {model}. Run `ollama pull {model}` where Ollama runs.")
             }
             Self::Model => format!(
-                "{name} does not know the model {model}, or the key may not use it. Whoever runs the server has to check the model's name and the address."
+                "{name} does not know the model {model}, or the key may not use it. The server's operator must check the model's name and the address."
             ),
             Self::Quota => format!(
-                "The server's account with {name} has nothing left. Whoever runs the server has to look at its plan and billing."
+                "The server's account with {name} has no credit left. The server's operator must check its plan and billing."
             ),
             Self::Busy(wanted) => format!("{name} is getting too many requests. Please try again {}.", when(wanted)),
             Self::Down(wanted) => {
@@ -125,7 +125,7 @@ impl Kind {
                     .to_owned()
             }
             Self::Refused => {
-                format!("Nobody answers at the address of {name}. Whoever runs the server has to check the address.")
+                format!("Nobody answers at the address of {name}. The server's operator must check the address.")
             }
             Self::Silent => format!("{name} did not answer in time. Please try again."),
             Self::TooLong => {

@@ -95,7 +95,7 @@ impl Condition {
     }
 
     /// The reason to request approval, if required.
-    pub(super) fn asks(&self, input: &Value) -> Option<String> {
+    pub(super) fn approval_reason(&self, input: &Value) -> Option<String> {
         let finding = self.check(input);
         finding.holds.unwrap_or(true).then_some(finding.words)
     }
@@ -208,66 +208,69 @@ mod tests {
 
     use super::*;
 
-    fn asks(condition: &Result<Condition, RuleError>, input: Value) -> Option<String> {
-        condition.as_ref().expect("a rule").asks(&input)
+    fn approval_reason(condition: &Result<Condition, RuleError>, input: Value) -> Option<String> {
+        condition.as_ref().expect("a rule").approval_reason(&input)
     }
 
     #[test]
     fn a_comparison_says_what_it_saw() {
         let over = Condition::over("/amount", 100);
-        assert_eq!(asks(&over, json!({"amount": 250})).unwrap(), "amount is 250, over 100");
-        assert_eq!(asks(&over, json!({"amount": 100.5})).unwrap(), "amount is 100.5, over 100");
-        assert_eq!(asks(&over, json!({"amount": 100})), None);
-        assert_eq!(asks(&over, json!({"amount": -5})), None);
+        assert_eq!(approval_reason(&over, json!({"amount": 250})).unwrap(), "amount is 250, over 100");
+        assert_eq!(approval_reason(&over, json!({"amount": 100.5})).unwrap(), "amount is 100.5, over 100");
+        assert_eq!(approval_reason(&over, json!({"amount": 100})), None);
+        assert_eq!(approval_reason(&over, json!({"amount": -5})), None);
 
         let under = Condition::under("/items/1/price", 0.5);
-        assert_eq!(asks(&under, json!({"items": [{}, {"price": 0}]})).unwrap(), "items.1.price is 0, under 0.5");
-        assert_eq!(asks(&under, json!({"items": [{}, {"price": 1}]})), None);
+        assert_eq!(
+            approval_reason(&under, json!({"items": [{}, {"price": 0}]})).unwrap(),
+            "items.1.price is 0, under 0.5"
+        );
+        assert_eq!(approval_reason(&under, json!({"items": [{}, {"price": 1}]})), None);
 
         let equals = Condition::equals("/place", "東京");
-        assert_eq!(asks(&equals, json!({"place": "東京"})).unwrap(), "place is \"東京\"");
-        assert_eq!(asks(&equals, json!({"place": "大阪"})), None);
+        assert_eq!(approval_reason(&equals, json!({"place": "東京"})).unwrap(), "place is \"東京\"");
+        assert_eq!(approval_reason(&equals, json!({"place": "大阪"})), None);
 
         let one_of = Condition::one_of("/currency", [json!("EUR"), json!("GBP")]);
-        let words = asks(&one_of, json!({"currency": "GBP"})).unwrap();
+        let words = approval_reason(&one_of, json!({"currency": "GBP"})).unwrap();
         assert_eq!(words, "currency is \"GBP\", one of \"EUR\", \"GBP\"");
-        assert_eq!(asks(&one_of, json!({"currency": "USD"})), None);
+        assert_eq!(approval_reason(&one_of, json!({"currency": "USD"})), None);
 
         let matches = Condition::matches("/url", "^http:");
-        let words = asks(&matches, json!({"url": "http://a.example"})).unwrap();
+        let words = approval_reason(&matches, json!({"url": "http://a.example"})).unwrap();
         assert_eq!(words, "url is \"http://a.example\", a match of ^http:");
-        assert_eq!(asks(&matches, json!({"url": "https://a.example"})), None);
+        assert_eq!(approval_reason(&matches, json!({"url": "https://a.example"})), None);
 
         let whole = Condition::equals("", json!({"a": 1}));
-        assert_eq!(asks(&whole, json!({"a": 1.0})).unwrap(), "the input is {\"a\":1.0}");
-        assert_eq!(asks(&whole, json!({"a": 2})), None);
+        assert_eq!(approval_reason(&whole, json!({"a": 1.0})).unwrap(), "the input is {\"a\":1.0}");
+        assert_eq!(approval_reason(&whole, json!({"a": 2})), None);
     }
 
     #[test]
     fn what_cannot_be_compared_asks_and_says_so() {
         let over = Condition::over("/amount", 100);
         let missing = "amount is missing, so it can't be checked whether it is over 100";
-        assert_eq!(asks(&over, json!({})).unwrap(), missing);
-        assert_eq!(asks(&over, json!("text")).unwrap(), missing);
-        let words = asks(&over, json!({"amount": "5"})).unwrap();
+        assert_eq!(approval_reason(&over, json!({})).unwrap(), missing);
+        assert_eq!(approval_reason(&over, json!("text")).unwrap(), missing);
+        let words = approval_reason(&over, json!({"amount": "5"})).unwrap();
         assert_eq!(words, "amount is \"5\", which can't be compared: the rule asks whether it is over 100");
         for other in [json!(null), json!(true), json!([5]), json!({"value": 5})] {
-            assert!(asks(&over, json!({ "amount": other })).is_some());
+            assert!(approval_reason(&over, json!({ "amount": other })).is_some());
         }
-        assert!(asks(&Condition::equals("/a", "x"), json!({"a": 5})).is_some());
-        assert!(asks(&Condition::one_of("/a", [json!("x"), json!("y")]), json!({"a": null})).is_some());
-        assert!(asks(&Condition::matches("/a", "x"), json!({"a": 5})).is_some());
+        assert!(approval_reason(&Condition::equals("/a", "x"), json!({"a": 5})).is_some());
+        assert!(approval_reason(&Condition::one_of("/a", [json!("x"), json!("y")]), json!({"a": null})).is_some());
+        assert!(approval_reason(&Condition::matches("/a", "x"), json!({"a": 5})).is_some());
         let negated = Condition::over("/amount", 100).map(Condition::not);
-        assert_eq!(asks(&negated, json!({})).unwrap(), missing);
-        assert!(asks(&negated, json!({"amount": "500"})).is_some());
+        assert_eq!(approval_reason(&negated, json!({})).unwrap(), missing);
+        assert!(approval_reason(&negated, json!({"amount": "500"})).is_some());
     }
 
     #[test]
     fn large_whole_numbers_keep_their_digits() {
         let over = Condition::over("/amount", 9_007_199_254_740_992_u64);
-        assert!(asks(&over, json!({"amount": 9_007_199_254_740_993_u64})).is_some());
-        assert!(asks(&over, json!({"amount": 9_007_199_254_740_992_u64})).is_none());
-        assert!(asks(&Condition::equals("/n", 1), json!({"n": 1.0})).is_some());
+        assert!(approval_reason(&over, json!({"amount": 9_007_199_254_740_993_u64})).is_some());
+        assert!(approval_reason(&over, json!({"amount": 9_007_199_254_740_992_u64})).is_none());
+        assert!(approval_reason(&Condition::equals("/n", 1), json!({"n": 1.0})).is_some());
     }
 
     #[test]
@@ -275,23 +278,26 @@ mod tests {
         let usd = || Condition::equals("/currency", "USD").unwrap();
         let large = || Condition::over("/amount", 100).unwrap();
         let all = Condition::all([usd(), large()]);
-        let words = asks(&all, json!({"currency": "USD", "amount": 250})).unwrap();
+        let words = approval_reason(&all, json!({"currency": "USD", "amount": 250})).unwrap();
         assert_eq!(words, "currency is \"USD\" and amount is 250, over 100");
-        assert_eq!(asks(&all, json!({"currency": "USD", "amount": 50})), None);
+        assert_eq!(approval_reason(&all, json!({"currency": "USD", "amount": 50})), None);
         // Whatever the amount, this condition would not hold.
-        assert_eq!(asks(&all, json!({"currency": "EUR"})), None);
-        assert!(asks(&all, json!({"currency": "USD"})).unwrap().contains("amount is missing"));
+        assert_eq!(approval_reason(&all, json!({"currency": "EUR"})), None);
+        assert!(approval_reason(&all, json!({"currency": "USD"})).unwrap().contains("amount is missing"));
 
         let any = Condition::any([usd(), large()]);
-        assert_eq!(asks(&any, json!({"currency": "EUR", "amount": 250})).unwrap(), "amount is 250, over 100");
-        assert_eq!(asks(&any, json!({"currency": "USD"})).unwrap(), "currency is \"USD\"");
-        assert!(asks(&any, json!({"currency": "EUR"})).unwrap().contains("amount is missing"));
-        assert_eq!(asks(&any, json!({"currency": "EUR", "amount": 1})), None);
+        assert_eq!(
+            approval_reason(&any, json!({"currency": "EUR", "amount": 250})).unwrap(),
+            "amount is 250, over 100"
+        );
+        assert_eq!(approval_reason(&any, json!({"currency": "USD"})).unwrap(), "currency is \"USD\"");
+        assert!(approval_reason(&any, json!({"currency": "EUR"})).unwrap().contains("amount is missing"));
+        assert_eq!(approval_reason(&any, json!({"currency": "EUR", "amount": 1})), None);
 
         let neither = any.map(Condition::not);
-        let words = asks(&neither, json!({"currency": "EUR", "amount": 1})).unwrap();
+        let words = approval_reason(&neither, json!({"currency": "EUR", "amount": 1})).unwrap();
         assert_eq!(words, "currency is \"EUR\", not \"USD\" and amount is 1, not over 100");
-        assert_eq!(asks(&neither, json!({"currency": "USD", "amount": 1})), None);
+        assert_eq!(approval_reason(&neither, json!({"currency": "USD", "amount": 1})), None);
     }
 
     #[test]

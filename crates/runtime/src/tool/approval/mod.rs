@@ -33,12 +33,12 @@ pub enum Approval {
 
 impl Approval {
     /// `None` if the call may run; otherwise the reason for the approval request, written for the approver.
-    pub fn asks(&self, input: &Value) -> Option<String> {
+    pub fn approval_reason(&self, input: &Value) -> Option<String> {
         match self {
             Self::Never => None,
             Self::Always => Some("This tool always needs approval".to_owned()),
             Self::Because(reason) => Some(plain(reason, REASON)),
-            Self::When(condition) => condition.asks(input).map(|reason| plain(&reason, REASON)),
+            Self::When(condition) => condition.approval_reason(input).map(|reason| plain(&reason, REASON)),
         }
     }
 }

@@ -17,7 +17,7 @@ const KEYS: &str =
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RuleError {
     #[error(
-        "{pointer:?} is no JSON pointer: one begins with a slash, such as \"/amount\", or is empty for the whole input"
+        "{pointer:?} is not a JSON pointer: start it with a slash, such as \"/amount\", or is empty for the whole input"
     )]
     Pointer { pointer: String },
     #[error("`{key}` needs a number, not {value}")]
@@ -26,7 +26,7 @@ pub enum RuleError {
     Empty { key: &'static str },
     #[error("`{key}` needs {wanted}, not {value}")]
     WrongType { key: &'static str, wanted: &'static str, value: String },
-    #[error("{pattern} is no regular expression that can be used: {problem}")]
+    #[error("{pattern} is not a supported regular expression: {problem}")]
     Pattern { pattern: String, problem: String },
     #[error("unknown key `{key}`; {KEYS}")]
     UnknownKey { key: String },
@@ -37,7 +37,7 @@ pub enum RuleError {
     #[error("`{key}` says nothing about which value is meant: add `when = \"/field\"`")]
     NoPointer { key: String },
     #[error(
-        "{value} is no approval: use \"always\", \"never\", or a rule such as {{ when = \"/amount\", over = 100 }}"
+        "{value} is not an approval policy: use \"always\", \"never\", or a rule such as {{ when = \"/amount\", over = 100 }}"
     )]
     NotAnApproval { value: String },
     /// A nested rule is invalid.

@@ -66,7 +66,7 @@ mod tests {
                 call: ToolCallId::from("call"),
                 cancellation: CancellationToken::new(),
                 last_output: self.last_output.clone(),
-                ask: None,
+                prompter: None,
             };
             (self.tool.handler.as_ref().expect("a handler"))(input, context).await
         }

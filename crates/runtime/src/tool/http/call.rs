@@ -109,7 +109,7 @@ impl Call {
 
     async fn answer(&self, call: &ToolCallId, input: Value) -> Result<Value, CallError> {
         let Value::Object(mut input) = input else {
-            return Err(CallError::Input("the input is no object".to_owned()));
+            return Err(CallError::Input("the input is not an object".to_owned()));
         };
         let mut url = self.template.fill(&mut input).map_err(CallError::Input)?;
         let mut request = match self.send {

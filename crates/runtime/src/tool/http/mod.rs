@@ -56,13 +56,13 @@ pub struct HttpEndpoint {
 pub enum HttpToolError {
     #[error(transparent)]
     Url(#[from] TemplateError),
-    #[error("`{method}` is no method of HTTP")]
+    #[error("`{method}` is not an HTTP method")]
     Method { method: String },
     #[error("the header `{name}` can't be sent: a name has letters, digits and dashes, a value no line breaks")]
     Header { name: String },
-    #[error("`{{{field}}}` in the URL is no field of the input: add it to the properties of `input_schema`")]
+    #[error("`{{{field}}}` in the URL is not a field of the input: add it to the properties of `input_schema`")]
     Field { field: String },
-    #[error("{host} is an address of this machine or of a private network: set `allow_private = true` if it is meant")]
+    #[error("{host} is an address of this machine or of a private network: set `allow_private = true` to allow it")]
     Private { host: String },
     #[error("no HTTP client can be made: {0}")]
     Client(#[source] reqwest::Error),

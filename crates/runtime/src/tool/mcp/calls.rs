@@ -22,7 +22,7 @@ pub(super) struct Calls {
 struct Running {
     /// Known once the request has been sent.
     request: Option<RequestId>,
-    asker: Asker,
+    asker: CallPrompter,
     /// Until when the server may still be working on an abandoned call, which its prompts may belong to.
     given_up: Option<Instant>,
 }
@@ -32,7 +32,7 @@ const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Prompts the user on behalf of a call, whose timeout is paused meanwhile.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct CallPrompter {
     pub(super) context: ToolContext,
     open: Arc<watch::Sender<usize>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 /// The call that a prompt belongs to.
 pub(super) enum Whose {
     /// This call.
-    Of(Asker),
+    Of(CallPrompter),
     /// It is ambiguous, or nothing is running.
     Unknown,
 }
@@ -55,7 +55,7 @@ pub(super) enum Whose {
 impl Calls {
     pub(super) fn enter(self: &Arc<Self>, context: ToolContext) -> Entry {
         let (open, watching) = watch::channel(0);
-        let asker = Asker { context, open: Arc::new(open) };
+        let asker = CallPrompter { context, open: Arc::new(open) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.0 += 1;
         let key = running.0;
@@ -102,7 +102,7 @@ impl Calls {
     }
 }
 
-impl Asker {
+impl CallPrompter {
     /// Pauses the call's timeout for as long as the guard lives.
     pub(super) fn pause(&self) -> Pause {
         self.open.send_modify(|open| *open += 1);

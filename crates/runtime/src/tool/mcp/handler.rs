@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{calls::Whose, server::Shared};
-use crate::tool::{Answer, InputSchema, Question, text::plain};
+use crate::tool::{InputSchema, Prompt, PromptResponse, text::plain};
 
 /// Maximum length of a prompt.
 const LINES: usize = 40;
@@ -46,16 +46,16 @@ impl Handler {
         let timeout = self.shared.settings.approval_timeout.unwrap_or(LONGEST).min(LONGEST);
         let message: Vec<String> = message.lines().take(LINES).map(|line| plain(line, LINE)).collect();
         let message = message.join("\n");
-        match asker.context.ask(Question { message, schema, timeout }).await {
-            Answer::Accepted(content) if fits.check(&content).is_ok() => {
+        match asker.context.prompt(Prompt { message, schema, timeout }).await {
+            PromptResponse::Accepted(content) if fits.check(&content).is_ok() => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
-            Answer::Accepted(_) => {
+            PromptResponse::Accepted(_) => {
                 tracing::warn!(server, "an answer to a question of an MCP server does not fit its schema: declined");
                 ElicitResult::new(ElicitationAction::Decline)
             }
-            Answer::Declined | Answer::Expired => ElicitResult::new(ElicitationAction::Decline),
-            Answer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+            PromptResponse::Declined | PromptResponse::Expired => ElicitResult::new(ElicitationAction::Decline),
+            PromptResponse::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
         }
     }
 

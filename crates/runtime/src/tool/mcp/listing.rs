@@ -116,9 +116,9 @@ mod tests {
         Arc::new(|_, _| Box::pin(async { Ok(Value::Null) }))
     }
 
-    fn asks(settings: &McpSettings, annotations: Value) -> Option<String> {
+    fn approval_reason(settings: &McpSettings, annotations: Value) -> Option<String> {
         let tools = tools(settings, &[listed("t", annotations)], nothing).expect("tools");
-        tools[0].spec.approval.asks(&json!({"amount": 5}))
+        tools[0].spec.approval.approval_reason(&json!({"amount": 5}))
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
                 (json!({"openWorldHint": true}), "outside"),
                 (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "outside"),
             ] {
-                let reason = asks(settings, hints.clone()).unwrap_or_else(|| panic!("{hints} asks"));
+                let reason = approval_reason(settings, hints.clone()).unwrap_or_else(|| panic!("{hints} asks"));
                 assert!(reason.contains(word), "{hints}: {reason}");
             }
             for hints in [
@@ -143,7 +143,7 @@ mod tests {
                 json!({"readOnlyHint": true, "openWorldHint": true}),
                 json!({"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false}),
             ] {
-                assert_eq!(asks(settings, hints.clone()), None, "{hints}");
+                assert_eq!(approval_reason(settings, hints.clone()), None, "{hints}");
             }
         }
     }
@@ -154,8 +154,11 @@ mod tests {
         let rule = settings(Condition::under("/amount", 100).expect("a rule").into());
         for settings in [&always, &rule] {
             assert!(
-                asks(settings, json!({"readOnlyHint": true, "destructiveHint": false, "openWorldHint": false}))
-                    .is_some()
+                approval_reason(
+                    settings,
+                    json!({"readOnlyHint": true, "destructiveHint": false, "openWorldHint": false})
+                )
+                .is_some()
             );
         }
     }
@@ -165,13 +168,17 @@ mod tests {
         let mut settings = settings(Approval::Always);
         let own = McpToolSettings { approval: Some(Approval::Never), ignore_hints: false };
         settings.tools.insert("t".to_owned(), own.clone());
-        assert_eq!(asks(&settings, json!({})), None);
+        assert_eq!(approval_reason(&settings, json!({})), None);
         assert!(
-            asks(&settings, json!({"destructiveHint": true})).is_some(),
+            approval_reason(&settings, json!({"destructiveHint": true})).is_some(),
             "a hint is stricter than a tool's own setting"
         );
         settings.tools.insert("t".to_owned(), McpToolSettings { ignore_hints: true, ..own });
-        assert_eq!(asks(&settings, json!({"destructiveHint": true})), None, "unless the operator says otherwise");
+        assert_eq!(
+            approval_reason(&settings, json!({"destructiveHint": true})),
+            None,
+            "unless the operator says otherwise"
+        );
         settings.tools.insert("typo".to_owned(), McpToolSettings::default());
         let error = tools(&settings, &[listed("t", json!({}))], nothing).unwrap_err().to_string();
         assert!(error.contains("\"typo\"") && error.ends_with("It has t"), "{error}");

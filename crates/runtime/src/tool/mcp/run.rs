@@ -20,7 +20,7 @@ use crate::tool::{OUTCOME_UNKNOWN, ToolContext, ToolError};
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
-    #[error("the input is no object")]
+    #[error("the input is not an object")]
     Input,
     /// The cause goes to the log only: it may name an internal address.
     #[error("The MCP server `{0}` is not there at the moment, so the call was not made")]

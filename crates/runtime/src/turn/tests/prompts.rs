@@ -5,16 +5,16 @@ use crate::tool;
 
 const RUNS: &str = "opened, said u1, turn, step, called look, step ended, started look";
 
-fn ask() -> Input {
-    let question = tool::Question { message: "Which?".to_owned(), schema: json!({}), timeout: TIMEOUT };
-    Input::Ask { by: ToolCallId::from("look"), question }
+fn prompt() -> Input {
+    let prompt = tool::Prompt { message: "Which?".to_owned(), schema: json!({}), timeout: TIMEOUT };
+    Input::Prompt { by: ToolCallId::from("look"), prompt }
 }
 
 #[test]
 fn a_prompt_is_a_call_of_the_browser() {
-    let (facts, reply) = given(RUNS).when(ask());
+    let (facts, reply) = given(RUNS).when(prompt());
     assert_eq!(facts, "writing ask_user, called ask_user, started ask_user");
-    assert!(matches!(reply, Reply::Asked(_)), "{reply:?}");
+    assert!(matches!(reply, Reply::Prompted(_)), "{reply:?}");
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_prompt_that_nobody_can_answer_is_not_asked() {
         ("the client sends no acks", "opened, said u1, turn resubmit, step, called look, step ended, started look"),
     ];
     for (name, facts) in table {
-        assert_eq!(given(facts).when(ask()), (String::new(), Reply::None), "{name}");
+        assert_eq!(given(facts).when(prompt()), (String::new(), Reply::None), "{name}");
     }
-    assert_eq!(given(RUNS).max_holds(0).when(ask()), (String::new(), Reply::None), "too many holds");
+    assert_eq!(given(RUNS).max_holds(0).when(prompt()), (String::new(), Reply::None), "too many holds");
 }

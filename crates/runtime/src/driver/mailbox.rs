@@ -1,4 +1,4 @@
-//! Asking a chat: it is woken for it, and asked again if it fell asleep meanwhile.
+//! Sending a command to a chat: the chat is woken for it, and the command is sent again if the chat fell asleep meanwhile.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -67,7 +67,7 @@ impl Inner {
 
     /// Asks a chat, again if it fell asleep or lost its place meanwhile. The command is made anew each time, with the moment from which
     /// on nobody waits for it any more.
-    pub(super) async fn ask<T>(
+    pub(super) async fn send<T>(
         self: &Arc<Self>,
         id: &ChatId,
         command: impl Fn(Instant, oneshot::Sender<Result<T, ChatError>>) -> Command,
