@@ -204,6 +204,13 @@ pub struct DecisionRequest {
     pub reason: Option<String>,
 }
 
+/// A decision without a reason.
+impl From<bool> for DecisionRequest {
+    fn from(approved: bool) -> Self {
+        Self { approved, reason: None }
+    }
+}
+
 /// One entry of `GET /api/approvals`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

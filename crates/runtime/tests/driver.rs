@@ -95,7 +95,7 @@ async fn an_append_of_unknown_fate_is_done_once() {
         let runtime = start(log.clone(), counting(&ran)).await;
         let chunks = read(&mut submit(&runtime, said("c")).await).await;
         log.on_append(fault);
-        let decided = runtime.decide(&Subject::local(), approval(&chunks), true, None).await;
+        let decided = runtime.decide(&Subject::local(), approval(&chunks), true).await;
         assert_eq!(decided, Ok(Answered::Taken));
         ended(&runtime, "c").await;
         assert_eq!(ran.load(Ordering::SeqCst), 1);
@@ -131,7 +131,7 @@ async fn whoever_loses_the_race_reads_again() {
         append.append_id.0 ^= 1;
         append
     }));
-    let decided = runtime.decide(&Subject::local(), approval(&chunks), true, None).await;
+    let decided = runtime.decide(&Subject::local(), approval(&chunks), true).await;
     assert_eq!(decided, Ok(Answered::Contradicts), "the other answer stands");
     assert_eq!(ran.load(Ordering::SeqCst), 0);
 }
@@ -144,9 +144,9 @@ async fn twenty_people_answer_at_once() {
     let approval = approval(&chunks);
     let answers = (0..20).map(|number| {
         let (runtime, approval) = (runtime.clone(), approval.clone());
-        tokio::spawn(async move {
-            runtime.decide(&Subject::local(), approval, number % 2 == 0, None).await.expect("an answer")
-        })
+        tokio::spawn(
+            async move { runtime.decide(&Subject::local(), approval, number % 2 == 0).await.expect("an answer") },
+        )
     });
     let answers: Vec<Answered> =
         futures::future::join_all(answers).await.into_iter().map(|answer| answer.expect("no panic")).collect();
@@ -171,7 +171,7 @@ async fn a_chat_that_waits_sleeps_and_wakes() {
         tokio::task::yield_now().await;
     }
     for approval in questions {
-        assert_eq!(runtime.decide(&Subject::local(), approval, true, None).await, Ok(Answered::Taken));
+        assert_eq!(runtime.decide(&Subject::local(), approval, true).await, Ok(Answered::Taken));
     }
     for number in 0..200 {
         ended(&runtime, &format!("c{number}")).await;
@@ -254,7 +254,7 @@ async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let runtime = start(Arc::new(MemoryLog::default()), named("one server")).await;
     let chunks = read(&mut submit(&runtime, said("c")).await).await;
     runtime.set_tools(named("another server"));
-    assert_eq!(runtime.decide(&Subject::local(), approval(&chunks), true, None).await, Ok(Answered::Taken));
+    assert_eq!(runtime.decide(&Subject::local(), approval(&chunks), true).await, Ok(Answered::Taken));
     ended(&runtime, "c").await;
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("the chat is there");

@@ -112,7 +112,7 @@ async fn a_chat_with_an_open_hold_is_kept_and_counted() {
     assert_eq!(waiting.len(), 1, "it can still be decided");
 
     // Decided, it is not open any more, and goes when it is old enough again.
-    world.runtime.decide(&Subject::local(), waiting[0].approval_id.clone(), false, None).await.expect("decided");
+    world.runtime.decide(&Subject::local(), waiting[0].approval_id.clone(), false).await.expect("decided");
     assert_eq!(world.chats().await, ["pays"]);
     world.clock.advance(11 * DAY);
     world.until(&[]).await;

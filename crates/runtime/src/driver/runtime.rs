@@ -10,7 +10,7 @@ use holdpoint_protocol::{
     holds::ChatHold,
     ids::{ApprovalId, ChatId, ToolCallId},
     message::UiMessage,
-    request::{AckRequest, Answer, ChatRequest, PendingApproval},
+    request::{AckRequest, Answer, ChatRequest, DecisionRequest, PendingApproval},
 };
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -271,12 +271,11 @@ impl Runtime {
         &self,
         subject: &Subject,
         approval: ApprovalId,
-        approved: bool,
-        reason: Option<String>,
+        decision: impl Into<DecisionRequest>,
     ) -> Result<Answered, RuntimeError> {
         let found = self.inner.log.find(subject, approval.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(chat) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Decide { approval, approved, reason, by: subject.clone() }).await
+        self.answered(subject, &chat, Input::Decide { approval, decision: decision.into(), by: subject.clone() }).await
     }
 
     async fn answered(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Answered, RuntimeError> {

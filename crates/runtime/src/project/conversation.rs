@@ -1,13 +1,14 @@
 //! The conversation as a model sees it: every call has its result, whatever happened to it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use holdpoint_protocol::{
-    ids::{MessageId, PartId, ToolCallId},
+    ids::{MessageId, PartId},
     message::{Part, Role, UiMessage},
 };
 use serde_json::Value;
 
+use super::calls::{Call, TurnCalls};
 use crate::{
     fact::{BlockKind, Fact, Outcome, text_of},
     model::{ModelCall, ModelMessage, ModelResult, UserPart},
@@ -27,18 +28,25 @@ pub fn conversation<T: AsRef<Fact>>(facts: &[T]) -> Vec<ModelMessage> {
 struct Talk {
     /// Each with the chat's message that it belongs to.
     messages: Vec<(MessageId, ModelMessage)>,
-    turn: Option<MessageId>,
+    turn: Option<TurnCalls>,
     /// What the user has said while calls of the turn before still run.
     waiting: Vec<(MessageId, ModelMessage)>,
-    /// The step that is being read.
+    /// Whether a step is being read.
+    is_in_step: bool,
+    /// Its text, and the blocks that it is made of.
     text: String,
-    texts: HashMap<PartId, ()>,
-    calls: Vec<ModelCall>,
-    outcomes: HashMap<ToolCallId, Result<Value, String>>,
+    blocks: HashSet<PartId>,
 }
 
 impl Talk {
     fn apply(&mut self, fact: &Fact) {
+        if *fact == Fact::StepStarted {
+            self.end_step();
+            self.is_in_step = true;
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.apply(fact);
+        }
         match fact {
             Fact::Context { messages } => messages.iter().for_each(|message| self.context(message)),
             Fact::Said { message, cut, next } => {
@@ -56,31 +64,13 @@ impl Talk {
                 }
             }
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
-            Fact::TurnStarted { message, .. } => self.turn = Some(message.clone()),
-            Fact::StepStarted => self.end_step(),
+            Fact::TurnStarted { .. } => self.turn = TurnCalls::begin(fact, false),
             Fact::TurnEnded { .. } => {
                 self.end_step();
                 self.messages.append(&mut self.waiting);
             }
-            Fact::BlockStarted { kind: BlockKind::Text, id } => {
-                self.texts.insert(id.clone(), ());
-            }
-            Fact::BlockDelta { id, delta } if self.texts.contains_key(id) => self.text.push_str(delta.text()),
-            Fact::Called { call, name, input, asked_by: None, .. } => {
-                self.calls.push(ModelCall { id: call.clone(), name: name.clone(), input: input.clone() });
-            }
-            Fact::Invalid { call, name, input, error } => {
-                self.calls.push(ModelCall { id: call.clone(), name: name.clone(), input: input.clone() });
-                self.outcomes.insert(call.clone(), Err(format!("The call was not valid and did not run: {error}")));
-            }
-            Fact::Settled { call, outcome, cause, .. } => {
-                let outcome = match outcome.told(*cause) {
-                    Outcome::Output(output) => Ok(output),
-                    Outcome::Error(text) => Err(text),
-                    Outcome::Denied { reason } => Err(Outcome::denial_text(reason.as_deref())),
-                };
-                self.outcomes.insert(call.clone(), outcome);
-            }
+            Fact::BlockStarted { kind: BlockKind::Text, id } => drop(self.blocks.insert(id.clone())),
+            Fact::BlockDelta { id, delta } if self.blocks.contains(id) => self.text.push_str(delta.text()),
             _ => {}
         }
     }
@@ -100,25 +90,40 @@ impl Talk {
         }
     }
 
+    /// Adds the step that was read. What comes of its calls later is not the model's any more.
     fn end_step(&mut self) {
-        let (text, calls) = (std::mem::take(&mut self.text), std::mem::take(&mut self.calls));
-        self.texts.clear();
-        let Some(turn) = self.turn.clone() else { return };
+        let text = std::mem::take(&mut self.text);
+        self.blocks.clear();
+        let is_in_step = std::mem::take(&mut self.is_in_step);
+        let Some(turn) = self.turn.as_ref().filter(|_| is_in_step) else { return };
+        let step = turn.made_in_step().iter().filter_map(|id| Some((id, turn.get(id)?)));
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        // The model knows nothing of the prompts of its tools.
+        for (id, call) in step.filter(|(_, call)| !call.is_prompt) {
+            calls.push(ModelCall { id: id.clone(), name: call.name.clone(), input: call.input.clone() });
+            results.push(ModelResult { id: id.clone(), name: call.name.clone(), outcome: outcome(call) });
+        }
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        let results: Vec<ModelResult> = calls
-            .iter()
-            .map(|call| {
-                let outcome = self.outcomes.remove(&call.id);
-                let outcome = outcome.unwrap_or_else(|| Err("The call was not run.".to_owned()));
-                ModelResult { id: call.id.clone(), name: call.name.clone(), outcome }
-            })
-            .collect();
-        self.messages.push((turn.clone(), ModelMessage::Assistant { text, calls }));
+        let message = &turn.message;
+        self.messages.push((message.clone(), ModelMessage::Assistant { text, calls }));
         if !results.is_empty() {
-            self.messages.push((turn, ModelMessage::Results(results)));
+            self.messages.push((message.clone(), ModelMessage::Results(results)));
         }
+    }
+}
+
+/// The outcome of a call, as the model is told of it.
+fn outcome(call: &Call) -> Result<Value, String> {
+    if let Some(error) = call.input_error() {
+        return Err(format!("The call was not valid and did not run: {error}"));
+    }
+    match call.settled.as_ref().map(|settled| settled.told()) {
+        Some(Outcome::Output(output)) => Ok(output),
+        Some(Outcome::Error(text)) => Err(text),
+        Some(Outcome::Denied { reason }) => Err(Outcome::denial_text(reason.as_deref())),
+        None => Err("The call was not run.".to_owned()),
     }
 }
 

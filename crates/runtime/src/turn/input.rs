@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
-    request::{AckStatus, ChatRequest},
+    request::{AckStatus, ChatRequest, DecisionRequest},
 };
 use serde_json::Value;
 
@@ -30,13 +30,11 @@ pub enum Input {
     },
     /// A person's decision, from the inbox.
     Decide {
-        /// The question.
+        /// The approval request.
         approval: ApprovalId,
-        /// The answer.
-        approved: bool,
-        /// Why.
-        reason: Option<String>,
-        /// Who.
+        /// The decision.
+        decision: DecisionRequest,
+        /// Who decided.
         by: Subject,
     },
     /// The model said something.

@@ -14,7 +14,7 @@ mod tests;
 
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
-    request::Answer,
+    request::{Answer, DecisionRequest},
 };
 pub use input::{
     Answered, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
@@ -70,7 +70,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
     match input {
         Input::Submit(submit) => reply = submit::submit(draft_ref, &submit, env),
         Input::Result { call, result } => reply = Reply::Answered(answers::result(draft_ref, &call, &result, env)),
-        Input::Decide { approval, approved, reason, by } => {
+        Input::Decide { approval, decision: DecisionRequest { approved, reason }, by } => {
             let answer = Answer::Approval { approval_id: approval, approved, reason };
             reply = Reply::Answered(answers::answer(draft_ref, answer, &by, env));
         }

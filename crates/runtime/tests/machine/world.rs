@@ -248,8 +248,7 @@ impl World {
                 let Some(approval) = from.get(which % from.len().max(1)).cloned() else { return };
                 let reply = self.input(Input::Decide {
                     approval: approval.clone(),
-                    approved: *approved,
-                    reason: None,
+                    decision: (*approved).into(),
                     by: Subject::local(),
                 });
                 if reply == Reply::Answered(Answered::Taken) {
@@ -359,7 +358,7 @@ impl World {
             } else if let Some(call) = self.running.first().cloned() {
                 self.input(Input::ToolDone { call, outcome: Ok(json!(1)) });
             } else if let Some(approval) = self.asked().first().cloned() {
-                self.input(Input::Decide { approval, approved: true, reason: None, by: Subject::local() });
+                self.input(Input::Decide { approval, decision: true.into(), by: Subject::local() });
             } else if let Some(call) = self.in_browser().first().cloned() {
                 let result = FrontendResult { status: AckStatus::Success, output: None, error_text: None, ack: None };
                 self.input(Input::Result { call, result: Arc::new(result) });

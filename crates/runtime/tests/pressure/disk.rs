@@ -38,7 +38,7 @@ async fn setup(calls: usize, gate: Gate) -> Setup {
 
 impl Setup {
     async fn decide(&self, approval: &ApprovalId, approved: bool) -> Result<Answered, RuntimeError> {
-        self.runtime.decide(&Subject::local(), approval.clone(), approved, None).await
+        self.runtime.decide(&Subject::local(), approval.clone(), approved).await
     }
 
     /// The facts on disk, without asking the chat.

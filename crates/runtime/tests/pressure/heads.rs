@@ -55,7 +55,7 @@ async fn a_damaged_head_loses_nothing() {
         let chats = runtime.chats(&Subject::local()).await.expect("can be listed");
         assert!(chats.iter().all(|chat| chat.title == "go"), "{head}: {chats:?}");
         until("the turn that was cut off goes on", async || runtime.approvals(&Subject::local()).len() == 2).await;
-        let decided = runtime.decide(&Subject::local(), inbox[0].approval_id.clone(), true, None).await;
+        let decided = runtime.decide(&Subject::local(), inbox[0].approval_id.clone(), true).await;
         assert_eq!(decided, Ok(Answered::Taken), "{head}");
         // The other one expires.
         clock.set(Timestamp(NOW.0 + 86_400_000));

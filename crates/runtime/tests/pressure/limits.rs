@@ -70,7 +70,7 @@ async fn what_has_begun_is_not_refused() {
     let second = asked(&runtime, "b").await;
     assert_eq!(runtime.turns(), 0, "both wait");
     for approval in [&first[0], &second[0]] {
-        let decided = runtime.decide(&Subject::local(), approval.clone(), true, None).await;
+        let decided = runtime.decide(&Subject::local(), approval.clone(), true).await;
         assert_eq!(decided, Ok(Answered::Taken));
     }
     assert_eq!(runtime.turns(), 2);
@@ -91,7 +91,7 @@ async fn open_chats_are_limited_for_each_subject() {
     assert_eq!(try_say(&runtime, "local", "d").await, refused(Refusal::OpenChats { limit }));
     assert_eq!(try_say(&runtime, "local", "b").await, None, "this one is open already");
     assert_eq!(try_say(&runtime, "ann", "e").await, None, "others are not concerned");
-    assert_eq!(runtime.decide(&Subject::local(), first[0].clone(), false, None).await, Ok(Answered::Taken));
+    assert_eq!(runtime.decide(&Subject::local(), first[0].clone(), false).await, Ok(Answered::Taken));
     until("nothing is open in the first chat", async || runtime.turns() == 0).await;
     assert_eq!(try_say(&runtime, "local", "d").await, None);
 }
@@ -118,7 +118,7 @@ async fn a_full_chat_takes_no_new_message_and_every_outcome() {
         let again = try_say(&runtime, "local", "c").await;
         assert_eq!(again, if is_full { refused(Refusal::FullChat { limit }) } else { None });
         if is_full {
-            let decided = runtime.decide(&Subject::local(), approvals[0].clone(), true, None).await;
+            let decided = runtime.decide(&Subject::local(), approvals[0].clone(), true).await;
             assert_eq!(decided, Ok(Answered::Taken));
             until("the turn ends", async || runtime.turns() == 0).await;
             let text = history(&runtime, "c").await;

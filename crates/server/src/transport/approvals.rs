@@ -51,6 +51,6 @@ pub(crate) async fn decide(
     let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
     let decision: DecisionRequest = parse(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
-    let decided = server.inner.runtime.decide(&subject, approval, decision.approved, decision.reason).await;
+    let decided = server.inner.runtime.decide(&subject, approval, decision).await;
     Ok(Json(AckResponse::taken(in_force(decided?)?)))
 }

@@ -63,14 +63,14 @@ pub enum SqliteError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file system does not support shared memory, which the write-ahead log needs.
-    #[error("{} is on a file system without support for SQLite's write-ahead log (a network drive?). Choose a folder on a local disk", file.display())]
+    #[error("{} is on a file system without support for SQLite's write-ahead log (a network drive?); choose a folder on a local disk", file.display())]
     NoWriteAheadLog {
         /// The file.
         file: PathBuf,
     },
     /// The file exists but is empty.
     #[error(
-        "{} is empty (0 bytes), so it is not a Holdpoint database. Restore a backup, or delete the file to start with no chats",
+        "{} is empty (0 bytes), so it is not a Holdpoint database; restore a backup, or delete the file to start with no chats",
         file.display()
     )]
     Empty {
@@ -87,7 +87,7 @@ pub enum SqliteError {
         file: PathBuf,
     },
     /// The database belongs to another program.
-    #[error("{} is not a Holdpoint database. Choose another data folder", file.display())]
+    #[error("{} is not a Holdpoint database; choose another data folder", file.display())]
     Foreign {
         /// The file.
         file: PathBuf,

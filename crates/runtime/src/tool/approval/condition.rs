@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn a_rule_that_makes_no_sense_cannot_be_made() {
         for (rule, part) in [
-            (Condition::over("amount", 1), "begins with a slash"),
-            (Condition::over("/a~2", 1), "begins with a slash"),
+            (Condition::over("amount", 1), "start it with a slash"),
+            (Condition::over("/a~2", 1), "start it with a slash"),
             (Condition::over("/a", "1"), "`over` needs a number, not \"1\""),
             (Condition::under("/a", f64::NAN), "`under` needs a number"),
             (Condition::one_of("/a", []), "`one_of` is empty"),

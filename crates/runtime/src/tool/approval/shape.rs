@@ -17,7 +17,7 @@ const KEYS: &str =
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RuleError {
     #[error(
-        "{pointer:?} is not a JSON pointer: start it with a slash, such as \"/amount\", or is empty for the whole input"
+        "{pointer:?} is not a JSON pointer: start it with a slash, such as \"/amount\", or leave it empty for the whole input"
     )]
     Pointer { pointer: String },
     #[error("`{key}` needs a number, not {value}")]
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (shape, part) in [
-            (json!("sometimes"), "\"sometimes\" is no approval"),
-            (json!(true), "true is no approval"),
+            (json!("sometimes"), "\"sometimes\" is not an approval policy"),
+            (json!(true), "true is not an approval policy"),
             (json!({}), "nothing to compare with"),
             (json!({"when": "/a"}), "nothing to compare with"),
             (json!({"when": "/a", "ovr": 5}), "unknown key `ovr`"),
@@ -212,11 +212,11 @@ mod tests {
             (json!({"when": "/a", "all": []}), "`when` and `all` can't stand in one rule"),
             (json!({"over": 5}), "add `when"),
             (json!({"when": 5, "over": 5}), "`when` needs a JSON pointer, not 5"),
-            (json!({"when": "a", "over": 5}), "begins with a slash"),
+            (json!({"when": "a", "over": 5}), "start it with a slash"),
             (json!({"when": "/a", "over": "5"}), "`over` needs a number, not \"5\""),
             (json!({"when": "/a", "one_of": "x"}), "`one_of` needs a list"),
             (json!({"when": "/a", "matches": 5}), "`matches` needs a regular expression"),
-            (json!({"when": "/a", "matches": "["}), "is no regular expression"),
+            (json!({"when": "/a", "matches": "["}), "is not a supported regular expression"),
             (json!({"all": {"when": "/a", "over": 5}}), "`all` needs a list of rules"),
             (json!({"any": []}), "`any` is empty"),
             (json!({"any": [{"when": "/a", "over": 1}, {"not": {"x": 1}}]}), "in `any[1]`: in `not`: unknown key `x`"),

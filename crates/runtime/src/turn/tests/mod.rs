@@ -110,7 +110,7 @@ fn say(id: &str) -> Input {
 }
 
 fn decide(call: &str, approved: bool) -> Input {
-    Input::Decide { approval: ApprovalId::from(call), approved, reason: None, by: Subject::local() }
+    Input::Decide { approval: ApprovalId::from(call), decision: approved.into(), by: Subject::local() }
 }
 
 fn model_calls(name: &str, input: Value) -> Input {
