@@ -68,7 +68,7 @@ pub struct Call {
 pub struct ApprovalRequest {
     /// Its id.
     pub approval: ApprovalId,
-    /// The reason shown to the approver.
+    /// Why it is made.
     pub reason: String,
     /// When it was made.
     pub asked_at: Timestamp,
