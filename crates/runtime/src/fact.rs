@@ -230,7 +230,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome as shown to people and the model. A superseded call counts as an error, because nobody denied it.
+    /// The outcome as shown to people and the model. A superseded call is shown as an error, because nobody denied it.
     pub fn told(&self, cause: Cause) -> Self {
         match self {
             Outcome::Denied { .. } if cause == Cause::Superseded => Outcome::Error(SUPERSEDED.to_owned()),

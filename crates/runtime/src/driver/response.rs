@@ -114,7 +114,7 @@ pub struct LiveTaken {
     pub plan: ResponsePlan,
     /// Whether it added any facts.
     pub is_new: bool,
-    /// The whole response, if the request is about a superseded turn.
+    /// The whole response, if the request is about an earlier turn.
     pub(super) earlier: Option<Vec<Chunks>>,
 }
 

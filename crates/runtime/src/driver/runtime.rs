@@ -100,7 +100,7 @@ pub(super) struct Inner {
     pub(super) holds: Arc<Holds>,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
-    /// Chats with an interrupted turn.
+    /// The queue of chats to recover.
     pub(super) to_recover: mpsc::UnboundedSender<ChatId>,
     /// Chats that are awake.
     pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,

@@ -49,7 +49,7 @@ impl AdkLive {
         self.past.add(facts);
     }
 
-    /// Whether a turn waits for a decision. The client has then stopped reading, and a newer message goes first.
+    /// Whether a turn waits for a decision. The client has then closed its stream, and a newer message goes first.
     fn waits_for_person(turn: &Turn) -> bool {
         let asked = turn.queue.front().filter(|id| turn.asked.contains(*id)).and_then(|id| turn.calls.get(id));
         asked.is_some_and(|call| call.decision.is_none())

@@ -284,7 +284,7 @@ impl Turn {
         let Some(settled) = &call.settled else { return };
         let question = std::mem::take(&mut wire.question);
         match (&settled.outcome, question) {
-            // A client can't render a denial of a call without an approval request, so it gets an error.
+            // A client can't represent a denial of a call without an approval request, so it gets an error.
             (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
                 out.push(Out::one(chunks::outcome(id, &settled.told())));
             }

@@ -257,7 +257,7 @@ fn settle(part: &mut ToolPart, outcome: &Outcome, cause: Cause) {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(text.clone());
         }
-        // A client can't render a denial of a call that was approved or has no approval request.
+        // A client can't represent a denial of a call that was approved or has no approval request.
         Outcome::Denied { reason } => {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(match outcome.told(cause) {

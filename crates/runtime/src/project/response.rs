@@ -245,7 +245,7 @@ fn announced_in(chunks: &Chunks) -> Option<&ToolCallId> {
     }
 }
 
-/// The whole response about a superseded turn: the outcomes of the calls that are still open for the client.
+/// The whole response about an earlier turn: the outcomes of the calls that are still open for the client.
 pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: &str) -> Vec<Chunks> {
     let mut chunks = vec![chunks::start(&earlier.message)];
     for (id, outcome) in &earlier.outcomes {

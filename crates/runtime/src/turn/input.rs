@@ -134,7 +134,7 @@ pub struct ResponsePlan {
     pub earlier: Option<Earlier>,
 }
 
-/// What a response shows of a turn that a newer message has superseded.
+/// What a response shows of a turn that has ended and is not the last one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
     /// The assistant message.

@@ -81,7 +81,7 @@ pub struct ApprovalRequest {
 /// The stage of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// The model has made the call, and it is neither asked about nor started.
+    /// The model has made it. There is no approval request yet, and it has not started.
     Made,
     /// It waits for a decision.
     Asked,

@@ -232,7 +232,7 @@ fn earlier_turn(
         if let Stage::Settled { outcome, cause, .. } = &call.stage
             && outcomes.iter().all(|(told, _)| told != id)
         {
-            // A client can't render a denial of a call without an approval request.
+            // A client can't represent a denial of a call without an approval request.
             let outcome = if call.question.is_some() { outcome.clone() } else { outcome.told(*cause) };
             outcomes.push((id.clone(), outcome));
         }

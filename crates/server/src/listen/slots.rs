@@ -11,7 +11,7 @@ use super::ConnectionLimits;
 
 /// The open connections.
 pub(super) struct Slots {
-    /// The limit with reserved requests, and the limit for ordinary ones.
+    /// The maximum number of connections, and of busy ones before ordinary requests are refused.
     all: usize,
     ordinary: usize,
     state: Mutex<State>,

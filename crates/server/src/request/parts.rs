@@ -31,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        // An id that is not UTF-8 can't exist.
+        // Every id is UTF-8, so anything else is unknown.
         let Path(id) = Path::from_request_parts(parts, state).await.map_err(|_| Failure::NotFound)?;
         Ok(Self(id))
     }
