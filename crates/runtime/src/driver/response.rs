@@ -1,4 +1,4 @@
-//! Readers of an awake chat: a snapshot, one response, or a live connection.
+//! Readers of an awake chat: its stored messages, one response, or a live connection.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl ResponseStream {
     }
 }
 
-/// A snapshot of a chat. The chat stays in memory while it exists.
+/// A chat opened for reading. It stays in memory while this exists.
 pub struct StoredChat(pub(super) FeedReader);
 
 impl StoredChat {
@@ -128,7 +128,7 @@ pub struct LiveStream {
     missed: Option<u64>,
     /// The subject that follows the chat. A chat that did not exist at first may turn out to be owned by another.
     subject: Subject,
-    /// Set until something of the open turn is shown: the outcomes it had when this connection was opened.
+    /// Set until something of the open turn is shown: its output before this connection was opened.
     unseen: Option<Vec<Out>>,
 }
 

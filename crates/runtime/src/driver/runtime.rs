@@ -338,7 +338,7 @@ impl Runtime {
         head.is_ok_and(|head| head.is_some_and(|(_, head)| head.subject == *subject))
     }
 
-    /// A snapshot of a chat.
+    /// Opens a chat for reading.
     pub async fn open(&self, subject: &Subject, chat: &ChatId) -> Result<StoredChat, RuntimeError> {
         Ok(StoredChat(self.reader(subject, chat, false).await?))
     }

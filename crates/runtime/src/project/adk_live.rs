@@ -44,7 +44,7 @@ impl AdkLive {
         Self { view, turn: None, past: Past::default() }
     }
 
-    /// Marks the facts that follow as a replay of what a previous connection was sent.
+    /// Prepares for a replay of these facts, which a previous connection was sent.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         self.past.add(facts);
     }

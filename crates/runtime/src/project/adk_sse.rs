@@ -58,7 +58,7 @@ impl Projection for AdkSse {
             return;
         }
         let Some(turn) = &mut self.turn else { return };
-        // A newer message came while no response was open, so nothing is written for this turn.
+        // A newer message came while no response was open, so no response gets this end.
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
@@ -214,7 +214,7 @@ impl Turn {
             return;
         }
         if !self.has_question_in_segment {
-            // Some approval requests are decided: their outcomes do not wait for the others.
+            // Some approval requests are decided: those outcomes do not wait for the others.
             self.release_outcomes(out);
         }
         let for_browser = !self.has_question_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);

@@ -19,7 +19,7 @@ use crate::{
 pub enum Resume {
     /// The whole message, for a client that starts with an empty one.
     Message,
-    /// The open segment, for a client that has the message up to there.
+    /// The open segment, for a client that has its beginning.
     Segment,
 }
 

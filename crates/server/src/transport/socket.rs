@@ -66,7 +66,7 @@ pub(super) struct Frames {
     clock: Arc<dyn Clock>,
     silence: futures::future::BoxFuture<'static, ()>,
     is_silent: bool,
-    /// The received part of an incomplete message.
+    /// Counts the received part of an incomplete message.
     inflow: Option<Arc<Inflow>>,
 }
 
