@@ -29,7 +29,7 @@ struct Way {
     serves: &'static str,
     path: &'static str,
     headers: &'static str,
-    /// Set for our own servers: the comparison with the first way.
+    /// The comparison with the first way, if there is one.
     target: Option<Compare>,
 }
 

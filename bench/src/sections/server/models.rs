@@ -24,7 +24,7 @@ impl Model for Talks {
     }
 }
 
-/// A model that calls `pay`, which needs approval.
+/// A model that calls `process_payment`, which needs approval.
 #[derive(Debug)]
 pub(super) struct Pays;
 
