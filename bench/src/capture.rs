@@ -1,4 +1,4 @@
-//! Chunks and captures such as a server writes: made up, always the same, and breaking no rule.
+//! Synthetic chunks and captures such as a server writes. They are deterministic and break no rule.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ use holdpoint_protocol::{
 };
 use serde_json::{Value, json};
 
-/// Texts of about 20 characters, as a model's tokens come bundled: words, punctuation, a line end, quotes, umlauts, Japanese, an emoji.
+/// Texts of about 20 characters, like bundled tokens: words, punctuation, a line end, quotes, umlauts, Japanese, an
+/// emoji.
 pub(crate) const TEXTS: [&str; 16] = [
     "The payment of 50 do",
     "llars to Hanako was ",
@@ -41,7 +42,7 @@ pub(crate) fn text_delta(text: &str) -> Chunk {
     TextDelta { id: "0".into(), delta: text.to_owned(), provider_metadata: None }.into()
 }
 
-/// What stands before a turn's first text delta.
+/// The chunks before a turn's first text delta.
 pub(crate) fn opening(message: &str) -> Vec<Chunk> {
     let start = Start { message_id: Some(message.into()), message_metadata: None };
     vec![start.into(), StartStep {}.into(), text_start()]
@@ -75,7 +76,7 @@ pub(crate) fn tool_output(call: &str) -> Chunk {
     .into()
 }
 
-/// A turn with one call of a tool and `deltas` text deltas after it.
+/// A turn with one tool call, followed by `deltas` text deltas.
 pub(crate) fn turn(number: usize, deltas: usize) -> Vec<Chunk> {
     let call = format!("call-{number}");
     let input = json!({"query": "invoices of November", "limit": 8, "order": {"by": "due", "descending": false}});
@@ -118,7 +119,7 @@ pub(crate) fn turn(number: usize, deltas: usize) -> Vec<Chunk> {
     chunks
 }
 
-/// A turn of so many chunks.
+/// A turn with this many chunks.
 pub(crate) fn turn_of(chunks: usize) -> Vec<Chunk> {
     let others = turn(0, 0).len();
     turn(0, chunks.saturating_sub(others))
@@ -133,7 +134,8 @@ pub(crate) fn encoded(chunks: &[Chunk]) -> Vec<u8> {
     bytes
 }
 
-/// A capture of at least so many bytes: whole turns of one chat, with a keep-alive here and there. Every turn has its own ids.
+/// A capture of at least this many bytes: whole turns of one chat, with an occasional keep-alive. Every turn has its
+/// own ids.
 pub(crate) fn capture(bytes: usize) -> Vec<u8> {
     let template = String::from_utf8(encoded(&turn(0, 250))).expect("JSON is UTF-8");
     let mut capture = String::with_capacity(bytes + template.len() + 1000);
@@ -148,7 +150,7 @@ pub(crate) fn capture(bytes: usize) -> Vec<u8> {
     capture.into_bytes()
 }
 
-/// A capture of one turn of at least so many bytes, nearly all of them in text deltas of about 20 characters.
+/// A capture of one turn of at least this many bytes, nearly all of them text deltas of about 20 characters.
 pub(crate) fn capture_of_deltas(bytes: usize) -> Vec<u8> {
     let deltas = encoded(&text_deltas());
     let mut capture = encoded(&opening("message"));

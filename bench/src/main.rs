@@ -1,4 +1,4 @@
-//! Benchmarks, section by section, with the targets that the numbers are held to: `cargo xtask bench`.
+//! Benchmarks in sections, with targets for the numbers: `cargo xtask bench`.
 
 mod capture;
 mod measure;
@@ -10,7 +10,7 @@ use std::{io::Write, process::ExitCode};
 
 use sections::{SECTIONS, Section};
 
-/// Counts for us what is allocated; otherwise the system's own allocator.
+/// The system allocator, with counting.
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
@@ -27,7 +27,7 @@ Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert]
   --help          this text
 ";
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default)]
 struct Wanted {
     sections: Vec<&'static Section>,
@@ -38,7 +38,7 @@ struct Wanted {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    // A section may measure another process: then it is this program again.
+    // A section may measure another process, which is this program again.
     if let Some((first, rest)) = args.split_first()
         && first == measure::CHILD
     {
@@ -78,7 +78,7 @@ fn run(wanted: &Wanted) -> ExitCode {
     if wanted.is_assert { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Prints, and leaves it at that when nobody reads any more.
+/// Prints, and stops quietly if the output is closed.
 fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! Time, allocations and memory of a piece of code.
+//! Measurement of time, allocations and memory.
 
 use std::{
     fs,
@@ -8,21 +8,21 @@ use std::{
 /// How long and how often to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// How many samples a time is taken from.
+    /// The number of samples for a time.
     samples: usize,
-    /// How long one sample of a short operation takes.
+    /// The duration of one sample of a short operation.
     sample: Duration,
-    /// How often something long, such as a whole capture, is done.
+    /// The number of repetitions of something long, such as a whole capture.
     pub(crate) rounds: usize,
-    /// How many turns are streamed for one sample.
+    /// The number of turns streamed for one sample.
     pub(crate) turns: usize,
-    /// How many holds are opened.
+    /// The number of holds to open.
     pub(crate) holds: usize,
-    /// How many connections of a kind wait.
+    /// The number of waiting connections of each kind.
     pub(crate) waiting: usize,
 }
 
-/// The argument that makes this program the process that is measured.
+/// The argument that starts this program as the measured process.
 pub(crate) const CHILD: &str = "--child";
 
 impl Effort {
@@ -36,7 +36,7 @@ impl Effort {
     }
 }
 
-/// Samples of one measure, in one unit, in the order in which they were taken.
+/// Samples of one quantity, in one unit, in the order in which they were taken.
 #[derive(Debug, Clone)]
 pub(crate) struct Samples(pub(crate) Vec<f64>);
 
@@ -45,12 +45,12 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// What a tenth of the samples stayed below.
+    /// The 10th percentile.
     pub(crate) fn low(&self) -> f64 {
         self.quantile(0.1)
     }
 
-    /// What a tenth of the samples went beyond.
+    /// The 90th percentile.
     pub(crate) fn high(&self) -> f64 {
         self.quantile(0.9)
     }
@@ -59,12 +59,12 @@ impl Samples {
         Self(self.0.iter().copied().map(each).collect())
     }
 
-    /// How many times as much as `ours`, sample by sample: those that were taken together saw the same machine.
+    /// The ratio to `ours`, sample by sample: samples taken together saw the same machine.
     pub(crate) fn times(&self, ours: &Self) -> Self {
         Self(self.0.iter().zip(&ours.0).map(|(other, own)| other / own).collect())
     }
 
-    /// What a hundredth of the samples went beyond.
+    /// The 99th percentile.
     pub(crate) fn highest(&self) -> f64 {
         self.quantile(0.99)
     }
@@ -78,7 +78,7 @@ impl Samples {
     }
 }
 
-/// One of several things that are timed side by side: a call, and how many operations it does.
+/// One of several operations that are timed side by side: a call, and the number of operations it performs.
 pub(crate) struct Timed<'a> {
     pub(crate) operations: usize,
     pub(crate) call: Box<dyn FnMut() + 'a>,
@@ -90,8 +90,8 @@ impl<'a> Timed<'a> {
     }
 }
 
-/// Nanoseconds for each operation. The samples of all are taken in turn, so that a busy moment of the machine falls on all alike and
-/// their ratios hold.
+/// Nanoseconds per operation. The samples are interleaved, so that a busy moment of the machine affects all alike and
+/// the ratios hold.
 pub(crate) fn time(effort: &Effort, mut all: Vec<Timed<'_>>) -> Vec<Samples> {
     let calls: Vec<u32> = all.iter_mut().map(|timed| calls_in(effort.sample, timed)).collect();
     let mut nanos = vec![Vec::with_capacity(effort.samples); all.len()];
@@ -104,7 +104,7 @@ pub(crate) fn time(effort: &Effort, mut all: Vec<Timed<'_>>) -> Vec<Samples> {
     nanos.into_iter().map(Samples).collect()
 }
 
-/// How many calls take about as long as a sample should. Warms up on the way.
+/// The number of calls that take about as long as a sample should. Also warms up.
 fn calls_in(sample: Duration, timed: &mut Timed<'_>) -> u32 {
     let mut calls = 1;
     loop {
@@ -124,7 +124,8 @@ fn run(timed: &mut Timed<'_>, calls: u32) -> Duration {
     begin.elapsed()
 }
 
-/// How often `call` asks for memory, growing what it has included, and how many bytes it holds at most beyond those it began with.
+/// The number of allocations of `call`, including reallocations, and the peak number of bytes beyond those at the
+/// start.
 pub(crate) fn allocations(call: impl FnOnce()) -> Allocations {
     let session = alloc_tracker::Session::new().no_stdout().no_file();
     let operation = session.operation("call");
@@ -137,16 +138,17 @@ pub(crate) fn allocations(call: impl FnOnce()) -> Allocations {
     Allocations { count: counted.total_allocations_count(), peak: counted.peak_outstanding_bytes().unwrap_or_default() }
 }
 
-/// What [`allocations`] counts.
+/// The result of [`allocations`].
 #[derive(Debug)]
 pub(crate) struct Allocations {
     pub(crate) count: u64,
     pub(crate) peak: f64,
 }
 
-/// By how many bytes the resident memory of this process grows at most while `call` runs. `None` where the system does not tell.
+/// The peak growth in bytes of this process's resident memory while `call` runs. `None` if the system does not report
+/// it.
 pub(crate) fn resident_growth(call: impl FnOnce()) -> Option<u64> {
-    // Sets the high-water mark back to what is resident now.
+    // Resets the high-water mark to the current resident memory.
     let is_reset = fs::write("/proc/self/clear_refs", "5").is_ok();
     let before = resident();
     call();
@@ -154,7 +156,7 @@ pub(crate) fn resident_growth(call: impl FnOnce()) -> Option<u64> {
     is_reset.then_some(peak.saturating_sub(before?))
 }
 
-/// How many bytes of this process are resident.
+/// The resident memory of this process in bytes.
 pub(crate) fn resident() -> Option<u64> {
     status("VmRSS:")
 }

@@ -1,9 +1,9 @@
-//! The plain way to do the same with serde, as most servers do it: what ours is compared with.
+//! The baseline: the same with plain serde, as most servers do it.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A text delta, by derive.
+/// A text delta, with a derived encoder.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "text-delta")]
 pub(crate) struct TextDelta {
@@ -11,7 +11,7 @@ pub(crate) struct TextDelta {
     pub(crate) delta: String,
 }
 
-/// An event, in a vector of its own.
+/// Encodes an event into its own vector.
 pub(crate) fn encode(chunk: &TextDelta) -> Vec<u8> {
     let json = serde_json::to_vec(chunk).expect("strings can be written");
     let mut event = Vec::with_capacity(json.len() + 8);
@@ -21,7 +21,7 @@ pub(crate) fn encode(chunk: &TextDelta) -> Vec<u8> {
     event
 }
 
-/// Splits lines and parses each `data` line to a [`Value`].
+/// Splits lines and parses each `data` line into a [`Value`].
 pub(crate) fn decode(bytes: &[u8], mut each: impl FnMut(Value)) {
     let text = String::from_utf8_lossy(bytes);
     for line in text.lines() {

@@ -1,31 +1,31 @@
-//! Numbers, the targets that they are held to, and the table of both.
+//! Numbers, their targets, and the table of both.
 
 use std::fmt;
 
 use crate::measure::Samples;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
-    /// Nanoseconds for an operation.
+    /// Nanoseconds per operation.
     Nanos,
-    /// Microseconds for an operation.
+    /// Microseconds per operation.
     Micros,
-    /// Millions of bytes a second.
+    /// Megabytes per second.
     Speed,
-    /// Millions of bytes.
+    /// Megabytes.
     Size,
     /// Bytes.
     Bytes,
-    /// How many times as much.
+    /// A ratio.
     Times,
     /// A plain count.
     Count,
 }
 
 impl Unit {
-    /// The number that counts, of many samples. Other programs on the machine can only make a sample worse, so it is the one that only
-    /// a tenth of the samples beat; a ratio is taken in the middle.
+    /// The representative number of many samples. Other programs on the machine can only make a sample worse, so it is
+    /// the best decile; for a ratio, the median.
     fn of(self, samples: &Samples) -> f64 {
         match self {
             Unit::Nanos | Unit::Micros => samples.low(),
@@ -47,7 +47,7 @@ impl Unit {
     }
 }
 
-/// What a number must be.
+/// The target of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     AtMost(f64),
@@ -78,7 +78,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a number that was sampled.
+    /// Adds a sampled number.
     pub(crate) fn sampled(&mut self, what: impl Into<String>, unit: Unit, samples: &Samples, target: Option<Target>) {
         self.rows.push(Row {
             what: what.into(),
@@ -89,12 +89,12 @@ impl Report {
         });
     }
 
-    /// Adds a number that is what it is.
+    /// Adds an exact number.
     pub(crate) fn exact(&mut self, what: impl Into<String>, unit: Unit, number: f64, target: Option<Target>) {
         self.rows.push(Row { what: what.into(), unit, number, median: None, target });
     }
 
-    /// What missed its target. A number that could not be had has missed it too.
+    /// The rows that missed their target. A number that could not be measured has missed it too.
     pub(crate) fn missed(&self) -> impl Iterator<Item = &str> {
         self.rows
             .iter()
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// A Markdown table that can be read as it is.
+/// A Markdown table that is readable as plain text.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["what", "number", "median", "target", ""].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The sections, each in a file of its own. A new one is a file and a line here.
+//! The sections, one file each. A new one is a file and a line here.
 
 mod protocol;
 mod server;
@@ -7,18 +7,18 @@ pub(crate) use server::child;
 
 use crate::{measure::Effort, report::Report};
 
-/// A part of the benchmarks that can be run by itself.
+/// A part of the benchmarks that can be run separately.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// What `--section` takes.
+    /// The value for `--section`.
     pub(crate) name: &'static str,
     /// What it measures.
     pub(crate) what: &'static str,
-    /// Measures it.
+    /// Runs the measurements.
     pub(crate) run: fn(&Effort) -> Report,
 }
 
-/// All of them, in the order in which they run.
+/// All sections, in the order in which they run.
 pub(crate) const SECTIONS: &[Section] = &[
     Section { name: "protocol", what: "encoding, decoding, checking and reducing chunks", run: protocol::run },
     Section { name: "server", what: "a turn over HTTP, and what an open hold costs", run: server::run },

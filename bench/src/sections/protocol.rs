@@ -1,4 +1,4 @@
-//! `crates/protocol`: what one chunk costs, and how fast a capture is checked.
+//! `crates/protocol`: the cost of one chunk, and the speed of the checker.
 
 use std::{hint::black_box, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     report::{Report, Target, Unit},
 };
 
-/// How much of a capture is fed at once: what a reader of files takes.
+/// The size of one piece of a capture, as a file reader would read it.
 const PIECE: usize = 64 * 1024;
 const LIMIT: usize = 1024 * 1024;
 const CAPTURE: usize = 100_000_000;
@@ -72,7 +72,7 @@ fn decode_text(effort: &Effort, report: &mut Report) {
     let events: Vec<Vec<u8>> = chunks.iter().map(|chunk| capture::encoded(std::slice::from_ref(chunk))).collect();
     let together = events.concat();
 
-    // One event at a time, as they come from a network.
+    // One event at a time, as from a network.
     let (mut decoder, mut checker) = (Decoder::new(LIMIT), StreamChecker::new(Options::default()));
     for chunk in capture::opening("message") {
         checker.chunk(0, &chunk);

@@ -1,6 +1,7 @@
-//! `crates/runtime` and `crates/server`: what a chunk of `POST /stream` costs beside a bare handler, and what an open hold costs.
+//! `crates/runtime` and `crates/server`: the cost of a chunk of `POST /stream` compared with a bare handler, and of an
+//! open hold.
 //!
-//! What is measured runs in a process of its own, this program again; the client is here, and not counted.
+//! The measured code runs in its own process, which is this program again. The client runs here and is not counted.
 
 mod bare;
 mod holds;
@@ -18,21 +19,21 @@ use crate::{
     report::{Report, Target, Unit},
 };
 
-/// How many text deltas a turn has.
+/// The number of text deltas in a turn.
 const DELTAS: usize = 20_000;
 
-/// One of the ways to stream a turn.
+/// One way to stream a turn.
 struct Way {
     what: &'static str,
     /// What the process serves: see [`serve::run`].
     serves: &'static str,
     path: &'static str,
     headers: &'static str,
-    /// Whether it is ours, and has to be compared with the first of all.
+    /// The comparison with the first way, if there is one.
     target: Option<Compare>,
 }
 
-/// How one of ours is held against the bare handler.
+/// A comparison with the bare handler.
 struct Compare {
     what: &'static str,
     target: Option<f64>,
@@ -40,7 +41,7 @@ struct Compare {
 
 const PROGRESSIVE: &str = "x-holdpoint-text: progressive\r\n";
 
-/// The bare handler comes first: the others are compared with it.
+/// The bare handler comes first, because the others are compared with it.
 const WAYS: &[Way] = &[
     Way {
         what: "a bare axum handler, 256 chunks at once",
@@ -100,14 +101,14 @@ pub(super) fn run(effort: &Effort) -> Report {
     report
 }
 
-/// Connections that wait.
+/// Waiting connections.
 pub(super) fn waits(effort: &Effort) -> Report {
     let mut report = Report::default();
     waiting::run(effort.waiting, &mut report);
     report
 }
 
-/// The process that is measured.
+/// The measured process.
 pub(crate) fn child(args: &[String]) -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     process::listen();
@@ -126,7 +127,7 @@ fn stream(effort: &Effort, report: &mut Report) {
     let mut servers = ["bare", "memory", "sqlite"].map(|what| (what, Process::start(&["serve", what])));
     let mut streams: Vec<Stream> = WAYS.iter().map(|way| Stream::new(way, server(&mut servers, way))).collect();
     let mut nanos = vec![Vec::with_capacity(effort.rounds); WAYS.len()];
-    // In turn, so that a busy moment of the machine falls on all alike.
+    // Interleaved, so that a busy moment of the machine affects all alike.
     for _ in 0..effort.rounds {
         for (stream, nanos) in streams.iter_mut().zip(&mut nanos) {
             nanos.push(stream.sample(server(&mut servers, stream.way), effort.turns));
@@ -146,11 +147,11 @@ fn server<'a>(servers: &'a mut [(&str, Process)], way: &Way) -> &'a mut Process 
     &mut found.expect("a server of that name").1
 }
 
-/// Turn after turn on one connection.
+/// A sequence of turns on one connection.
 struct Stream {
     way: &'static Way,
     connection: Connection,
-    /// How many chunks a turn has.
+    /// The number of chunks in a turn.
     chunks: usize,
     chats: usize,
 }
@@ -158,7 +159,7 @@ struct Stream {
 impl Stream {
     fn new(way: &'static Way, server: &Process) -> Self {
         let mut stream = Self { way, connection: server.connect(), chunks: 0, chats: 0 };
-        // The first turn is not counted; it shows that all are sent the same.
+        // The first turn is not counted. It verifies that all send the same.
         let body = stream.turn(true);
         stream.chunks = body.windows(7).filter(|bytes| bytes == b"data: {").count();
         assert_eq!(stream.chunks, DELTAS + 4, "start, the text with its two ends, finish: {}", way.what);
@@ -166,7 +167,7 @@ impl Stream {
         stream
     }
 
-    /// Nanoseconds of CPU for a chunk. What is forgotten afterwards is not counted.
+    /// CPU nanoseconds per chunk. Deleting the chats afterwards is not counted.
     fn sample(&mut self, server: &mut Process, turns: usize) -> f64 {
         let before = server.cpu();
         for _ in 0..turns {
@@ -179,7 +180,7 @@ impl Stream {
         spent as f64 / (turns * self.chunks) as f64
     }
 
-    /// A turn of a chat of its own.
+    /// A turn in a new chat.
     fn turn(&mut self, is_kept: bool) -> Vec<u8> {
         let chat = self.chat(self.chats);
         self.chats += 1;

@@ -21,7 +21,7 @@ impl Backoff {
         delay
     }
 
-    /// Sleeps for the next delay. Once polled it counts, also if it is cancelled.
+    /// Sleeps for the next delay. The delay counts once this is polled, even if it is cancelled.
     pub(crate) async fn wait(&mut self) {
         let delay = self.next();
         tokio::time::sleep(delay).await;

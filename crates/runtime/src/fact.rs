@@ -1,4 +1,4 @@
-//! Facts: what the log of a chat is made of. Everything else is a projection of them.
+//! Facts: the entries of a chat's log. Everything else is a projection of them.
 
 pub use holdpoint_protocol::holds::Cause;
 use holdpoint_protocol::{
@@ -17,38 +17,40 @@ use crate::{
     tool::{Execution, Returns, Wait},
 };
 
-/// One thing that happened in a chat. Facts are never changed, so fields are only ever added, with a default.
+/// One thing that happened in a chat. Stored facts never change, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the fields' types say it; what is not obvious has a comment")]
 pub enum Fact {
-    /// The chat begins.
+    /// The chat was opened.
     Opened {
         subject: Subject,
     },
-    /// History that a client brought and that we did not see happen: context for the model, nothing more.
+    /// History that a client brought from elsewhere. It is context for the model, nothing more.
     Context {
         messages: Vec<UiMessage>,
     },
-    /// The user said something. With `cut`, it replaces that message and all that came after it.
+    /// The user sent a message. With `cut`, it replaces that message and everything after it.
     Said {
         message: UiMessage,
         cut: Option<MessageId>,
-        /// The turn that answers it, where another one has to come to its end first: calls that the same request approved run.
+        /// The turn that answers it, if another turn has to end first because calls approved by the same request still
+        /// run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<NextTurn>,
     },
-    /// The user wants another answer: this assistant message, and all that came after it, is taken back.
+    /// The user asked for a new answer: this assistant message and everything after it is cut.
     Regenerated {
         cut: Option<MessageId>,
     },
-    /// The answer begins.
+    /// A turn began.
     TurnStarted {
         message: MessageId,
         order: CallOrder,
-        /// Whether whoever began it gets text only when nothing can be asked any more; the history does as well then.
+        /// Whether the client that began it gets text only when no approval request can follow. The history then holds
+        /// it back too.
         holds_text: bool,
-        /// Whether anything on offer could need an approval: then others may want its text held back.
+        /// Whether any available tool could need approval. If so, other clients may want its text held back.
         #[serde(default)]
         can_ask: bool,
         #[serde(default)]
@@ -56,9 +58,9 @@ pub enum Fact {
         model: String,
         at: Timestamp,
     },
-    /// The model is called.
+    /// A step began: the model is called.
     StepStarted,
-    /// A block of text or reasoning.
+    /// A block of text or reasoning began.
     BlockStarted {
         kind: BlockKind,
         id: PartId,
@@ -70,7 +72,7 @@ pub enum Fact {
     BlockEnded {
         id: PartId,
     },
-    /// The model begins to write a call's input.
+    /// The model began to write a call's input.
     InputStarted {
         call: ToolCallId,
         name: String,
@@ -79,7 +81,7 @@ pub enum Fact {
         call: ToolCallId,
         delta: Pieces,
     },
-    /// The model has called a tool, and the input fits.
+    /// The model called a tool with a valid input.
     Called {
         call: ToolCallId,
         name: String,
@@ -88,17 +90,17 @@ pub enum Fact {
         execution: Execution,
         wait: Wait,
         returns: Returns,
-        /// Where the tool came from, for tools that come and go.
+        /// Where the tool comes from, for tools that come and go.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
-        /// Whether a person is asked before it may run: a stock client must not be told that a browser's call is available before that.
+        /// Whether the call needs approval. A stock client must not see a frontend call as available before that.
         #[serde(default)]
         needs_approval: bool,
-        /// The call whose tool asks this of the user; the model did not make it and is not told of it.
+        /// For a prompt: the call whose tool asked. The model neither made this call nor sees it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<ToolCallId>,
     },
-    /// The model has called a tool that does not exist, or with an input that does not fit. That is the call's outcome.
+    /// The model called an unknown tool, or used an invalid input. The error is the call's outcome.
     Invalid {
         call: ToolCallId,
         name: String,
@@ -106,17 +108,17 @@ pub enum Fact {
         input: Value,
         error: String,
     },
-    /// The model's step is complete.
+    /// The step is complete: the model has finished.
     StepEnded {
         usage: Usage,
         reason: FinishReason,
         version: Option<String>,
     },
-    /// The server went down in the middle of a step: what the step had is taken back, and the model is called again.
+    /// The server went down during a step. The facts of the step no longer count, and the model is called again.
     StepAbandoned,
-    /// In memory only: stands where a fact of a step stood that was taken back, so that positions stay what they are.
+    /// A placeholder for a fact of an abandoned step, so that positions do not change. In memory only.
     Nothing,
-    /// A person is asked.
+    /// An approval request was made.
     Asked {
         call: ToolCallId,
         approval: ApprovalId,
@@ -124,7 +126,7 @@ pub enum Fact {
         at: Timestamp,
         expires: Option<Timestamp>,
     },
-    /// A person has answered.
+    /// A person decided.
     Decided {
         call: ToolCallId,
         approved: bool,
@@ -132,21 +134,21 @@ pub enum Fact {
         by: Subject,
         at: Timestamp,
     },
-    /// The call runs: here, or in the browser, until the deadline.
+    /// The call was started, on the server or in the browser.
     Started {
         call: ToolCallId,
         deadline: Option<Timestamp>,
         #[serde(default)]
         at: Option<Timestamp>,
     },
-    /// The call has its outcome.
+    /// The call got its outcome.
     Settled {
         call: ToolCallId,
         outcome: Outcome,
         cause: Cause,
         at: Timestamp,
     },
-    /// The answer is over.
+    /// The turn ended.
     TurnEnded {
         end: TurnEnd,
         at: Timestamp,
@@ -154,7 +156,8 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Whether nobody may see it before it is on disk. The rest is text that can be written a little later.
+    /// Whether it must be on disk before anybody sees it. All other facts are text, which may be written a little
+    /// later.
     pub fn must_be_durable(&self) -> bool {
         !matches!(
             self,
@@ -168,7 +171,7 @@ impl Fact {
 }
 
 impl Fact {
-    /// How much of the model's text is in it.
+    /// The number of bytes of the model's text in it.
     pub(crate) fn text_len(&self) -> usize {
         match self {
             Fact::BlockDelta { delta, .. } | Fact::InputDelta { delta, .. } => delta.text().len(),
@@ -177,29 +180,29 @@ impl Fact {
     }
 }
 
-/// How a turn is to be run, once it can begin.
+/// The settings of a turn that has yet to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NextTurn {
-    /// How its calls are taken up.
+    /// The order in which calls are started.
     pub order: CallOrder,
-    /// Whether its text is held back while something may still be asked.
+    /// Whether its text is held back while an approval request is still possible.
     pub holds_text: bool,
-    /// Whether its responses end at a frontend call, whatever the tool says.
+    /// Whether its responses end at every frontend call, whatever the tool says.
     pub is_resubmit: bool,
 }
 
-/// How the calls of one step are taken up.
+/// The order in which the calls of a step are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallOrder {
     /// All at once (over HTTP).
     Together,
-    /// Each after the one before it has its outcome (on `/live`).
+    /// Each after the previous one is settled (on `/live`).
     OneByOne,
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -208,26 +211,26 @@ pub enum BlockKind {
     Reasoning,
 }
 
-/// What is told of a call that a newer message took the place of.
+/// The error text of a call that a newer message superseded.
 pub const SUPERSEDED: &str = "superseded by a newer message: not done";
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Its output.
+    /// The output.
     Output(#[serde(deserialize_with = "json::value")] Value),
-    /// What went wrong.
+    /// The error text.
     Error(String),
-    /// A person said no.
+    /// A person denied it.
     Denied {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
 }
 
 impl Outcome {
-    /// The outcome as people and the model are told of it: nobody has denied what a newer message took the place of.
+    /// The outcome as shown to people and the model. A superseded call is shown as an error, because nobody denied it.
     pub fn told(&self, cause: Cause) -> Self {
         match self {
             Outcome::Denied { .. } if cause == Cause::Superseded => Outcome::Error(SUPERSEDED.to_owned()),
@@ -235,7 +238,7 @@ impl Outcome {
         }
     }
 
-    /// What the model, and a client that knows no denial, are told in words.
+    /// A denial in words, for the model and for clients without denials.
     pub fn denial_text(reason: Option<&str>) -> String {
         match reason {
             Some(reason) => format!("User denied the tool call: {reason}"),
@@ -244,30 +247,30 @@ impl Outcome {
     }
 }
 
-/// How an answer ended.
+/// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnEnd {
-    /// The model had no more to say.
+    /// The model finished.
     Finished {
-        /// Why it stopped.
+        /// The model's finish reason.
         reason: FinishReason,
     },
-    /// The model failed; the text is for the user.
+    /// The model failed.
     Failed {
-        /// What to tell.
+        /// The error message for the user.
         message: String,
     },
-    /// Somebody stopped it.
+    /// It was stopped.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
-    /// A newer message came while it waited.
+    /// A newer message arrived while it waited.
     Superseded,
 }
 
-/// The text of what the user said, for a title and for the model.
+/// The text of a user message, for the title and for the model.
 pub(crate) fn text_of(message: &UiMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),

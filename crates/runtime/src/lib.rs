@@ -1,4 +1,4 @@
-//! The runtime that a Rust program embeds: agents whose turns stop at holds, wait, and continue exactly once.
+//! The runtime, for embedding in a Rust program: agents whose turns stop at holds, wait, and continue exactly once.
 
 mod backoff;
 pub mod clock;

@@ -1,6 +1,6 @@
-//! Facts written in short, for tests that are tables of examples.
+//! A short notation for facts, used by table-driven tests.
 //!
-//! A call's id is the name of its tool, so `asked pay` is the approval request of the call of `pay`.
+//! The id of a call is the name of its tool: `asked pay` is the approval request for the call of `pay`.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{
     tool::{Approval, Execution, Returns, Tool, ToolBuilder, ToolSet},
 };
 
-/// When the given facts happened.
+/// The time of the given facts.
 pub(crate) const START: Timestamp = Timestamp(1_000_000);
-/// How long the tools' approval requests and browser calls stay open.
+/// The timeout of approval requests and frontend calls.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The tools of the examples: `pay` needs an approval; `look` and `again` run at once, and `again` is idempotent; `locate` and `open` run in the browser, and
-/// `locate` needs an approval as well.
+/// The tools of the examples. `pay` needs approval. `look` and `again` run at once, and `again` is idempotent. `locate`
+/// and `open` run in the browser, and `locate` needs approval as well.
 pub(crate) fn tools() -> ToolSet {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let server = |name: &str| Tool::server(name, "", async |input: Value, _| Ok(input)).schema(schema.clone());
@@ -158,7 +158,7 @@ pub(crate) fn message(id: &str) -> UiMessage {
         .expect("a message")
 }
 
-/// The facts of a list, separated by commas.
+/// The facts of a comma-separated list.
 pub(crate) fn facts(list: &str) -> Vec<Fact> {
     let tools = tools();
     list.split(", ").filter(|text| !text.is_empty()).map(|text| fact(text, &tools)).collect()

@@ -1,4 +1,4 @@
-//! What all handlers share, and the table of routes.
+//! The server: the state that all handlers share, and the table of routes.
 
 use std::{
     collections::HashMap,
@@ -26,24 +26,24 @@ use crate::{
     transport,
 };
 
-/// Limits of the HTTP side.
+/// Limits of the HTTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a body or a frame.
     pub body: usize,
-    /// How long the body of a request may take.
+    /// The time within which the body of a request must arrive.
     pub body_time: Duration,
-    /// Levels of JSON in a body or a frame.
+    /// Nesting depth of the JSON in a body or a frame.
     pub depth: usize,
     /// Values in the JSON of a body or a frame.
     pub nodes: usize,
     /// Open streams of a subject.
     pub streams_per_subject: usize,
-    /// Requests of a subject in a second; `usize::MAX` is no limit.
+    /// Requests of a subject per second; `usize::MAX` means no limit.
     pub requests_per_subject: usize,
-    /// Requests from an address in a second, where [`Server::serve`] takes the connections; `usize::MAX` is no limit.
+    /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
-    /// Bytes of the bodies that are being read at the same time; as many again of the responses that are being written.
+    /// Bytes of all bodies being read at the same time, and separately of all responses being written.
     pub bytes_in_flight: usize,
 }
 
@@ -63,13 +63,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How much the JSON of a body or a frame may hold.
+    /// The limits on the JSON of a body or a frame.
     pub(crate) fn json(&self) -> holdpoint_protocol::json::Limits {
         holdpoint_protocol::json::Limits { levels: self.depth, nodes: self.nodes }
     }
 }
 
-/// Holdpoint's HTTP side.
+/// The HTTP server.
 #[derive(Clone)]
 pub struct Server {
     pub(crate) inner: Arc<Inner>,
@@ -84,11 +84,11 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) subjects: Rate<Subject>,
     pub(crate) addresses: Rate<IpAddr>,
-    /// Bytes of bodies that are being read.
+    /// Budget for the bodies being read.
     pub(crate) bodies: Budget,
-    /// Bytes of responses that are being written.
+    /// Budget for the responses being written.
     pub(crate) responses: Budget,
-    /// Cancelled when no new work is taken: responses and sockets that only wait are ended.
+    /// Cancelled when the server takes no new work: responses and sockets that only wait end.
     pub(crate) draining: CancellationToken,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
@@ -97,12 +97,12 @@ pub(crate) struct Inner {
 }
 
 impl Server {
-    /// A server without keys: everybody is the subject `local`.
+    /// A server without API keys: every principal is the subject `local`.
     pub fn new(runtime: Runtime) -> Self {
         Self::with(runtime, Keys::default(), Limits::default())
     }
 
-    /// A server with these keys and limits.
+    /// A server with these API keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
         let is_shared = !keys.is_open();
         let in_flight = || Budget::new(limits.bytes_in_flight, is_shared);
@@ -123,71 +123,73 @@ impl Server {
         Self { inner: Arc::new(inner), guard: Guard::default() }
     }
 
-    /// Lets pages of these origins use the server from a browser: `https://app.example`. Pages of its own origin may anyway; without
-    /// keys, those of this machine too.
+    /// Allows pages of these origins to use the server from a browser: `https://app.example`. Pages of the server's own
+    /// origin are always allowed; without API keys, so are those of this machine.
     #[must_use]
     pub fn allow_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.guard.origins.extend(origins.into_iter().map(Into::into));
         self
     }
 
-    /// Lets a server without keys be addressed by these names: `app.example`. Otherwise only names of this machine lead to it, since any
-    /// page can make a name of its own lead here.
+    /// Allows these host names for a server without API keys: `app.example`. By default only names of this machine are
+    /// accepted, because any page can make a name of its own resolve to it.
     #[must_use]
     pub fn allow_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.guard.hosts.extend(hosts.into_iter().map(Into::into));
         self
     }
 
-    /// Takes the guard away: requests of any page and for any host are served, and there are no CORS headers. Only for a program that
-    /// checks hosts and origins itself: without keys, any page that the user's browser visits could otherwise approve calls.
+    /// Disables the guard: requests from any page and for any host are served, and there are no CORS headers. Only for
+    /// a program that checks hosts and origins itself. Otherwise, without API keys, any page in the user's browser
+    /// could approve calls.
     #[must_use]
     pub fn without_origin_guard(mut self) -> Self {
         self.guard.is_off = true;
         self
     }
 
-    /// The runtime behind it.
+    /// The runtime.
     pub fn runtime(&self) -> &Runtime {
         &self.inner.runtime
     }
 
-    /// The metrics of this server and its runtime, in the OpenMetrics text format: what `/metrics` answers.
+    /// The metrics of this server and its runtime, in the OpenMetrics text format, as `/metrics` returns them.
     pub fn metrics(&self) -> String {
         self.inner.metrics.text(&self.inner.runtime)
     }
 
-    /// How many bytes of bodies are being read, and of responses being written, about. Small ones are not counted.
+    /// The approximate number of bytes of bodies being read and of responses being written. Small ones are not counted.
     pub fn bytes_in_flight(&self) -> (usize, usize) {
         (self.inner.bodies.taken(), self.inner.responses.taken())
     }
 
-    /// The server is about to go: `/ready` is 503 from here on, and event streams and sockets that only wait are ended.
+    /// Prepares for a shutdown: `/ready` returns 503 from now on, and event streams and sockets that only wait end.
     pub fn drain(&self) {
         self.inner.draining.cancel();
     }
 
-    /// Asks open connections to end: streams that only wait are closed, those that write may go on.
+    /// Asks open connections to end. Streams that only wait are closed; those that write may finish.
     pub fn close(&self) {
         self.drain();
         self.inner.closing.cancel();
     }
 
-    /// Ends when every WebSocket has, after [`Server::close`].
+    /// Completes when every WebSocket is closed, after [`Server::close`].
     pub async fn closed(&self) {
         self.inner.sockets.close();
         self.inner.sockets.wait().await;
     }
 
-    /// Answers what no route takes, in the same shape as every other error. For a program whose fallback is ours.
+    /// The response for an unknown route, in the form of every other error. For a program whose fallback is ours.
     pub async fn not_found() -> axum::response::Response {
         Failure::NoRoute.into_response()
     }
 
-    /// The routes, behind the guard against other hosts and foreign pages.
+    /// The routes, behind the guard against other hosts and origins.
     pub fn router(&self) -> Router {
         let router = Router::from(routes())
-            // A chat may have the name of a route; one without a name can't be made any more, and can be deleted.
+            // A chat may have the name of a route. A chat with an empty id can no longer be created, but it can be
+            // deleted.
             .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
@@ -202,7 +204,7 @@ impl Server {
     }
 }
 
-/// The table of routes. Each is described where it is implemented, and `/openapi.json` is made of the descriptions.
+/// The table of routes. Each is described where it is implemented, and `/openapi.json` is built from the descriptions.
 pub(crate) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::with_openapi(openapi::base())
         .routes(routes!(transport::stream::post))
@@ -229,7 +231,7 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(openapi::docs))
 }
 
-/// A place among a subject's open streams, given back when it is dropped.
+/// A place among a subject's open streams, released on drop.
 pub(crate) struct StreamPlace {
     inner: Arc<Inner>,
     subject: Subject,
@@ -237,7 +239,7 @@ pub(crate) struct StreamPlace {
 }
 
 impl Inner {
-    /// A place for one more stream, if there is one.
+    /// A place for one more stream, within the limit.
     pub(crate) fn place(self: &Arc<Self>, subject: &Subject, kind: StreamKind) -> Result<StreamPlace, Failure> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let open = streams.entry(subject.clone()).or_default();
@@ -252,7 +254,7 @@ impl Inner {
 }
 
 impl StreamPlace {
-    /// Bytes were written to the stream.
+    /// Counts bytes written to the stream.
     pub(crate) fn sent(&self, bytes: usize) {
         self.inner.metrics.sent(Transport::Http, bytes);
     }

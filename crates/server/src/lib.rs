@@ -1,4 +1,4 @@
-//! Holdpoint over HTTP: a router to serve, or to mount in an axum app of your own.
+//! Holdpoint over HTTP: a router to serve, or to mount in your own axum app.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,6 +21,6 @@ mod transport;
 
 pub use app::{Limits, Server};
 pub use auth::{AuthKey, KeyError, Keys, Role};
-/// The runtime, so that an embedding program needs only this crate.
+/// Re-exported, so that an embedding program needs only this crate.
 pub use holdpoint_runtime as runtime;
 pub use listen::ConnectionLimits;

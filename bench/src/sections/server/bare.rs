@@ -1,4 +1,4 @@
-//! What ours is compared with: an axum handler that makes a model's events to typed chunks and these to bytes, and nothing else.
+//! The baseline: an axum handler that turns a model's events into typed chunks and those into bytes, and nothing else.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -20,7 +20,7 @@ use holdpoint_runtime::model::{Model, ModelEvent, ModelRequest};
 use super::{DELTAS, models::Talks};
 use crate::capture;
 
-/// How many chunks are written at once: as many events as our runtime takes from a model at once.
+/// The number of chunks per write: as many events as our runtime takes from a model at once.
 const TOGETHER: usize = 256;
 
 pub(super) fn router() -> Router {

@@ -15,12 +15,12 @@ use serde_json::json;
 use super::models::Pays;
 use crate::measure::resident;
 
-/// How many chats are opened at once.
+/// The number of chats opened concurrently.
 const IN_FLIGHT: usize = 64;
-/// How long the server has to come to rest.
+/// How long the server has to become idle.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Opens so many chats that each stop at an approval, and says the resident memory before and after.
+/// Opens `count` chats that each stop at an approval request, and prints the resident memory before and after.
 pub(super) async fn run(count: usize, folder: &Path) {
     let log = SqliteLog::open(folder).expect("a folder of its own");
     let runtime = Runtime::builder().model(Arc::new(Pays)).log(Arc::new(log)).start().await.expect("an empty log");
@@ -39,7 +39,7 @@ pub(super) async fn run(count: usize, folder: &Path) {
 }
 
 async fn open(runtime: Runtime, number: usize) {
-    // A hundred chats for each person.
+    // A hundred chats per person.
     let subject = Subject::from(&*format!("person-{}", number / 100));
     let said = json!([{"id": "m", "role": "user", "parts": [{"type": "text", "text": "Pay 50 dollars to Hanako"}]}]);
     let request: ChatRequest = serde_json::from_value(json!({"messages": said})).expect("a request");

@@ -1,4 +1,4 @@
-//! Models that have all they say ready at once.
+//! Models whose whole output is ready at once.
 
 use futures::{StreamExt, stream::BoxStream};
 use holdpoint_protocol::chunk::FinishReason;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::capture::TEXTS;
 
-/// Says so many text deltas.
+/// A model that writes this many text deltas.
 #[derive(Debug)]
 pub(super) struct Talks(pub(super) usize);
 
@@ -24,7 +24,7 @@ impl Model for Talks {
     }
 }
 
-/// Wants to pay, which needs an approval.
+/// A model that calls `process_payment`, which needs approval.
 #[derive(Debug)]
 pub(super) struct Pays;
 
@@ -41,7 +41,7 @@ impl Model for Pays {
     }
 }
 
-/// Wants the browser to open a page, and waits.
+/// A model that makes a frontend call, which waits.
 #[derive(Debug)]
 pub(super) struct Opens;
 

@@ -1,4 +1,4 @@
-//! The measured process, seen from outside, and a client that costs it as little as can be.
+//! The measured process, seen from outside, and a client that costs it as little as possible.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::measure::{CHILD, resident};
 
-/// How long a server has to come to rest after a turn: what it still does belongs to the turn.
+/// How long a server has to become idle after a turn: its remaining work belongs to the turn.
 const REST: Duration = Duration::from_millis(20);
 
-/// This program, started again; ended when it is dropped, with the folder that it had.
+/// This program, started again. Dropping it ends the process and deletes its folder.
 pub(super) struct Process {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -24,7 +24,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it. One that serves says its port first.
+    /// Starts the process. One that serves prints its port first.
     pub(super) fn start(args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder of its own");
         let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
@@ -38,7 +38,7 @@ impl Process {
         process
     }
 
-    /// The words of the next line that it says.
+    /// The words of the next line it prints.
     pub(super) fn said(&mut self) -> Vec<String> {
         let mut line = String::new();
         self.out.read_line(&mut line).expect("a line");
@@ -46,7 +46,7 @@ impl Process {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Nanoseconds of CPU that all its threads have had, once it is at rest.
+    /// The CPU time of all its threads in nanoseconds, once it is idle.
     pub(super) fn cpu(&mut self) -> u64 {
         thread::sleep(REST);
         let stdin = self.child.stdin.as_mut().expect("its input");
@@ -54,7 +54,7 @@ impl Process {
         self.said()[0].parse().expect("nanoseconds")
     }
 
-    /// Its resident memory, where the system tells it.
+    /// Its resident memory, if the system reports it.
     pub(super) fn resident(&mut self) -> Option<u64> {
         let stdin = self.child.stdin.as_mut().expect("its input");
         stdin.write_all(b"resident\n").expect("it listens");
@@ -71,7 +71,7 @@ impl Process {
         Connection { stream: self.open(), buffer: vec![0; 256 * 1024] }
     }
 
-    /// Has a chat deleted; a bare server has none.
+    /// Deletes a chat. A bare server has none.
     pub(super) fn forget(&self, chat: &str) {
         let mut stream = self.connect().stream;
         let request = format!("DELETE /api/chat/{chat} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
@@ -87,7 +87,7 @@ impl Drop for Process {
     }
 }
 
-/// In the measured process: says its CPU time or its resident memory when it is asked, and ends when the process that started it has gone.
+/// In the measured process: prints its CPU time or its resident memory on request, and exits with the parent process.
 pub(super) fn listen() {
     thread::spawn(|| {
         for asked in std::io::stdin().lines().map_while(Result::ok) {
@@ -102,14 +102,14 @@ pub(super) fn listen() {
     });
 }
 
-/// A connection that is kept alive.
+/// A keep-alive connection.
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    /// Sends a request and reads the response to its end. Gives all of it, or only its last bytes.
+    /// Sends a request and reads the response to its end. Returns all of it, or only its last bytes.
     pub(super) fn post(&mut self, path: &str, headers: &str, body: &str, is_kept: bool) -> Vec<u8> {
         let length = body.len();
         let request = format!(
@@ -118,7 +118,7 @@ impl Connection {
         self.stream.write_all(request.as_bytes()).expect("a request is sent");
         let mut read = Vec::new();
         let mut is_first = true;
-        // JSON has no bare line ends: only the end looks like this.
+        // JSON has no bare line ends, so only the end of the response matches.
         while !read.ends_with(b"\r\n0\r\n\r\n") {
             let count = self.stream.read(&mut self.buffer).expect("a response");
             assert!(count > 0, "the response was cut off");

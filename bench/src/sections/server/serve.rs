@@ -1,4 +1,4 @@
-//! The process that streams turns: on hyper, as the binary does it.
+//! The process that streams turns, on hyper like the binary.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,8 +20,8 @@ use super::{
     models::{Opens, Talks},
 };
 
-/// Serves until it is ended: `bare`, or ours in `memory`, with `sqlite`, or for `waiting`. The tools are those of the demo: some ask, so text is held
-/// back unless the client says otherwise.
+/// Serves until it is killed: `bare`, or ours in `memory`, with `sqlite`, or for `waiting`. The tools are those of the
+/// demo. Some need approval, so text is held back unless the client asks for `progressive`.
 pub(super) async fn run(what: &str, folder: &Path) {
     if what == "waiting" {
         return wait(folder).await;
@@ -44,7 +44,7 @@ pub(super) async fn run(what: &str, folder: &Path) {
     }
 }
 
-/// Ours as the binary serves it, with room for many connections that wait.
+/// Our server as the binary runs it, with room for many waiting connections.
 async fn wait(folder: &Path) {
     let limits = driver::Limits { open_chats_per_subject: usize::MAX, ..Default::default() };
     let log = Arc::new(SqliteLog::open(folder).expect("a folder of its own"));

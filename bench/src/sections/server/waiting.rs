@@ -1,4 +1,4 @@
-//! Connections that wait: what each costs the server in memory, and how long an answer to a hold takes while all are open.
+//! Waiting connections: the memory that each costs the server, and the latency of an answer while all are open.
 
 use std::{
     io::{Read, Write},
@@ -12,21 +12,21 @@ use crate::{
     report::{Report, Target, Unit},
 };
 
-/// How long the server has to come to rest.
+/// How long the server has to become idle.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How many answers are timed.
+/// The number of timed answers.
 const ANSWERS: usize = 200;
 
-/// A kind of connection that waits.
+/// A kind of waiting connection.
 struct Way {
     what: &'static str,
     /// What the process serves.
     serves: &'static str,
     /// The request; `N` stands for the number of the connection.
     request: &'static str,
-    /// What the server has said once it waits.
+    /// What the server has sent once it waits.
     until: &'static str,
-    /// Bytes for each, at most.
+    /// The maximum number of bytes per connection.
     target: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ const WAYS: &[Way] = &[
     },
 ];
 
-/// Opens so many of each, in a process of its own each.
+/// Opens `count` connections of each kind, each kind in its own process.
 pub(super) fn run(count: usize, report: &mut Report) {
     for way in WAYS {
         let mut process = Process::start(&["serve", way.serves]);
@@ -115,13 +115,13 @@ fn read_until(stream: &mut TcpStream, end: &str) -> String {
     said
 }
 
-/// The call that waits, in what a stream has said.
+/// The id of the waiting call in what a stream has sent.
 fn call_of(said: &str) -> Option<String> {
     let (_, after) = said.split_once(r#""toolCallId":""#)?;
     after.split_once('"').map(|(call, _)| call.to_owned())
 }
 
-/// Microseconds from an ack to its answer.
+/// Microseconds from an ack to its response.
 fn answers(process: &Process, calls: &[String]) -> Samples {
     let mut stream = process.open();
     let taken = calls.iter().map(|call| {

@@ -1,5 +1,5 @@
-//! Appending, through whatever trouble the disk has. An append whose fate is unknown is the same append at the same place until it is
-//! known: nothing that happened is given up because it could not be written for a while.
+//! Appends that survive disk failures. An append whose result is unknown is repeated at the same position until the
+//! result is known, so that no fact is lost because the disk failed for a while.
 
 use std::time::Duration;
 
@@ -11,15 +11,16 @@ use crate::{
     log::{Append, Appended, Health, LogError},
 };
 
-/// Delays between two tries. System time, not the injected clock: the cause is the disk, and no deadline depends on it.
+/// Delays between attempts. They use system time instead of the injected clock: the cause is the disk, and no deadline
+/// depends on it.
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const MAX_DELAY: Duration = Duration::from_secs(1);
-/// How long an append may take before the log counts as stuck.
+/// The time after which a pending append counts as stuck.
 const SLOW: Duration = Duration::from_secs(2);
-/// How often an append is tried that alone can't be written, while others can.
+/// The number of attempts for an append that fails while others succeed.
 const TRIES: u32 = 20;
 
-/// Appends, and comes back when it is known to be on disk, or not to be the next in its chat.
+/// Appends, and returns once the facts are on disk or the position turns out to be taken.
 pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatError> {
     let health = inner.log.health();
     let mut stuck = None;
@@ -56,7 +57,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
     }
 }
 
-/// While the log can't be written, finds out again and again whether it can: nobody else may be writing.
+/// Probes a failing log until it can be written again, because no other write may be under way.
 pub(super) async fn watch_health(inner: std::sync::Arc<Inner>) {
     let mut health = inner.log.health();
     loop {

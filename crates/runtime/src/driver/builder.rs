@@ -1,4 +1,4 @@
-//! Making a runtime, and starting it: what waited before is waited for again.
+//! The builder of a runtime. Starting it restores the holds and deadlines.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ use crate::{
     tool::{ToolSet, demo::demo_tools},
 };
 
-/// Makes a [`Runtime`]. What is not said is the demo: memory, the demo tools, the demo model.
+/// Builds a [`Runtime`]. The defaults are those of the demo: memory log, demo tools, demo model.
 pub struct RuntimeBuilder {
     log: Arc<dyn Log>,
     tools: ToolSet,
@@ -43,14 +43,14 @@ impl Default for RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// Where chats are kept.
+    /// The log that stores the chats.
     #[must_use]
     pub fn log(mut self, log: Arc<dyn Log>) -> Self {
         self.log = log;
         self
     }
 
-    /// The tools on offer.
+    /// The available tools.
     #[must_use]
     pub fn tools(mut self, tools: ToolSet) -> Self {
         self.tools = tools;
@@ -64,28 +64,28 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Where time comes from.
+    /// The clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Limits.
+    /// The limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Removes chats that have not changed for this long. A chat in which something waits or runs stays, however old it is.
+    /// Deletes chats that have not changed for this long. A chat in which something waits or runs is kept, however old.
     #[must_use]
     pub fn retention(mut self, age: Duration) -> Self {
         self.retention = Some(age);
         self
     }
 
-    /// Starts it: what waited before is waited for again, what was cut off goes on. Must be called inside a tokio runtime.
+    /// Starts the runtime: holds wait again, and interrupted turns are recovered. Call it inside a Tokio runtime.
     pub async fn start(self) -> Result<Runtime, LogError> {
         let Self { log, tools, model, clock, limits, retention } = self;
         let metrics = Metrics::new();

@@ -1,4 +1,4 @@
-//! Telling those who look at lists what changed: each subject has a channel of its own, so that nobody is woken for others.
+//! Change notifications for lists. Each subject has its own channel, so that nobody is woken for others.
 
 use std::{
     collections::HashMap,
@@ -10,26 +10,26 @@ use tokio::sync::broadcast;
 
 use crate::subject::Subject;
 
-/// Something changed that a list shows.
+/// A change that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// In which chat.
+    /// The chat.
     pub chat: ChatId,
-    /// Whether what waits for approval changed.
+    /// Whether its approval requests changed.
     pub approvals: bool,
 }
 
-/// How many changes are kept for a slow reader.
+/// The number of changes buffered for a slow reader.
 const KEPT: usize = 256;
 
-/// The channels of those who listen.
+/// The channels of the current listeners.
 #[derive(Debug, Default)]
 pub(super) struct Changes(Mutex<Channels>);
 
 #[derive(Debug, Default)]
 struct Channels {
     by_subject: HashMap<Subject, broadcast::Sender<Change>>,
-    /// From how many channels on it is worth looking for those that nobody listens to.
+    /// The number of channels at which unused ones are removed.
     crowded: usize,
 }
 
@@ -38,10 +38,10 @@ impl Changes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What changes from now on. Lossy.
+    /// Changes from now on. Lossy.
     pub(super) fn of(&self, subject: &Subject) -> broadcast::Receiver<Change> {
         let channels = &mut *self.lock();
-        // Most channels go with the first change after their last listener; the others are found here.
+        // Most channels are removed by the first change after their last listener left. This removes the rest.
         if channels.by_subject.len() >= channels.crowded {
             channels.by_subject.retain(|_, channel| channel.receiver_count() > 0);
             channels.crowded = (2 * channels.by_subject.len()).max(64);

@@ -1,5 +1,5 @@
-//! One chat that is awake: the single writer of its log. It takes inputs one by one, appends what the turn machine makes of them,
-//! and runs what the facts ask for.
+//! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
+//! machine returns, and carries out their effects.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -34,9 +34,9 @@ use crate::{
     turn::{ChatState, Input, Rejection, Reply},
 };
 
-/// What a chat can be asked.
+/// A command to a chat.
 pub(super) enum Command {
-    /// Something happened. Whoever asks has given up at `until`, and was told that it may not be done: it is not begun any more.
+    /// An input. It is dropped after `until`: by then the sender has been told that it may not take effect.
     Input {
         input: Box<Input>,
         subject: Subject,
@@ -44,43 +44,43 @@ pub(super) enum Command {
         until: Instant,
         reply: oneshot::Sender<Result<Taken, ChatError>>,
     },
-    /// A reader of the feed is wanted; with `may_be_new`, also for a chat without any facts.
+    /// A request for a reader of the feed. With `may_be_new`, the chat may have no facts yet.
     Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
-    /// A tool asks the user something.
+    /// A prompt of a tool.
     Prompt { by: ToolCallId, prompt: Prompt, response: oneshot::Sender<PromptResponse> },
-    /// A deadline. The server wakes few chats at a time by itself: the permit is given back when this was seen to.
+    /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
-    /// Nothing of what the log says is running may be running. Told when that was seen to.
+    /// A request to recover the chat. `done` is signalled once that has happened.
     Recover { done: oneshot::Sender<()> },
-    /// Forget all of it, if it has not changed since then and nothing is open in it.
+    /// Deletes the chat if it has not changed since `before` and nothing in it is open.
     Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
-    /// Forget all of it.
+    /// Deletes the chat.
     Delete { subject: Subject, reply: oneshot::Sender<Result<(), ChatError>> },
 }
 
-/// An input that was taken.
+/// The result of an input.
 pub(super) struct Taken {
     pub(super) reply: Reply,
-    /// Whether anything came of it.
+    /// Whether it added any facts.
     pub(super) is_new: bool,
     pub(super) reader: FeedReader,
 }
 
-/// Why a chat did not do what it was asked.
+/// Why a chat failed to carry out a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ChatError {
     #[error("no such chat")]
     NotFound,
-    /// Somebody else has written to the log: ask again.
+    /// Another writer has appended to the log: send the command again.
     #[error("somebody else was first")]
     Lost,
     /// Its facts can't be decoded.
     #[error("its facts can't be decoded")]
     Unreadable,
-    /// Too many bytes of other chats are in memory.
+    /// The chats in memory have reached the limit.
     #[error("there is no room to load it")]
     NoRoom,
-    /// The server is going down.
+    /// The server is shutting down.
     #[error("the server is going down")]
     Closing,
     #[error(transparent)]
@@ -96,26 +96,26 @@ pub(super) struct ChatTask {
     pub(super) feed: Arc<Feed>,
     pub(super) memory: Memory,
     pub(super) title: String,
-    /// How many facts are on disk.
+    /// The number of facts on disk.
     pub(super) durable: u64,
-    /// Facts that are not: text, for a moment.
+    /// Facts not on disk yet: text, for a moment.
     pub(super) pending: Vec<Arc<Fact>>,
     pub(super) pending_bytes: usize,
     pub(super) flush_at: Option<Instant>,
-    /// The place of the turn among those that run.
+    /// The turn's place among the running turns.
     pub(super) place: Option<Place>,
     pub(super) model: Option<ReadyChunks<BoxStream<'static, Result<ModelEvent, ModelError>>>>,
     pub(super) tools: JoinSet<Result<Value, String>>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
-    /// Through which endpoint the last input came.
+    /// The endpoint of the last input.
     pub(super) channel: Channel,
-    /// What tools have asked the user and wait for.
+    /// The tools that wait for the answer to a prompt.
     pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
 
 impl ChatTask {
-    /// Reads the chat and serves it until nobody needs it any more.
+    /// Loads the chat and serves it until it can sleep.
     pub(super) async fn run(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
         let Loaded { facts, memory } = match load(&inner, &id).await {
             Ok(loaded) => loaded,
@@ -167,11 +167,11 @@ impl ChatTask {
             let is_quiet = self.model.is_none() && self.tools.is_empty() && self.pending.is_empty();
             let is_ending = self.inner.ending.is_cancelled();
             if is_ending {
-                // No person is waited for any more: tools that have asked one are told so, and can come to an end.
+                // Nobody will answer a prompt any more. Cancel the prompts, so that their tools can finish.
                 self.prompts.clear();
             }
             if is_quiet && (is_ending || !self.feed.is_watched()) && self.mailbox.is_empty() {
-                // Whoever asked in between asks again, and wakes the chat anew.
+                // Senders of commands that arrive in between send them again, and so wake the chat.
                 return self.leave(&ChatError::Lost).await;
             }
             let flush_at = self.flush_at;
@@ -191,7 +191,8 @@ impl ChatTask {
         }
     }
 
-    /// The log is not what this task thinks it is, or the chat was deleted: whoever comes next reads it again.
+    /// Ends the task because the log has diverged from its state, or the chat was deleted. The next task loads it
+    /// again.
     async fn give_up(&mut self, error: &ChatError) {
         self.model = None;
         self.tools.shutdown().await;
@@ -201,13 +202,13 @@ impl ChatTask {
         match error {
             ChatError::NotFound | ChatError::Closing => {}
             _ => {
-                // It must not wait for somebody to come by: a turn may be in the middle of something.
+                // A turn may be in progress, so recover it without waiting for a request.
                 self.inner.recover(self.id.clone());
             }
         }
     }
 
-    /// From here on nobody can ask this task; who has done so is told.
+    /// Closes the mailbox and fails the commands in it.
     async fn leave(&mut self, error: &ChatError) {
         self.inner.turn_away(&self.id, &mut self.mailbox, error).await;
     }
@@ -233,7 +234,7 @@ impl ChatTask {
                 }
                 let is_new = self.state.len > before;
                 let result = taken.as_ref().map(|_| ()).map_err(Clone::clone);
-                // Whoever asked may be gone; what was taken stands.
+                // The sender may be gone. The facts stay.
                 let _ = reply.send(taken.map(|reply| Taken { reply, is_new, reader: self.feed.reader() }));
                 result
             }
@@ -246,7 +247,7 @@ impl ChatTask {
                 Ok(())
             }
             Command::Prompt { by, prompt, response } => {
-                // Whoever asked learns by the dropped channel that there is no answer.
+                // If the prompt is refused, the dropped channel tells the tool.
                 if let Reply::Prompted(call) = self.input(Input::Prompt { by, prompt }).await? {
                     self.prompts.insert(call, response);
                 }
@@ -259,7 +260,7 @@ impl ChatTask {
                 expired
             }
             Command::Recover { done } => {
-                // The task has recovered the chat when it started. The receiver is gone while the server goes down.
+                // The task recovered the chat when it started. The receiver is gone during a shutdown.
                 let _ = done.send(());
                 Ok(())
             }
@@ -270,7 +271,7 @@ impl ChatTask {
                     return Ok(());
                 }
                 if let Err(error) = self.inner.log.forget(&self.id).await {
-                    // It is there still, and so is what runs in it.
+                    // The chat still exists, and so does what runs in it.
                     let _ = reply.send(Err(ChatError::Log(error)));
                     return Ok(());
                 }
@@ -282,7 +283,7 @@ impl ChatTask {
     }
 }
 
-/// However the task ends, whoever looks is told.
+/// Tells every reader, however the task ends.
 impl Drop for ChatTask {
     fn drop(&mut self) {
         self.feed.close();

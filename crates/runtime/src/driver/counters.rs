@@ -1,25 +1,25 @@
-//! Counts of what an operator should hear of.
+//! Counters for the operator.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What happened since the runtime was started.
+/// Counts since the start of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Heads of chats that could not be decoded; the chat was folded instead.
+    /// Heads that could not be decoded. Those chats were folded from their facts instead.
     pub unreadable_heads: u64,
-    /// Chats whose facts could not be decoded when they were needed.
+    /// Chats whose facts could not be decoded.
     pub unreadable_chats: u64,
-    /// Appends that had to be repeated, since nobody knew whether they were written.
+    /// Appends that were repeated because their result was unknown.
     pub repeated_appends: u64,
-    /// Requests that were not answered in time because the log could not be written.
+    /// Requests without an answer in time because the log could not be written.
     pub unanswered: u64,
-    /// New turns that a limit stood in the way of.
+    /// New turns refused by a limit.
     pub refused_turns: u64,
-    /// Chats that were not loaded because too many bytes of others were in memory.
+    /// Chats not loaded because of the limit on loaded bytes.
     pub refused_loads: u64,
-    /// Appends that wait for the log right now, for longer than they should.
+    /// Appends that currently wait too long for the log.
     pub stuck_appends: usize,
-    /// Bytes of the chats that are in memory right now, as stored.
+    /// Bytes of the chats currently in memory, as stored.
     pub loaded_bytes: usize,
 }
 
@@ -58,13 +58,13 @@ impl Counters {
         self.stuck_appends.load(Ordering::Relaxed)
     }
 
-    /// An append waits for longer than it should, until the guard is dropped.
+    /// Counts a stuck append until the guard is dropped.
     pub(super) fn stuck(&self) -> Stuck<'_> {
         self.stuck_appends.fetch_add(1, Ordering::Relaxed);
         Stuck(self)
     }
 
-    /// Takes memory for a chat, if there is so much of it.
+    /// Reserves memory for a chat, unless that exceeds the limit.
     pub(super) fn load(&self, bytes: usize, limit: usize) -> bool {
         let taken = self.loaded_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |loaded| {
             loaded.checked_add(bytes).filter(|loaded| *loaded <= limit)
@@ -75,12 +75,12 @@ impl Counters {
         taken.is_ok()
     }
 
-    /// A chat has grown.
+    /// Counts the growth of a chat.
     pub(super) fn grow(&self, bytes: usize) {
         self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A chat is not in memory any more.
+    /// Releases the memory of a chat.
     pub(super) fn unload(&self, bytes: usize) {
         self.loaded_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

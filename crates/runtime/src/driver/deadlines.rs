@@ -1,4 +1,4 @@
-//! Wakes chats whose deadlines have come, a few at a time, so that requests are answered meanwhile.
+//! Delivery of deadlines: wakes a few chats at a time, so that requests are still answered meanwhile.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 
 use super::{chat::Command, runtime::Inner};
 
-/// How many chats are awake for a deadline at a time.
+/// The number of chats woken for a deadline at a time.
 const AT_ONCE: usize = 16;
 
 /// Delivers every deadline to its chat.
@@ -14,7 +14,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let next = async {
-            // The place first: a deadline that nobody can see to yet is left where it is.
+            // Take the permit first: a deadline that can't be handled yet stays in the index.
             let permit = Arc::clone(&places).acquire_owned().await.ok()?;
             Some((permit, inner.holds.next_expired(&*inner.clock).await))
         };
@@ -24,7 +24,8 @@ pub(super) async fn run(inner: Arc<Inner>) {
         };
         let Some((permit, (chat, call))) = next else { return };
         if let Some(mailbox) = inner.wake(&chat) {
-            // A chat that has no room now is told again: one that is stuck must not hold up the deadlines of the others.
+            // If the mailbox is full, the deadline is delivered again later. A stuck chat must not delay those of
+            // others.
             let _ = mailbox.try_send(Command::Expired { call, permit });
         }
     }

@@ -1,4 +1,4 @@
-//! The facts of a chat that is awake, for everybody who looks.
+//! The facts of an awake chat, for everybody who follows it.
 
 use std::sync::{
     Arc, PoisonError, RwLock,
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 use crate::fact::Fact;
 
-/// Facts in memory, and a bell that rings when there are more. Text stands here a little before it is on disk; everything else after.
+/// Facts in memory, and a signal when there are more. Text appears here a little before it is on disk, all else after.
 #[derive(Debug)]
 pub(super) struct Feed {
     facts: RwLock<Vec<Arc<Fact>>>,
     len: watch::Sender<u64>,
-    /// How many bytes the facts have as they are stored.
+    /// The size of the facts in bytes, as stored.
     bytes: AtomicUsize,
 }
 
@@ -25,7 +25,7 @@ impl Feed {
         feed
     }
 
-    /// Adds facts, and rings once.
+    /// Adds facts and signals once.
     pub(super) fn push(&self, new: Vec<Arc<Fact>>) {
         if new.is_empty() {
             return;
@@ -46,60 +46,60 @@ impl Feed {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// What comes after a position.
+    /// The facts from a position on.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
         let from = usize::try_from(position).unwrap_or(usize::MAX).min(facts.len());
         facts[from..].to_vec()
     }
 
-    /// Looks at it. As long as somebody does, the chat stays awake, so this must be done before its task lets go of the feed.
+    /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
         let known = self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
         FeedReader { feed: Arc::clone(self), bell, known }
     }
 
-    /// Whether anybody looks.
+    /// Whether the feed has readers.
     pub(super) fn is_watched(&self) -> bool {
         self.len.receiver_count() > 0
     }
 
-    /// Ends when nobody looks any more.
+    /// Completes when the feed has no readers.
     pub(super) async fn unwatched(&self) {
         self.len.closed().await;
     }
 
-    /// There will be no more here, whatever happens to the chat.
+    /// Closes the feed: this task adds no more facts.
     pub(super) fn close(&self) {
         self.len.send_replace(CLOSED);
     }
 }
 
-/// Somebody who looks at a chat.
+/// A reader of a chat's facts.
 #[derive(Debug)]
 pub(super) struct FeedReader {
     feed: Arc<Feed>,
     bell: watch::Receiver<u64>,
-    /// How many facts there were when they began to look.
+    /// The number of facts when the reader was created.
     pub(super) known: u64,
 }
 
 impl FeedReader {
-    /// How many bytes the chat has, as it is stored.
+    /// The size of the chat in bytes, as stored.
     pub(super) fn bytes(&self) -> usize {
         self.feed.bytes.load(Ordering::Relaxed)
     }
 
-    /// What comes after a position, as it stands.
+    /// The facts from a position on, without waiting.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         self.feed.after(position)
     }
 
-    /// Waits until there is something after a position; `None` when there will be nothing any more. Cancel-safe.
+    /// Waits for facts from a position on; `None` once the feed is closed. Cancel-safe.
     pub(super) async fn next(&mut self, position: u64) -> Option<Vec<Arc<Fact>>> {
         loop {
-            // The bell first, then the facts: what comes in between rings again.
+            // Mark the signal as seen before reading the facts: whatever comes in between signals again.
             let is_closed = *self.bell.borrow_and_update() == CLOSED;
             let facts = self.feed.after(position);
             if !facts.is_empty() {
@@ -112,10 +112,10 @@ impl FeedReader {
     }
 }
 
-/// Rings the bell for the last time.
+/// The length that signals the end.
 const CLOSED: u64 = u64::MAX;
 
-/// Whoever looks from the beginning need not see a step that was taken back; whoever saw it keeps their place.
+/// Blanks an abandoned step for new readers. Positions stay, for readers that have seen it.
 fn take_back_step(facts: &mut [Arc<Fact>]) {
     let step = facts.iter().rposition(|fact| **fact == Fact::StepStarted).unwrap_or(facts.len());
     for fact in &mut facts[step..] {

@@ -1,4 +1,4 @@
-//! The head of a chat: what lists, the inbox and a restarted server know of it without reading it.
+//! The head of a chat: its summary for lists, the inbox and a restart, readable without its facts.
 
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ToolCallId};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{clock::Timestamp, log, subject::Subject, turn::ChatState};
 
-/// A call that waits for somebody.
+/// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
@@ -14,36 +14,36 @@ pub struct Hold {
     pub call: ToolCallId,
     /// The tool.
     pub name: Box<str>,
-    /// The input that was shown, as JSON text: there can be very many holds.
+    /// The input that was shown, as JSON text to save memory: there can be very many holds.
     pub input: Box<str>,
-    /// The question to a person, if it waits for one.
+    /// The approval request, if it waits for a decision.
     pub question: Option<HoldQuestion>,
-    /// When it began to wait; older heads do not say.
+    /// When the wait began. Older heads lack it.
     #[serde(default)]
     pub since: Option<Timestamp>,
-    /// When its time is up.
+    /// The deadline.
     pub deadline: Option<Timestamp>,
 }
 
-/// A question to a person.
+/// An approval request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HoldQuestion {
     /// Its id.
     pub approval: ApprovalId,
-    /// Why it is asked.
+    /// Why it is made.
     pub reason: Box<str>,
-    /// When it was asked.
+    /// When it was made.
     pub asked_at: Timestamp,
 }
 
-/// The runtime's part of a [`log::Head`]. Strict to read: what was damaged on disk must not pass for a head without holds.
+/// The runtime's part of a [`log::Head`]. Reading is strict: a damaged head must not pass for one without holds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct HeadData {
-    /// The beginning of the first thing that the user said.
+    /// The beginning of the first user message.
     pub(super) title: String,
-    /// Whether the server itself was doing something.
+    /// Whether something was running on the server.
     pub(super) is_running: bool,
     pub(super) holds: Vec<Hold>,
 }
@@ -57,12 +57,12 @@ pub(super) enum HeadError {
     Json(#[from] serde_json::Error),
 }
 
-/// The last field of a head: a checksum of what stands before it.
+/// The last field of a head: a checksum of everything before it.
 const SUM_KEY: &[u8] = b",\"sum\":\"";
 const SUM_LEN: usize = SUM_KEY.len() + 16 + 2;
 
 fn sum_of(fields: &[u8]) -> [u8; SUM_LEN] {
-    // FNV-1a: against bits that flip, not against people.
+    // FNV-1a: it detects flipped bits, not tampering.
     let hash = fields
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
@@ -99,7 +99,7 @@ impl HeadData {
                 }
                 [fields, b"}"].concat()
             }
-            // Heads of earlier versions have no sum.
+            // Heads of earlier versions have no checksum.
             _ => head.data.to_vec(),
         };
         Ok(serde_json::from_slice(&data)?)
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(HeadData::read(&earlier).ok(), Some(data), "written before there were sums");
     }
 
-    /// Every byte, every bit: none of them makes another head of it, let alone an empty one.
+    /// No flipped bit turns a head into another valid one, let alone an empty one.
     #[test]
     fn no_flipped_bit_goes_unseen() {
         let (_, head) = head();

@@ -1,4 +1,4 @@
-//! What is open, over all chats: the inbox, the deadlines, and the turns that run.
+//! The open work of all chats: the inbox, the deadlines, and the running turns.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -22,15 +22,15 @@ use crate::{
     turn::Refusal,
 };
 
-/// When a chat is told again that a deadline has come.
+/// The time after which a deadline is delivered again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// All that is open, in memory; folded from the heads when the server starts.
+/// The index of open work, in memory. It is built from the heads when the server starts.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     index: Mutex<Index>,
     earlier: Notify,
-    /// Rung when a turn has ended.
+    /// Signalled when a turn has ended.
     ended: Notify,
     pub(super) changes: Changes,
 }
@@ -38,12 +38,12 @@ pub(super) struct Holds {
 #[derive(Debug, Default)]
 struct Index {
     chats: HashMap<ChatId, (Subject, Vec<Arc<Hold>>)>,
-    /// How many of those chats each subject has.
+    /// The number of those chats per subject.
     by_subject: HashMap<Subject, usize>,
-    /// Oldest first for each subject.
+    /// Per subject, oldest first.
     approvals: BTreeMap<(Subject, Timestamp, ApprovalId), (ChatId, Arc<Hold>)>,
     deadlines: BTreeMap<(Timestamp, ToolCallId), ChatId>,
-    /// The chats in which a turn runs.
+    /// The chats with a running turn.
     running: HashMap<Subject, HashSet<ChatId>>,
     turns: usize,
 }
@@ -53,7 +53,7 @@ impl Holds {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What waits in a chat from now on.
+    /// Replaces the holds of a chat.
     pub(super) fn set(&self, chat: &ChatId, subject: &Subject, holds: Vec<Hold>) {
         let mut index = self.lock();
         let first = index.deadlines.keys().next().cloned();
@@ -74,7 +74,7 @@ impl Holds {
 
     /// The inbox of a subject, oldest first.
     pub(super) fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
-        // Inputs are read after the lock is given back: there can be many, and large ones.
+        // Parse the inputs after releasing the lock: they can be many, and large.
         let own: Vec<_> = {
             let index = self.lock();
             let from = (subject.clone(), Timestamp(0), ApprovalId::from(""));
@@ -99,7 +99,7 @@ impl Holds {
             .collect()
     }
 
-    /// How many bytes the inputs in the inbox of a subject have.
+    /// The total size in bytes of the inputs in a subject's inbox.
     pub(super) fn approvals_bytes(&self, subject: &Subject) -> usize {
         let index = self.lock();
         let from = (subject.clone(), Timestamp(0), ApprovalId::from(""));
@@ -107,7 +107,7 @@ impl Holds {
         own.map(|(_, (_, hold))| hold.input.len()).sum()
     }
 
-    /// What waits now, for the metrics.
+    /// The current holds, for the metrics.
     pub(super) fn waiting(&self, now: Timestamp) -> Waiting {
         let index = self.lock();
         let mut counts: HashMap<(Box<str>, HoldKind, Age), u64> = HashMap::new();
@@ -124,17 +124,17 @@ impl Holds {
         Waiting { chats: index.chats.len(), awake: 0, running: 0, holds, oldest: oldest.into_iter().collect() }
     }
 
-    /// How many holds there are.
+    /// The number of holds.
     pub(super) fn len(&self) -> usize {
         self.lock().chats.values().map(|(_, holds)| holds.len()).sum()
     }
 
-    /// How many turns run.
+    /// The number of running turns.
     pub(super) fn turns(&self) -> usize {
         self.lock().turns
     }
 
-    /// A place for a new turn, if no limit stands in its way.
+    /// A place for a new turn, unless a limit prevents it.
     pub(super) fn begin(self: &Arc<Self>, chat: &ChatId, subject: &Subject, limits: &Limits) -> Result<Place, Refusal> {
         let mut index = self.lock();
         index.refusal(chat, subject, limits).map_or(Ok(()), Err)?;
@@ -143,7 +143,7 @@ impl Holds {
         Ok(Place { holds: Arc::clone(self), chat: chat.clone(), subject: subject.clone() })
     }
 
-    /// A place for a turn that goes on: it has begun, and is not refused any more.
+    /// A place for a turn that resumes. It has begun, so no limit applies.
     pub(super) fn resume(self: &Arc<Self>, chat: &ChatId, subject: &Subject) -> Place {
         self.lock().run(chat, subject);
         Place { holds: Arc::clone(self), chat: chat.clone(), subject: subject.clone() }
@@ -161,7 +161,7 @@ impl Holds {
         }
     }
 
-    /// Waits until the next deadline has come, and gives it.
+    /// Waits for the next deadline and returns it.
     pub(super) async fn next_expired(&self, clock: &dyn Clock) -> (ChatId, ToolCallId) {
         loop {
             let next = self.lock().deadlines.iter().next().map(|((at, call), chat)| (*at, call.clone(), chat.clone()));
@@ -170,7 +170,7 @@ impl Holds {
                     let mut index = self.lock();
                     index.deadlines.remove(&(at, call.clone()));
                     if index.has(&chat, &call) {
-                        // Should the chat not get round to it, it is told again.
+                        // If the chat does not handle it, deliver it again.
                         index.deadlines.insert((clock.now().after(AGAIN), call.clone()), chat.clone());
                         return (chat, call);
                     }
@@ -185,7 +185,7 @@ impl Holds {
     }
 }
 
-/// The place of a turn among those that run, given back when it is dropped.
+/// The place of a turn among the running turns, released on drop.
 pub(super) struct Place {
     holds: Arc<Holds>,
     chat: ChatId,
@@ -217,7 +217,7 @@ impl Index {
         self.turns += usize::from(self.running.entry(subject.clone()).or_default().insert(chat.clone()));
     }
 
-    /// The limit that stands in the way of a new turn in a chat in which none runs.
+    /// The limit that prevents a new turn in a chat without a running one.
     fn refusal(&self, chat: &ChatId, subject: &Subject, limits: &Limits) -> Option<Refusal> {
         if self.turns >= limits.turns {
             return Some(Refusal::Turns { limit: limits.turns });

@@ -1,4 +1,4 @@
-//! What happens in a chat, for the server's own log: ids and kinds, never contents.
+//! Events for the server's own log: ids and kinds, never contents.
 
 use holdpoint_protocol::ids::ChatId;
 
@@ -8,7 +8,7 @@ use crate::{
     metrics::Channel,
 };
 
-/// Writes what a fact means, once it is on disk. The chat stands in the span of its task.
+/// Logs a fact once it is on disk. The chat id is in the span of its task.
 pub(super) fn write(fact: &Fact, channel: Channel) {
     match fact {
         Fact::TurnStarted { .. } => tracing::info!("a turn began"),
@@ -19,7 +19,7 @@ pub(super) fn write(fact: &Fact, channel: Channel) {
         }
         Fact::StepAbandoned => tracing::info!("a step was cut off and is done again"),
         Fact::Called { call, name, .. } => tracing::info!(%call, tool = name, "a tool was called"),
-        // The name is the model's own.
+        // The name is the model's own text, so it is left out.
         Fact::Invalid { call, .. } => tracing::info!(%call, "a call was not valid"),
         Fact::Asked { call, approval, .. } => tracing::info!(%call, %approval, "an approval is requested"),
         Fact::Decided { call, approved, .. } => tracing::info!(%call, approved, ?channel, "a decision is in force"),
@@ -38,7 +38,7 @@ pub(super) fn write(fact: &Fact, channel: Channel) {
     }
 }
 
-/// The task of a chat has ended before its time.
+/// Logs that a chat's task ended early.
 pub(super) fn left(chat: &ChatId, error: &ChatError) {
     match error {
         ChatError::NotFound => tracing::info!(%chat, "a chat was deleted"),

@@ -1,23 +1,23 @@
 //! Limits.
 
-/// Limits of a runtime. What is over is refused; work that has begun goes on.
+/// Limits of a runtime. What exceeds a limit is refused; work in progress continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Steps of a turn.
     pub steps: u32,
     /// Open holds of a chat.
     pub holds_per_chat: usize,
-    /// Turns of one subject that run: the model writes, or a tool runs on the server. A turn that waits for somebody does not run.
+    /// Running turns of one subject: the model writes, or a tool runs on the server. A turn that waits is not running.
     pub turns_per_subject: usize,
-    /// Turns that run, of all subjects.
+    /// Running turns of all subjects.
     pub turns: usize,
     /// Chats of one subject in which something waits or runs.
     pub open_chats_per_subject: usize,
     /// Bytes of a chat, as stored. A full chat takes no new message; outcomes are always written.
     pub chat_bytes: usize,
-    /// Bytes of all chats that are in memory, as stored: something runs in them, or somebody looks at them.
+    /// Bytes of all chats in memory, as stored: those in which something runs or that somebody follows.
     pub loaded_bytes: usize,
-    /// Bytes of an id that a client gives to a chat or a message.
+    /// Bytes of a client's id for a chat or a message.
     pub id_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Reading a chat from the log.
+//! Loading a chat from the log.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,26 +11,26 @@ use crate::{
     turn::ChatState,
 };
 
-/// How many batches one read asks for.
+/// The number of batches per read.
 const PAGE: usize = 256;
 
-/// The facts of a chat, and the memory that they take until they are dropped.
+/// The facts of a chat, and the memory they occupy until dropped.
 pub(super) struct Loaded {
     pub(super) facts: Vec<Arc<Fact>>,
     pub(super) memory: Memory,
 }
 
-/// Why a chat can't be served.
+/// Why a chat could not be loaded.
 pub(super) enum LoadError {
-    /// The log failed: later it may work.
+    /// The log failed. A retry may succeed.
     Log(LogError),
-    /// What the log has is not facts.
+    /// The stored facts can't be decoded.
     Unreadable(String),
-    /// Too much is in memory: later there may be room.
+    /// The chats in memory have reached the limit. A retry may succeed.
     NoRoom,
 }
 
-/// What a chat takes of the limit on loaded bytes.
+/// A chat's share of the limit on loaded bytes.
 pub(super) struct Memory {
     inner: Arc<Inner>,
     bytes: usize,
@@ -41,7 +41,7 @@ impl Memory {
         Self { inner: Arc::clone(inner), bytes: 0 }
     }
 
-    /// How many bytes the chat has.
+    /// The size of the chat in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -52,7 +52,7 @@ impl Memory {
         is_taken
     }
 
-    /// What was appended counts, room or not: running work goes on.
+    /// Counts appended bytes, even over the limit: running work continues.
     pub(super) fn grow(&mut self, bytes: usize) {
         self.inner.counters.grow(bytes);
         self.bytes += bytes;
@@ -65,7 +65,7 @@ impl Drop for Memory {
     }
 }
 
-/// All facts of a chat.
+/// Loads all facts of a chat.
 pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
     let mut loaded = Loaded { facts: Vec::new(), memory: Memory::new(inner) };
     loop {
@@ -83,7 +83,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
             if !loaded.memory.load(batch.payload.len()) {
                 return Err(LoadError::NoRoom);
             }
-            // Values in facts are read by our own reader: see `json::value`.
+            // Values in facts have their own reader: see `json::value`.
             let read: Vec<Fact> = serde_json::from_slice(&batch.payload).map_err(|error| {
                 count(&inner.counters.unreadable_chats);
                 LoadError::Unreadable(format!("fact {}: {error}", batch.first))
@@ -93,7 +93,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
     }
 }
 
-/// What a chat's head says; where it can't be decoded, what the chat itself says.
+/// The data of a chat's head. If it can't be decoded, it is computed from the facts.
 pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadData {
     let error = match HeadData::read(head) {
         Ok(data) => return data,
@@ -122,7 +122,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
     }
 }
 
-/// The beginning of the first thing that the user said.
+/// The beginning of the first user message.
 fn title(facts: &[Arc<Fact>]) -> String {
     facts.iter().find_map(|fact| title_of(fact)).unwrap_or_default()
 }

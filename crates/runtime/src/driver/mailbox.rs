@@ -1,4 +1,4 @@
-//! Sending a command to a chat: the chat is woken for it, and the command is sent again if the chat fell asleep meanwhile.
+//! Commands to chats. A command wakes its chat, and is sent again if the chat fell asleep meanwhile.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -20,18 +20,18 @@ use super::{
 };
 use crate::{backoff::Backoff, log::Health};
 
-/// How many commands may wait for a chat.
+/// The capacity of a chat's mailbox.
 const MAILBOX: usize = 64;
-/// How long a request waits for a log that can't be written. Whoever asks is told after 5 seconds at the most.
+/// How long a request waits for a log that can't be written. The client gets an answer after 5 seconds at most.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How often a request that waits for longer looks whether it is the log that it waits for.
+/// How often a request that waits longer checks whether the log is the cause.
 const LOOK: Duration = Duration::from_millis(250);
-/// Delays before a chat is asked again.
+/// Delays before a command is sent again.
 const FIRST_DELAY: Duration = Duration::from_millis(1);
 const MAX_DELAY: Duration = Duration::from_millis(100);
 
 impl Inner {
-    /// A chat goes to sleep: nobody can ask this task any more. What was asked before is still in the mailbox.
+    /// Closes the mailbox of a chat that falls asleep. Commands already in it can still be received.
     pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
         let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
         mailbox.close();
@@ -40,7 +40,7 @@ impl Inner {
         }
     }
 
-    /// The same, and whoever has asked already is told why there is no answer.
+    /// Closes the mailbox and fails the commands in it.
     pub(super) async fn turn_away(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>, error: &ChatError) {
         self.forget(id, mailbox);
         while let Some(command) = mailbox.recv().await {
@@ -48,7 +48,7 @@ impl Inner {
         }
     }
 
-    /// The mailbox of a chat, which is woken for it.
+    /// The mailbox of a chat. Wakes the chat if necessary.
     pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
         let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = chats.get(id).filter(|sender| !sender.is_closed()) {
@@ -59,14 +59,14 @@ impl Inner {
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX);
         chats.insert(id.clone(), sender.clone());
-        // Not a child of whoever woke it: it outlives the request.
+        // No parent span: the task outlives the request that woke the chat.
         let span = tracing::info_span!(parent: None, "chat", chat = %id);
         self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox).instrument(span));
         Some(sender)
     }
 
-    /// Asks a chat, again if it fell asleep or lost its place meanwhile. The command is made anew each time, with the moment from which
-    /// on nobody waits for it any more.
+    /// Sends a command to a chat, again if the chat fell asleep or lost its place in the log. The command is built anew
+    /// each time, with the time at which the sender gives up.
     pub(super) async fn send<T>(
         self: &Arc<Self>,
         id: &ChatId,
@@ -106,7 +106,7 @@ impl Inner {
         }
     }
 
-    /// Comes back when somebody has waited for long enough, and it is the log that everybody waits for.
+    /// Completes when the deadline has passed and the log is the cause.
     async fn out_of_patience(&self, until: Instant) {
         time::sleep_until(until).await;
         while self.is_writable() {
@@ -114,7 +114,7 @@ impl Inner {
         }
     }
 
-    /// Whether the log can be written, as far as anybody knows.
+    /// Whether the log can be written, as far as known.
     pub(super) fn is_writable(&self) -> bool {
         *self.log.health().borrow() == Health::Writable && self.counters.stuck_appends() == 0
     }

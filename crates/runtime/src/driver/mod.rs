@@ -1,8 +1,8 @@
-//! The driver: the only place with tasks. It runs what the turn machine's facts ask for, and appends.
+//! The driver: the tasks that append facts and run the model and the tools.
 //!
-//! One task a chat that is doing something (`chat.rs`), none for a chat that only waits; one task that keeps the time and one that
-//! recovers turns that were cut off (`recovery.rs`).
-//! Every task is owned by the [`Runtime`] and ends with it.
+//! A chat has a task while something runs in it or somebody follows it (`chat.rs`), and none while it only waits. One
+//! task keeps the deadlines, and one recovers turns after a restart (`recovery.rs`). The [`Runtime`] owns every task,
+//! and they end with it.
 
 mod append;
 mod builder;

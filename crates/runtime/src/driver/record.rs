@@ -1,4 +1,4 @@
-//! What the turn machine decides is written down, shown and done, in this order.
+//! The path of new facts: written to the log, then shown, then carried out.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,21 +23,21 @@ use crate::{
     turn::{ChatState, Env, Input, Refusal, Reply, step_on},
 };
 
-/// How long text may wait before it is written down.
+/// How long text may stay unwritten.
 const FLUSH: Duration = Duration::from_millis(100);
-/// How much text may wait: facts, and bytes.
+/// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
-/// How many events of the model are taken at once.
+/// The maximum number of model events handled at once.
 const MODEL_EVENTS: usize = 256;
 
 impl ChatTask {
-    /// Takes one input and does what follows from it.
+    /// Runs one input through the turn machine, and carries out what follows.
     pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
         self.input_within(input, None).await
     }
 
-    /// The same, where a limit may stand in the way of a new turn.
+    /// Like `input`, with a limit that may prevent a new turn.
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let mut facts = Vec::new();
         let mut reply = Reply::None;
@@ -50,7 +50,7 @@ impl ChatTask {
         recorded.map(|()| reply)
     }
 
-    /// The limit that stands in the way of a new turn; otherwise its place is taken.
+    /// The limit that prevents a new turn. Without one, reserves a place for the turn.
     pub(super) fn refusal(&mut self, subject: &Subject) -> Option<Refusal> {
         let limits = &self.inner.limits;
         if self.memory.bytes() >= limits.chat_bytes {
@@ -68,7 +68,7 @@ impl ChatTask {
         }
     }
 
-    /// Counts the turn as long as it runs. One that waits for somebody does not.
+    /// Counts the turn while it runs, but not while it waits.
     pub(super) fn count_turn(&mut self) {
         match (self.state.is_running(), &self.place, &self.state.subject) {
             (true, None, Some(subject)) => self.place = Some(self.inner.holds.resume(&self.id, subject)),
@@ -77,7 +77,7 @@ impl ChatTask {
         }
     }
 
-    /// Asks the turn machine, at one moment of time.
+    /// Runs the turn machine at one point in time.
     pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let tools = self.inner.tools();
@@ -93,7 +93,7 @@ impl ChatTask {
         ask(&mut self.state, &mut env);
     }
 
-    /// Shows facts, after they are on disk where they must be, and does what they ask for.
+    /// Shows facts, after writing those that must be durable, and carries out their effects.
     pub(super) async fn record(&mut self, facts: Vec<Fact>) -> Result<(), ChatError> {
         if facts.is_empty() {
             return Ok(());
@@ -114,7 +114,7 @@ impl ChatTask {
         }
     }
 
-    /// Writes down what is pending and these facts, then shows these.
+    /// Writes the pending facts and these, then shows these.
     pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>) -> Result<(), ChatError> {
         let mut batch = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
@@ -148,7 +148,7 @@ impl ChatTask {
         Ok(())
     }
 
-    /// What a fact asks for, once it is on disk.
+    /// Carries out the effect of a fact that is on disk.
     fn effect(&mut self, fact: &Fact) {
         self.inner.metrics.fact(fact, &self.state, self.channel);
         journal::write(fact, self.channel);
@@ -171,7 +171,7 @@ impl ChatTask {
         }
     }
 
-    /// Things that are needed of the whole chat.
+    /// Updates what is kept about the whole chat.
     pub(super) fn note(&mut self, fact: &Fact) {
         match fact {
             Fact::Said { .. } if self.title.is_empty() => self.title = title_of(fact).unwrap_or_default(),
@@ -185,7 +185,7 @@ impl ChatTask {
     }
 }
 
-/// An id by which the chat can be found.
+/// The key by which this fact makes the chat findable.
 pub(super) fn key_of(fact: &Fact) -> Option<Box<str>> {
     match fact {
         Fact::Called { call, .. } => Some(call.as_str().into()),

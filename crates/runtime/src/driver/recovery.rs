@@ -1,8 +1,8 @@
-//! Recovery: turns that ran when the server went down, or when a chat's task gave up, are resumed without anybody asking.
+//! Recovery: turns that were running when the server went down or a chat's task gave up resume by themselves.
 //!
-//! A chat's task recovers the chat when it starts ([`resume_turn`]): nothing runs in a task that has just started, whatever the log says.
-//! The queue here wakes the chats that need it, a few at a time, each until it has succeeded. What recovery means for a turn is decided in
-//! `turn/recover.rs`.
+//! A chat's task recovers the chat when it starts (`ChatTask::resume_turn`): nothing runs in a new task, whatever the
+//! log says. The queue here wakes the chats that need it, a few at a time, and retries each until it succeeds.
+//! `turn/recover.rs` decides what recovery means for a turn.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,22 +15,23 @@ use super::{
 };
 use crate::{backoff::Backoff, turn::Input};
 
-/// How many chats are recovered at a time.
+/// The number of chats recovered at a time.
 const AT_ONCE: usize = 16;
-/// Delays before a chat that could not be recovered is tried again. System time, not the injected clock: the cause is the disk.
+/// Delays before a failed recovery is retried. They use system time instead of the injected clock: the cause is the
+/// disk.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Queues a chat in which something may have been cut off.
+    /// Queues a chat whose turn may have been interrupted.
     pub(super) fn recover(&self, id: ChatId) {
-        // The queue is closed while the server goes down.
+        // The queue is closed during a shutdown.
         let _ = self.to_recover.send(id);
     }
 }
 
 impl ChatTask {
-    /// Resumes the turn that the log says is running. Called once, when the task starts.
+    /// Resumes the turn that is running according to the log. Called once, when the task starts.
     pub(super) async fn resume_turn(&mut self) -> Result<(), ChatError> {
         if self.state.is_running() {
             self.input(Input::Recover).await?;
@@ -39,7 +40,7 @@ impl ChatTask {
     }
 }
 
-/// Recovers the queued chats, each until it is done.
+/// Recovers the queued chats, each until it succeeds.
 pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ChatId>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
@@ -64,7 +65,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<Ch
 async fn recover_one(inner: Arc<Inner>, chat: ChatId) {
     let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
     loop {
-        // The server is going down: the chat is recovered when it starts again.
+        // The server is shutting down. The next start recovers the chat.
         let Some(mailbox) = inner.wake(&chat) else { return };
         let (done, recovered) = oneshot::channel();
         let told = async { mailbox.send(Command::Recover { done }).await.is_ok() && recovered.await.is_ok() };

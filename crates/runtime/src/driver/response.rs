@@ -1,4 +1,4 @@
-//! Reading an awake chat: as it is stored, as one response, or as a live connection.
+//! Readers of an awake chat: its stored messages, one response, or a live connection.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::{
     turn::{PlannedTurn, ResponsePlan},
 };
 
-/// What came next.
+/// The result of waiting for chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// More chunks, and more to come.
+    /// More chunks, with more to follow.
     More,
-    /// The segment is over.
+    /// The end of the segment.
     End,
-    /// The chat went away under us: another node has it, or it was deleted. The client may come again.
+    /// The chat is no longer served here: another node has it, or it was deleted. The client may try again.
     Gone,
 }
 
 /// One response.
 pub struct ResponseStream(Source);
 
-/// Where the chunks come from.
+/// The source of the chunks.
 #[allow(clippy::large_enum_variant, reason = "nearly all are live")]
 enum Source {
     Live {
@@ -34,7 +34,7 @@ enum Source {
         response: Response,
         is_first: bool,
     },
-    /// All there is to say.
+    /// A complete response.
     Whole(Vec<Chunks>),
 }
 
@@ -48,7 +48,7 @@ impl ResponseStream {
         Self(Source::Whole(chunks))
     }
 
-    /// Takes up what is being written, if anything is.
+    /// Resumes the message that is being written, if any.
     pub(super) fn resume(reader: FeedReader, view: View, resume: Resume) -> Option<Self> {
         let mut facts = reader.after(0);
         // Later facts are streamed, not replayed.
@@ -87,11 +87,11 @@ impl ResponseStream {
     }
 }
 
-/// A chat as it stands when it is looked at. It stays in memory meanwhile.
+/// A chat opened for reading. It stays in memory while this exists.
 pub struct StoredChat(pub(super) FeedReader);
 
 impl StoredChat {
-    /// How many bytes it has, as it is stored: about what the messages have as JSON.
+    /// The size in bytes, as stored: about that of the messages as JSON.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
@@ -101,39 +101,39 @@ impl StoredChat {
         history(&self.0.after(0))
     }
 
-    /// The calls that wait or waited for somebody, and what was decided about them.
+    /// The holds, open and past, with their decisions.
     pub fn holds(&self, listed: Listed) -> Vec<ChatHold> {
         holds(&self.0.after(0), listed)
     }
 }
 
-/// How a request was taken on a live connection.
+/// A request taken on a live connection.
 #[derive(Debug)]
 pub struct LiveTaken {
     /// What its response shows.
     pub plan: ResponsePlan,
-    /// Whether it brought anything new.
+    /// Whether it added any facts.
     pub is_new: bool,
-    /// What is told of a turn that a newer message has ended; then that is all.
+    /// The whole response, if the request is about an earlier turn.
     pub(super) earlier: Option<Vec<Chunks>>,
 }
 
-/// A connection to `/live`: turn after turn.
+/// A connection to `/live`, with one turn after another.
 pub struct LiveStream {
     reader: FeedReader,
     projection: AdkLive,
     view: View,
     position: u64,
-    /// Where the last turn began, if it was over when this connection came.
+    /// The position of the last turn, if it had ended before this connection was opened.
     missed: Option<u64>,
-    /// Who looks. A chat that did not exist when they began to may turn out to be somebody else's.
+    /// The subject that follows the chat. A chat that did not exist at first may turn out to be owned by another.
     subject: Subject,
-    /// Whether nothing was shown yet of the open turn; and the outcomes that it had when this connection came.
+    /// Set until something of the open turn is shown: its output before this connection was opened.
     unseen: Option<Vec<Out>>,
 }
 
 impl LiveStream {
-    /// Looks at a chat. A turn that is open is replayed from its beginning.
+    /// Follows a chat. An open turn is replayed from its beginning.
     pub(super) fn new(reader: FeedReader, subject: Subject, view: View) -> Self {
         let facts = reader.after(0);
         let started = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }));
@@ -145,7 +145,7 @@ impl LiveStream {
         Self { reader, projection, view, position: position as u64, missed, subject, unseen: None }
     }
 
-    /// Looks at a chat from now on: an open turn is not replayed, since nobody asked for it.
+    /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.
     pub(super) fn joining(reader: FeedReader, subject: Subject, view: View) -> Self {
         let mut live = Self::new(reader, subject, view);
         let mut facts = live.reader.after(live.position);
@@ -157,7 +157,7 @@ impl LiveStream {
         live
     }
 
-    /// What a request gets at once. What follows from it comes by itself.
+    /// Writes the immediate response to a request. What follows from the request comes through `next`.
     pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) {
         let unseen = self.unseen.take();
         if let Some(chunks) = taken.earlier {
@@ -168,7 +168,7 @@ impl LiveStream {
             return;
         }
         match unseen {
-            // The connection is new to a turn that the client knows: it goes on with what the client has no outcome of.
+            // A new connection continues a turn that the client knows: it gets the outcomes that the client lacks.
             Some(unseen) if !self.projection.is_closed() => {
                 out.extend(self.projection.start().map(Out::one));
                 let is_missed = |written: &Out| settled_in(written).is_some_and(|id| taken.plan.unsettled.contains(id));
@@ -179,8 +179,8 @@ impl LiveStream {
         }
     }
 
-    /// The answer to a request that brought nothing new: the last turn, if it ended before this connection was there; else a segment in
-    /// which nothing happens, unless one is being written anyway.
+    /// Responds to a request that added no facts: with the last turn, if it ended before this connection was opened;
+    /// else with an empty segment, unless one is open anyway.
     fn nothing_new(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
         if let Some(turn) = self.missed.take() {
             let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
@@ -190,7 +190,7 @@ impl LiveStream {
             projection.replay(facts.iter().map(|fact| &**fact));
             let mut written = Vec::new();
             facts.iter().for_each(|fact| projection.apply(fact, &mut written));
-            // What the client has of it is not announced again.
+            // What the client already has is not announced again.
             out.extend(written.into_iter().filter(|written| !plan.client_has(written)));
             return;
         }
@@ -202,7 +202,7 @@ impl LiveStream {
         }
     }
 
-    /// Waits for what comes next and appends all that is ready. Cancel-safe.
+    /// Waits for output and appends all that is ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
             let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };

@@ -1,7 +1,7 @@
-//! Retention: chats that have not changed for a long time are removed, a few at a time.
+//! Retention: deletes chats that have not changed for a long time, a few at a time.
 //!
-//! A chat in which something waits or runs is never removed, however old it is: somebody still has to answer, and nobody would be told.
-//! Such chats are counted and logged, and go when what is open in them has come to its end.
+//! A chat in which something waits or runs is never deleted, however old: somebody still has to answer, and would not
+//! learn that it is gone. Such chats are counted and logged, and deleted once nothing in them is open.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use crate::{
     log::{HeadQuery, LogError},
 };
 
-/// How often a step is done.
+/// The time between two batches.
 const PAUSE: Duration = Duration::from_secs(60);
-/// How many chats a step looks at, and how many it removes.
+/// How many chats a batch checks, and how many it deletes.
 const LOOKED_AT: usize = 1000;
 const REMOVED: usize = 100;
 
-/// Removes what is older than this, until the runtime ends.
+/// Deletes chats older than `age`, until the runtime ends.
 pub(super) async fn keep(inner: Arc<Inner>, age: Duration) {
     let mut sweep = Sweep::default();
     loop {
@@ -36,10 +36,10 @@ pub(super) async fn keep(inner: Arc<Inner>, age: Duration) {
     }
 }
 
-/// One round over all chats, in steps.
+/// One pass over all chats, in batches.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// The last chat that was looked at.
+    /// The last chat checked.
     after: Option<ChatId>,
     kept: usize,
 }
@@ -74,7 +74,7 @@ impl Sweep {
     }
 }
 
-/// Whether the chat was removed. Its own task decides: it may have changed since it was listed.
+/// Deletes a chat and returns whether it did. The chat's own task decides, since the chat may have changed since.
 async fn remove(inner: &Arc<Inner>, chat: &ChatId, before: Timestamp) -> bool {
     match inner.send(chat, |_, reply| Command::Retire { before, reply }).await {
         Ok(is_removed) => {

@@ -1,4 +1,4 @@
-//! The handle that a program holds: cheap to clone, and the owner of every task.
+//! The runtime's handle: cheap to clone, and the owner of every task.
 
 use std::{
     collections::HashMap,
@@ -40,25 +40,25 @@ use crate::{
     turn::{Answered, FrontendResult, Input, Rejection, Reply, Submit},
 };
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuntimeError {
-    /// It does not exist, or is somebody else's.
+    /// It does not exist, or another subject owns it.
     #[error("no such chat")]
     NotFound,
-    /// The request can't be taken.
+    /// The request was rejected.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// What is stored of the chat can't be decoded.
+    /// The stored facts of the chat can't be decoded.
     #[error("what is stored of this chat can't be read: delete it, or restore a backup")]
     Unreadable,
-    /// Too much is in memory already.
+    /// The chats in memory have reached the limit.
     #[error("the server has too much to do at the moment: try again soon")]
     Busy,
-    /// The server is going down.
+    /// The server is shutting down.
     #[error("the server is shutting down: try again in a moment")]
     ShuttingDown,
-    /// The log could not be written in time, and what was asked for may be on its way to it.
+    /// The log could not be written in time. The change may still take effect.
     #[error(
         "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
     )]
@@ -68,18 +68,18 @@ pub enum RuntimeError {
     Log(LogError),
 }
 
-/// One line of the list of chats.
+/// A chat in the list of chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatSummary {
     /// The chat.
     pub id: ChatId,
-    /// The beginning of what was said first.
+    /// The beginning of the first user message.
     pub title: String,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// How many calls wait for somebody.
+    /// The number of open holds.
     pub holds: usize,
-    /// Whether an answer is being given.
+    /// Whether a turn is running.
     pub is_running: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct ChatSummary {
 #[derive(Clone)]
 pub struct Runtime {
     pub(super) inner: Arc<Inner>,
-    /// When the last handle is gone, every task ends.
+    /// Every task ends when the last handle is dropped.
     _owner: Arc<DropGuard>,
 }
 
@@ -100,24 +100,24 @@ pub(super) struct Inner {
     pub(super) holds: Arc<Holds>,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
-    /// Chats in which something was cut off.
+    /// The queue of chats to recover.
     pub(super) to_recover: mpsc::UnboundedSender<ChatId>,
     /// Chats that are awake.
     pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
     pub(super) tasks: TaskTracker,
-    /// Cancelled when chats that only wait are to end, whoever looks at them.
+    /// Cancelled to end the tasks of chats that only wait, even if they are followed.
     pub(super) ending: CancellationToken,
-    /// Cancelled when every task is to end, wherever it is: what was not finished is taken up at the next start.
+    /// Cancelled to end every task at once. Unfinished work is recovered at the next start.
     pub(super) closing: CancellationToken,
 }
 
 impl Inner {
-    /// The tools on offer now. Cheap.
+    /// The available tools. Cheap.
     pub(super) fn tools(&self) -> ToolSet {
         self.tools.borrow().clone()
     }
 
-    /// A tool that is not listed yet, once it is. `None` if it is not among those that are listed, or is not listed in time.
+    /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
     pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
         let patience = self.tools().patience(origin)?;
         let mut offered = self.tools.subscribe();
@@ -128,7 +128,7 @@ impl Inner {
 }
 
 impl Runtime {
-    /// What a server without any configuration runs: all of it can be changed.
+    /// A builder with the defaults of an unconfigured server.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
@@ -138,8 +138,8 @@ impl Runtime {
         Self { inner, _owner: owner }
     }
 
-    /// Takes a chat request and shows what comes of it. Without an id the chat is found by what the last message answers; if it
-    /// answers nothing, it is a new one.
+    /// Takes a chat request and returns its response. A request without a chat id goes to the chat of the calls that
+    /// its last message answers, or else to a new chat.
     pub async fn submit(
         &self,
         subject: &Subject,
@@ -160,7 +160,7 @@ impl Runtime {
         Ok((chat, ResponseStream::new(taken.reader, projection, plan)))
     }
 
-    /// The same for a connection that looks at the chat already.
+    /// Like `submit`, for a connection that already follows the chat.
     pub async fn submit_live(
         &self,
         subject: &Subject,
@@ -196,11 +196,11 @@ impl Runtime {
         }
     }
 
-    /// Ids that clients make up are kept, and looked up again and again.
+    /// Client ids are stored and looked up often, so their length is limited.
     fn check_ids(&self, chat: &ChatId, request: &ChatRequest) -> Result<(), Rejection> {
         let limit = self.inner.limits.id_bytes;
         let too_long = |id: &str| id.len() > limit;
-        // A path with dots in a segment's place is another path.
+        // In a URL, `.` and `..` are not names.
         if ["", ".", ".."].contains(&chat.as_str()) {
             return Err(Rejection::UnusableId(chat.to_string()));
         }
@@ -221,7 +221,7 @@ impl Runtime {
         input: Input,
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
-        // The one event that has both ids: that of the request, in its span, and that of the chat.
+        // This event alone has both ids: the request's, in its span, and the chat's.
         tracing::info!(%chat, ?channel, "a request for a chat");
         let command = |until, reply| {
             let input = Box::new(input.clone());
@@ -230,7 +230,7 @@ impl Runtime {
         self.inner.send(chat, command).await
     }
 
-    /// The chat that a request is about.
+    /// The chat that a request belongs to.
     pub async fn chat_of(&self, subject: &Subject, request: &ChatRequest) -> Result<ChatId, RuntimeError> {
         if let Some(id) = &request.id {
             return Ok(id.clone());
@@ -247,14 +247,14 @@ impl Runtime {
         Ok(ChatId::from(&*format!("chat_{}", uuid::Uuid::now_v7().simple())))
     }
 
-    /// A browser's ack.
+    /// Takes a browser's ack.
     pub async fn ack(&self, subject: &Subject, ack: AckRequest, raw: Value) -> Result<Answered, RuntimeError> {
         let result =
             FrontendResult { status: ack.status, output: ack.output, error_text: ack.error_text, ack: Some(raw) };
         self.result(subject, ack.tool_call_id, result).await
     }
 
-    /// A browser's result, by whatever way.
+    /// Takes a browser's result, by ack or frame.
     pub async fn result(
         &self,
         subject: &Subject,
@@ -266,7 +266,7 @@ impl Runtime {
         self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }).await
     }
 
-    /// A person's decision, from the inbox.
+    /// Takes a person's decision from the inbox.
     pub async fn decide(
         &self,
         subject: &Subject,
@@ -286,22 +286,22 @@ impl Runtime {
         }
     }
 
-    /// Stops the turn of a chat, if one runs or waits.
+    /// Stops the open turn of a chat, if there is one.
     pub async fn stop(&self, subject: &Subject, chat: &ChatId, reason: Option<String>) -> Result<(), RuntimeError> {
         self.input(subject, chat, Input::Stop { reason }, Channel::Inbox).await.map(drop)
     }
 
-    /// Looks at a chat from a live connection. A chat that does not exist yet is looked at from its beginning.
+    /// Follows a chat from a live connection. The chat need not exist yet.
     pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
         let live = LiveStream::new(self.reader(subject, chat, true).await?, subject.clone(), view);
-        // A turn that stands still after an expiry that nobody saw goes on: now somebody is here.
+        // The client has connected, so an idle turn resumes.
         match self.input(subject, chat, Input::GoOn, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
             Err(error) => Err(error),
         }
     }
 
-    /// The same, from now on: nothing that happened before is shown.
+    /// Like `live`, but shows only what happens from now on.
     pub async fn live_from_now(
         &self,
         subject: &Subject,
@@ -315,8 +315,8 @@ impl Runtime {
         self.inner.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 
-    /// Takes up the answer that is being written, in the ai-sdk profile: the whole message from its beginning, then what comes. With
-    /// [`Resume::Segment`], the response that is open now, as whoever asked for it gets it. `None` when nothing is being written.
+    /// Resumes the message that is being written, in the ai-sdk profile: the whole message from its `start`, then what
+    /// follows. With [`Resume::Segment`], only the open segment. `None` if nothing is being written.
     pub async fn resume(
         &self,
         subject: &Subject,
@@ -326,19 +326,19 @@ impl Runtime {
     ) -> Result<Option<ResponseStream>, RuntimeError> {
         match self.reader(subject, chat, true).await {
             Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
-            // Nobody learns here whether somebody else has a chat of this name.
+            // This must not reveal whether another subject has a chat with this id.
             Err(RuntimeError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether a subject has a chat of this name. `false` where the log can't say.
+    /// Whether a subject owns a chat with this id. `false` if the log can't tell.
     pub async fn knows(&self, subject: &Subject, chat: &ChatId) -> bool {
         let head = self.inner.log.head(chat).await;
         head.is_ok_and(|head| head.is_some_and(|(_, head)| head.subject == *subject))
     }
 
-    /// A chat as it stands.
+    /// Opens a chat for reading.
     pub async fn open(&self, subject: &Subject, chat: &ChatId) -> Result<StoredChat, RuntimeError> {
         Ok(StoredChat(self.reader(subject, chat, false).await?))
     }
@@ -348,7 +348,7 @@ impl Runtime {
         Ok(self.open(subject, chat).await?.messages())
     }
 
-    /// The calls of a chat that wait or waited for somebody, and what was decided about them.
+    /// The holds of a chat, open and past, with their decisions.
     pub async fn holds_of(
         &self,
         subject: &Subject,
@@ -358,7 +358,7 @@ impl Runtime {
         Ok(self.open(subject, chat).await?.holds(listed))
     }
 
-    /// A subject's chats, the last changed first.
+    /// A subject's chats, most recently changed first.
     pub async fn chats(&self, subject: &Subject) -> Result<Vec<ChatSummary>, RuntimeError> {
         let mut chats = Vec::new();
         let mut query = HeadQuery { subject: Some(subject.clone()), ..HeadQuery::default() };
@@ -375,43 +375,43 @@ impl Runtime {
         Ok(chats)
     }
 
-    /// Deletes a chat and all that happened in it.
+    /// Deletes a chat and all its facts.
     pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         self.inner.send(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
-    /// What waits for a subject's approval, oldest first.
+    /// A subject's open approval requests, oldest first.
     pub fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
         self.inner.holds.approvals(subject)
     }
 
-    /// How many bytes the inputs of what waits for a subject's approval have.
+    /// The total size in bytes of the inputs in a subject's inbox.
     pub fn approvals_bytes(&self, subject: &Subject) -> usize {
         self.inner.holds.approvals_bytes(subject)
     }
 
-    /// Which chats and approvals of a subject changed, from now on. Lossy.
+    /// Changes to a subject's chats and approval requests, from now on. Lossy.
     pub fn changes(&self, subject: &Subject) -> broadcast::Receiver<Change> {
         self.inner.holds.changes.of(subject)
     }
 
-    /// The tools on offer.
+    /// The available tools.
     pub fn tools(&self) -> ToolSet {
         self.inner.tools()
     }
 
-    /// Offers other tools from now on. Calls that were made before keep what they were made with, but for the handler.
+    /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.
     pub fn set_tools(&self, tools: ToolSet) {
         self.inner.tools.send_replace(tools);
     }
 
-    /// Where time comes from.
+    /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
     }
 
-    /// Lets running turns finish or come to a hold, for as long as `grace`, then stops everything. What was cut off is taken up when the
-    /// server starts again.
+    /// Lets running turns finish or reach a hold for up to `grace`, then stops everything. Interrupted turns are
+    /// recovered at the next start.
     pub async fn shutdown(&self, grace: Duration) {
         self.inner.tasks.close();
         self.inner.ending.cancel();

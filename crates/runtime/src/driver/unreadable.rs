@@ -1,4 +1,4 @@
-//! A chat whose facts can't be decoded. Nothing runs in it any more, but it can be deleted, and its holds still expire.
+//! Chats whose facts can't be decoded. Nothing runs in them, but they can be deleted, and their holds still expire.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     subject::Subject,
 };
 
-/// Answers what was asked of the chat, and lets it sleep again.
+/// Answers the commands in the mailbox, and ends.
 pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
     inner.forget(&id, &mut mailbox);
     while let Some(command) = mailbox.recv().await {
@@ -33,7 +33,7 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
                 }
                 drop(permit);
             }
-            // Nothing can be recovered: asking again would not help.
+            // Recovery is impossible, so do not retry.
             Command::Recover { done } => drop(done.send(())),
             other => other.fail(ChatError::Unreadable),
         }
@@ -59,7 +59,7 @@ async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, C
     Ok(true)
 }
 
-/// Settles a hold whose time is up, knowing no more than the chat's head.
+/// Settles an expired hold, using only the chat's head.
 async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), ChatError> {
     let Some((len, head)) = inner.log.head(id).await? else { return Ok(()) };
     let now = inner.clock.now();

@@ -1,4 +1,4 @@
-//! What a chat has running: tools, and the model's stream.
+//! The running work of a chat: its tools, and the model's stream.
 
 use std::sync::Arc;
 
@@ -46,11 +46,11 @@ impl ChatTask {
                 None => inner.tool_to_come(&name, origin.as_deref()).await,
             };
             drop(inner);
-            // Whether it was there a moment ago or never came back: the call must come to an end.
+            // The tool has been removed or was never listed. The call still needs an outcome.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
             let outcome = match tool.handler {
                 Some(handler) => handler(input, context).await.map_err(|error| error.0),
-                // A delegate without a handler: its output says that it was handed over.
+                // A delegate without a handler: the output says that the browser has it.
                 None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
             };
             timer.done(outcome.is_ok());
@@ -78,7 +78,7 @@ impl ChatTask {
         })
     }
 
-    /// Forgets the chat, if it is old, nothing is open in it and nobody looks at it.
+    /// Deletes the chat if it is old, nothing in it is open and nobody follows it.
     pub(super) async fn retire(
         &mut self,
         before: Timestamp,
@@ -153,7 +153,7 @@ impl ChatTask {
             }
         });
         if is_over {
-            // What the step's stream still has is nobody's.
+            // Discard the rest of this step's stream.
             self.model = None;
         }
         let recorded = self.record(facts).await;
@@ -162,7 +162,7 @@ impl ChatTask {
     }
 }
 
-/// What a browser's result, or the lack of one, says to the tool that asked.
+/// The response to a prompt, from the outcome of its call.
 pub(super) fn prompt_response(outcome: &Outcome, cause: Cause) -> PromptResponse {
     match outcome {
         Outcome::Output(output) => match output.get("action").and_then(Value::as_str) {
@@ -177,7 +177,7 @@ pub(super) fn prompt_response(outcome: &Outcome, cause: Cause) -> PromptResponse
     }
 }
 
-/// The next events of the model, if it is being called.
+/// The next events of the model's stream, if it is open.
 pub(super) async fn next_events<S: futures::Stream + Unpin>(stream: &mut Option<S>) -> Option<S::Item> {
     match stream {
         Some(stream) => stream.next().await,
@@ -185,7 +185,7 @@ pub(super) async fn next_events<S: futures::Stream + Unpin>(stream: &mut Option<
     }
 }
 
-/// Ends at that time; never, if there is none.
+/// Sleeps until then, or forever if there is no time.
 pub(super) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

@@ -1,4 +1,4 @@
-//! The adk profile over WebSocket: what the seeds call BIDI mode. One stream, one call at a time.
+//! The adk profile over WebSocket: the BIDI mode of the specification. One stream, one call at a time.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -30,26 +30,26 @@ struct Turn {
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// Calls that were not settled on the wire yet, in order. Only the first is shown.
+    /// Calls whose outcome was not sent yet, in order. Only the first is shown.
     queue: VecDeque<ToolCallId>,
-    /// The calls that the client was told of.
+    /// The calls that the client has seen.
     shown: HashSet<ToolCallId>,
-    /// The calls that it was asked about.
+    /// The calls whose approval request the client has seen.
     asked: HashSet<ToolCallId>,
 }
 
 impl AdkLive {
-    /// A projection for a client with these wishes.
+    /// A projection with these settings.
     pub fn new(view: View) -> Self {
         Self { view, turn: None, past: Past::default() }
     }
 
-    /// What comes now was sent before, to a connection that is gone.
+    /// Prepares for a replay of these facts, which a previous connection was sent.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         self.past.add(facts);
     }
 
-    /// Whether a turn waits for a person's approval: the client has closed what it reads, and a newer message goes first.
+    /// Whether a turn waits for a decision. The client has then closed its stream, and a newer message goes first.
     fn waits_for_person(turn: &Turn) -> bool {
         let asked = turn.queue.front().filter(|id| turn.asked.contains(*id)).and_then(|id| turn.calls.get(id));
         asked.is_some_and(|call| call.decision.is_none())
@@ -76,12 +76,12 @@ impl Projection for AdkLive {
         if let Fact::Settled { cause: crate::fact::Cause::Superseded, .. } = fact
             && Self::waits_for_person(turn)
         {
-            // The client has begun a new message: nothing of the old one may come in between.
+            // The client has begun a new message, which nothing of the old one may interrupt.
             turn.is_over = true;
             return;
         }
         if let Fact::Said { next: Some(_), .. } = fact {
-            // The same, and calls of the old one run on.
+            // The same, while calls of the old turn still run.
             turn.is_over = true;
             return;
         }
@@ -120,7 +120,7 @@ impl Turn {
                 let kind = self.blocks.end(id);
                 self.write(kind, chunks::block_end(kind, id).into(), out);
             }
-            // The tool that asks is the one whose turn it is: its prompt comes before its outcome.
+            // The first call in the queue is the one that asks. Its prompt comes before its outcome.
             Fact::Called { call, asked_by: Some(_), .. } => self.queue.push_front(call.clone()),
             Fact::Called { call, .. } => self.add(call),
             Fact::Invalid { call, .. } => {
@@ -145,7 +145,7 @@ impl Turn {
         self.queue.push_back(id.clone());
     }
 
-    /// Shows what can be shown of the first call; when that is settled, of the next.
+    /// Shows the first call as far as possible, and the next one once it is settled.
     fn show(&mut self, past: &Past, out: &mut Vec<Out>) {
         while let Some(id) = self.queue.front().cloned() {
             let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };

@@ -1,7 +1,8 @@
-//! The adk profile over SSE: what the seeds call SSE mode.
+//! The adk profile over SSE: the SSE mode of the specification.
 //!
-//! The first segment shows calls as they come. One that needs a person's approval ends it. The segments after that hold everything
-//! back until it is known whether they ask again: then only the new questions are shown; otherwise the turn is over, and all goes out.
+//! The first segment shows calls as they come, and ends at an approval request. Later segments hold everything back
+//! until it is known whether they end at another one. If so, only the new approval requests are shown. If not, the turn
+//! has ended and everything is sent.
 
 use std::collections::HashSet;
 
@@ -29,21 +30,21 @@ pub struct AdkSse {
 struct Turn {
     calls: TurnCalls,
     is_open: bool,
-    /// Segments that asked a person so far.
+    /// The number of segments that ended at an approval request.
     rounds: u32,
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// The calls that the client was told of.
+    /// The calls that the client has seen.
     shown: HashSet<ToolCallId>,
-    /// Settled calls whose outcome, and announcement where it was not shown yet, waits for the last segment.
+    /// Settled calls whose outcome (and announcement, if not shown yet) is held back until the last segment.
     held: Vec<ToolCallId>,
     has_question_in_step: bool,
     has_question_in_segment: bool,
 }
 
 impl AdkSse {
-    /// A projection for a client with these wishes.
+    /// A projection with these settings.
     pub fn new(view: View) -> Self {
         Self { view, turn: None }
     }
@@ -57,7 +58,7 @@ impl Projection for AdkSse {
             return;
         }
         let Some(turn) = &mut self.turn else { return };
-        // A newer message came while nobody had a response open: what is recorded now is not for any response.
+        // A newer message came while no response was open, so no response gets this end.
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
@@ -120,7 +121,7 @@ impl Turn {
             }
             Fact::Called { call, asked_by, .. } => {
                 self.text.called(call);
-                // A tool waits for the answer to a prompt: that can't wait for the last segment.
+                // A tool waits for the answer to its prompt, so the prompt is not held back.
                 if self.rounds == 0 || asked_by.is_some() {
                     self.show(call, out);
                 }
@@ -157,7 +158,7 @@ impl Turn {
         }
     }
 
-    /// A segment begins with the first thing that happens after the last one was closed.
+    /// Opens a segment, with the first fact after the last segment was closed.
     fn open(&mut self, out: &mut Vec<Out>) {
         if !self.is_open {
             self.is_open = true;
@@ -183,7 +184,7 @@ impl Turn {
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
-        // The client runs it on being told once more that it is available; in the segment that asked, it was told already.
+        // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.question.is_some() && !self.has_question_in_segment {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
@@ -213,7 +214,7 @@ impl Turn {
             return;
         }
         if !self.has_question_in_segment {
-            // Some of the questions were answered: what came of them need not wait for the others.
+            // Some approval requests are decided: those outcomes do not wait for the others.
             self.release_outcomes(out);
         }
         let for_browser = !self.has_question_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
@@ -228,7 +229,7 @@ impl Turn {
 
     fn release_outcomes(&mut self, out: &mut Vec<Out>) {
         let mut held = std::mem::take(&mut self.held);
-        // In the order of the calls, whichever was done first.
+        // Sorted by call, not by completion.
         held.sort_by_key(|id| self.calls.get(id).map(|call| call.number));
         for id in held {
             self.show(&id, out);

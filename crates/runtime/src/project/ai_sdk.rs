@@ -1,5 +1,6 @@
-//! The ai-sdk profile: a turn as `streamText` writes it, for a stock `useChat`. Steps around every model call, text at once, and a
-//! segment that ends when every call is settled or waits for the client. Only chunks that `ai` 6 knows are written.
+//! The ai-sdk profile: a turn as `streamText` writes it, for a stock `useChat`. Every model request is a step, text is
+//! sent at once, and a segment ends when every call is settled or waits for the client. Only chunks that `ai` 6 knows
+//! are written.
 
 use std::collections::HashMap;
 
@@ -34,21 +35,22 @@ struct Turn {
     wire: HashMap<ToolCallId, OnWire>,
 }
 
-/// What the client was told of a call.
+/// What the client has seen of a call.
 #[derive(Debug, Default)]
 struct OnWire {
-    /// A browser's call that waits for its approval: its input is shown by deltas, which do not make the client run it.
+    /// A frontend call that waits for approval. Its input is sent as deltas, because those do not make the client run
+    /// it.
     is_gated: bool,
-    /// It was, and the client has been told to run it.
+    /// Whether the call was gated and the client has since been told to run it.
     is_released: bool,
     has_deltas: bool,
     shown: Shown,
     question: RequestState,
-    /// A denial that waits until nobody is being asked in its step.
+    /// A denial, held back while a call of its step waits for the client.
     denial: Vec<Chunk>,
 }
 
-/// How much of a call's input was shown.
+/// How much of a call's input the client has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 enum Shown {
     #[default]
@@ -57,26 +59,26 @@ enum Shown {
     Input,
 }
 
-/// Where the question about a call stands on the wire.
+/// The state of an approval request on the wire.
 #[derive(Debug, Clone, PartialEq, Default)]
 enum RequestState {
     #[default]
     None,
-    /// It is shown when the other calls of the step are settled.
+    /// Shown once the other calls of the step are settled.
     Waiting(ApprovalId),
-    /// It was answered before it could be shown, here.
+    /// Decided before this response could show it.
     Answered(ApprovalId),
-    /// It was shown, in this segment or an earlier one.
+    /// Shown, in this segment or an earlier one.
     Shown { in_this_segment: bool },
 }
 
 impl AiSdk {
-    /// A projection for a client with these wishes.
+    /// A projection with these settings.
     pub fn new(view: View) -> Self {
         Self { view, turn: None, past: Past::default() }
     }
 
-    /// A projection that replays a message of which this much is known already.
+    /// A projection that replays a message. `facts` are those known already.
     pub fn replay<'a>(view: View, facts: impl Iterator<Item = &'a Fact>) -> Self {
         let mut past = Past::default();
         past.add(facts);
@@ -181,7 +183,7 @@ impl Turn {
             }
             Fact::Decided { call, .. } => {
                 self.open(out);
-                // It is not asked any more: somebody has answered elsewhere, while the other calls of the step ran.
+                // The request is obsolete: it was decided elsewhere while the other calls of the step ran.
                 if let Some(wire) = self.wire.get_mut(call)
                     && let RequestState::Waiting(approval) = &wire.question
                 {
@@ -204,7 +206,7 @@ impl Turn {
         }
     }
 
-    /// A segment begins with the first thing that happens after the last one was closed.
+    /// Opens a segment, with the first fact after the last segment was closed.
     fn open(&mut self, out: &mut Vec<Out>) {
         if self.is_open {
             return;
@@ -224,8 +226,8 @@ impl Turn {
         }
     }
 
-    /// What is new in a continuation (a call of `/live` whose turn has come) stands in a step of its own. A running tool's question does
-    /// not: it belongs to the step of the call that asks, in which others may still wait for a person.
+    /// Opens a step for a new call in a continuation (the next call of a `/live` turn). A prompt gets none: it belongs
+    /// to the step of the call that asks, in which others may still wait for a person.
     fn show_start(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         if self.wire.get(id).is_none_or(|wire| wire.shown != Shown::Nothing) {
             return;
@@ -239,7 +241,7 @@ impl Turn {
         out.push(Out::one(chunks::input_start(id, &call.name)));
     }
 
-    /// Shows a call's input, once. In a turn of `/live` that is when its turn has come, which may be in a later segment.
+    /// Shows a call's input, once. In a turn of `/live` this can be in a later segment.
     fn show(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
         if self.wire.get(id).is_none_or(|wire| wire.shown == Shown::Input) {
             return;
@@ -254,7 +256,7 @@ impl Turn {
         }
     }
 
-    /// The client runs a browser's call on being told that it is available: not before its approval.
+    /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.
     fn release(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         if std::mem::take(&mut wire.is_gated) {
@@ -270,7 +272,7 @@ impl Turn {
         if call.waits() != Waits::Browser {
             return;
         }
-        // The client has answered the question, and runs the call on being told once more that it is available.
+        // The client has answered the approval request, and runs the call when it is announced again.
         if wire.question == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
@@ -282,7 +284,7 @@ impl Turn {
         let Some(settled) = &call.settled else { return };
         let question = std::mem::take(&mut wire.question);
         match (&settled.outcome, question) {
-            // A client can't hold a denial of something that was never asked: that is told as an error.
+            // A client can't represent a denial of a call without an approval request, so it gets an error.
             (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
                 out.push(Out::one(chunks::outcome(id, &settled.told())));
             }
@@ -296,8 +298,8 @@ impl Turn {
         self.release_denials(false, out);
     }
 
-    /// Clients up to 6.0.269 and 7.0.82 can't take a denial beside a question that is open in the same step (rule A5); and neither
-    /// predicate of the SDK sends a browser's result beside a denial.
+    /// Clients up to 6.0.269 and 7.0.82 can't handle a denial beside an open approval request in the same step (rule
+    /// A5), and neither `sendAutomaticallyWhen` predicate of the SDK sends a browser's result beside a denial.
     fn release_denials(&mut self, all: bool, out: &mut Vec<Out>) {
         if !all && self.waits().any(Waits::is_for_client) {
             return;
@@ -340,7 +342,7 @@ impl Turn {
         self.release_denials(true, out);
         let (last, reason) = chunks::ending(end);
         if matches!(end, TurnEnd::Stopped { .. } | TurnEnd::Superseded) {
-            // A step of its own: the last one may have nothing but settled calls, which the client would answer by sending again.
+            // Open a new step: the last one may have only settled calls, and then the client would send again.
             self.end_step(out);
             self.is_in_step = true;
             out.push(Out::one(StartStep {}.into()));

@@ -1,5 +1,5 @@
-//! The calls of a turn: one fold of its facts. The projections are policies over it: when a call is shown, what is held back, when a
-//! segment ends.
+//! The calls of a turn, as one fold of its facts. The projections are policies over it: when a call is shown, what is
+//! held back, when a segment ends.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,47 +14,47 @@ use crate::{
     tool::{Execution, Wait},
 };
 
-/// A turn as its facts have it.
+/// A turn, folded from its facts.
 #[derive(Debug)]
 pub(super) struct TurnCalls {
     /// The assistant message.
     pub(super) message: MessageId,
-    /// How calls are taken up.
+    /// The order in which calls are started.
     pub(super) order: CallOrder,
     /// When the turn began.
     pub(super) started_at: Timestamp,
-    /// The model, by the most precise name that is known.
+    /// The most precise name of the model known so far.
     pub(super) model: String,
     /// Whether the model is writing.
     pub(super) is_writing: bool,
     pub(super) is_over: bool,
-    /// Whether the client that it is folded for sends every frontend result with its next request.
+    /// Whether this client sends every frontend result with its next request.
     is_resubmit: bool,
-    /// What each step used.
+    /// The usage of each step.
     usage: Vec<Usage>,
-    /// The calls of the turn that are complete, in the order in which they were made.
+    /// The completed calls of the turn, in the order of their completion.
     made: Vec<ToolCallId>,
-    /// Where the current step begins in `made`.
+    /// The index in `made` where the current step begins.
     step: usize,
-    /// The calls of the current step, in the order in which the model began to write them.
+    /// The calls of the current step, in the order in which the model began them.
     begun: Vec<ToolCallId>,
     calls: HashMap<ToolCallId, Call>,
 }
 
-/// A call as its facts have it.
+/// A call, folded from its facts.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) name: String,
-    /// The input as it stands; null while the model writes it.
+    /// The current input; null while the model writes it.
     pub(super) input: Value,
     pub(super) execution: Execution,
-    /// Whether a running tool asks this of the user.
+    /// Whether it is a prompt of a running tool.
     pub(super) is_prompt: bool,
-    /// A call of the browser's that a person must approve first.
+    /// Whether it is a frontend call that needs approval first.
     pub(super) is_gated: bool,
-    /// Whether the input did not fit. The outcome says why.
+    /// Whether the input was invalid. The outcome says why.
     pub(super) is_invalid: bool,
-    /// The ordinal of the call in its turn.
+    /// The index of the call in its turn.
     pub(super) number: usize,
     pub(super) question: Option<ApprovalRequest>,
     pub(super) decision: Option<Decision>,
@@ -72,7 +72,7 @@ pub(super) struct ApprovalRequest {
     pub(super) expires: Option<Timestamp>,
 }
 
-/// A person's answer to it.
+/// A person's decision.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) approved: bool,
@@ -84,7 +84,7 @@ pub(super) struct Decision {
 /// The start of a call.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// Older logs do not say.
+    /// Older logs lack it.
     pub(super) at: Option<Timestamp>,
     pub(super) deadline: Option<Timestamp>,
 }
@@ -98,18 +98,18 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    /// The outcome as a client is told of it.
+    /// The outcome as shown to a client.
     pub(super) fn told(&self) -> Outcome {
         self.outcome.told(self.cause)
     }
 }
 
-/// What a call waits for.
+/// What a call is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     /// The calls before it.
     Queue,
-    /// The server, or a browser whose result comes while the response is open.
+    /// The server, or a browser that sends its result while the response is open.
     Here,
     /// A person's decision.
     Person,
@@ -120,7 +120,7 @@ pub(super) enum Waits {
 }
 
 impl Waits {
-    /// Whether the response can end: the client acts next.
+    /// Whether the client acts next, so that the response can end.
     pub(super) fn is_for_client(self) -> bool {
         matches!(self, Waits::Person | Waits::Browser)
     }
@@ -143,12 +143,13 @@ impl Call {
         }
     }
 
-    /// Whether anything was done about it yet. In a turn that takes its calls one by one, nobody is told of a call before that.
+    /// Whether it was asked about, started or settled. With [`CallOrder::OneByOne`], no client sees the call before
+    /// that.
     pub(super) fn has_begun(&self) -> bool {
         self.question.is_some() || self.start.is_some() || self.settled.is_some()
     }
 
-    /// Why the input did not fit.
+    /// Why the input is invalid.
     pub(super) fn input_error(&self) -> Option<&str> {
         match &self.settled.as_ref()?.outcome {
             Outcome::Error(text) if self.is_invalid => Some(text),
@@ -158,7 +159,8 @@ impl Call {
 }
 
 impl TurnCalls {
-    /// A turn that begins with this fact. `is_resubmit`: the client sends every frontend result with its next request.
+    /// A turn that begins with this fact. With `is_resubmit`, the client sends every frontend result with its next
+    /// request.
     pub(super) fn begin(fact: &Fact, is_resubmit: bool) -> Option<Self> {
         let Fact::TurnStarted { message, order, model, at, .. } = fact else { return None };
         Some(Self {
@@ -177,7 +179,7 @@ impl TurnCalls {
         })
     }
 
-    /// Takes the next fact of the turn.
+    /// Applies the next fact of the turn.
     pub(super) fn apply(&mut self, fact: &Fact) {
         match fact {
             Fact::StepStarted => {
@@ -195,7 +197,7 @@ impl TurnCalls {
             Fact::InputStarted { call, name } => drop(self.call(call, name)),
             Fact::Called { call, name, input, execution, wait, asked_by, needs_approval, .. } => {
                 let is_frontend = *execution == Execution::Frontend;
-                // A prompt is answered while the tool that asks runs, so the response stays open for it.
+                // A prompt is answered while its tool runs, so the response stays open for it.
                 let is_resubmit = is_frontend && (self.is_resubmit || *wait == Wait::Resubmit) && asked_by.is_none();
                 let made = self.made(call, name, input);
                 made.execution = *execution;
@@ -227,37 +229,37 @@ impl TurnCalls {
         }
     }
 
-    /// A call.
+    /// The call with this id.
     pub(super) fn get(&self, id: &ToolCallId) -> Option<&Call> {
         self.calls.get(id)
     }
 
-    /// The complete calls of the turn, in the order in which they were made.
+    /// The completed calls of the turn, in the order of their completion.
     pub(super) fn all(&self) -> impl Iterator<Item = (&ToolCallId, &Call)> {
         self.made.iter().filter_map(|id| Some((id, self.calls.get(id)?)))
     }
 
-    /// The complete calls of the current step, in the order in which they were made.
+    /// The completed calls of the current step, in the order of their completion.
     pub(super) fn made_in_step(&self) -> &[ToolCallId] {
         &self.made[self.step..]
     }
 
-    /// The calls of the current step, in the order in which the model began to write them.
+    /// The calls of the current step, in the order in which the model began them.
     pub(super) fn begun_in_step(&self) -> &[ToolCallId] {
         &self.begun
     }
 
-    /// What these calls wait for.
+    /// What each of these calls is waiting for.
     pub(super) fn waits(&self, calls: &[ToolCallId]) -> impl Iterator<Item = Waits> {
         calls.iter().filter_map(|id| Some(self.calls.get(id)?.waits()))
     }
 
-    /// How many steps are complete.
+    /// The number of completed steps.
     pub(super) fn steps(&self) -> usize {
         self.usage.len()
     }
 
-    /// What the steps from this one on have used.
+    /// The usage of the steps from this one on.
     pub(super) fn usage_since(&self, step: usize) -> Usage {
         let mut sum = Usage::default();
         self.usage.iter().skip(step).for_each(|usage| sum += *usage);
@@ -300,7 +302,7 @@ impl TurnCalls {
     }
 }
 
-/// What has already happened to calls that are replayed.
+/// Calls of a replay that are already settled or decided.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     settled: HashSet<ToolCallId>,
@@ -318,12 +320,12 @@ impl Past {
         }
     }
 
-    /// Settled calls must not make the client run them again: their input is shown as a delta, which does not (rule T8).
+    /// A settled call is replayed with its input as a delta, because that does not make the client run it (rule T8).
     pub(super) fn is_settled(&self, call: &ToolCallId) -> bool {
         self.settled.contains(call)
     }
 
-    /// Nobody is asked again about a call that was decided.
+    /// A decided call is replayed without its approval request.
     pub(super) fn is_decided(&self, call: &ToolCallId) -> bool {
         self.decided.contains(call)
     }

@@ -1,4 +1,4 @@
-//! Chunks that more than one projection writes.
+//! Chunks shared by several projections.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ pub(super) fn input_available(call: &ToolCallId, name: &str, input: &Value) -> C
     .into()
 }
 
-/// The input of a call as the adk profile announces it: it can be used, or why not.
+/// The input of a call in the adk profile: available, or invalid with the error.
 pub(super) fn input(id: &ToolCallId, call: &Call) -> Chunk {
     match call.input_error() {
         Some(error) => input_error(id, &call.name, &call.input, error),
@@ -87,7 +87,7 @@ pub(super) fn question(call: &ToolCallId, approval: &ApprovalId) -> Chunk {
     .into()
 }
 
-/// An outcome in the adk profile, which knows no denial: it is an error with the person's reason.
+/// An outcome in the adk profile. It has no denials: a denial is an error with the person's reason.
 pub(super) fn outcome(call: &ToolCallId, outcome: &Outcome) -> Chunk {
     let error = |text: String| {
         Chunk::from(ToolOutputError {
@@ -137,7 +137,7 @@ pub(super) fn block_end(kind: BlockKind, id: &PartId) -> Chunk {
     }
 }
 
-/// What is said at the end of a turn before `finish`, and why it ended.
+/// The chunk before `finish` at the end of a turn, and the finish reason.
 pub(super) fn ending(end: &TurnEnd) -> (Option<Chunk>, FinishReason) {
     let abort = |reason: Option<String>| Some(Abort { reason }.into());
     match end {
@@ -148,7 +148,7 @@ pub(super) fn ending(end: &TurnEnd) -> (Option<Chunk>, FinishReason) {
     }
 }
 
-/// The blocks that are open, by id: a delta does not say what it is a delta of.
+/// The open blocks by id, because a delta does not name the kind of its block.
 #[derive(Debug, Default)]
 pub(super) struct Blocks(HashMap<PartId, BlockKind>);
 
@@ -166,10 +166,10 @@ impl Blocks {
     }
 }
 
-/// Reports usage from one `finish` to the next.
+/// Usage, reported from one `finish` to the next.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// How many steps the client was told of.
+    /// The number of steps already reported to the client.
     reported: usize,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn finish(reason: FinishReason, usage: Usage, model: &str) -> Chunk {
     Finish { finish_reason: Some(reason), message_metadata: Some(metadata) }.into()
 }
 
-/// What a message's metadata says of usage.
+/// The metadata of a message that reports usage.
 pub(super) fn usage_metadata(usage: Usage, model: &str) -> Map<String, Value> {
     let Usage { prompt_tokens, completion_tokens } = usage;
     let total = prompt_tokens.saturating_add(completion_tokens);

@@ -1,4 +1,4 @@
-//! The conversation as a model sees it: every call has its result, whatever happened to it.
+//! The conversation as the model gets it: every call has a result, whatever happened to it.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::{
     model::{ModelCall, ModelMessage, ModelResult, UserPart},
 };
 
-/// Builds it from the facts of a chat.
+/// Builds the conversation from the facts of a chat.
 pub fn conversation<T: AsRef<Fact>>(facts: &[T]) -> Vec<ModelMessage> {
     let mut talk = Talk::default();
     for fact in facts.iter().map(AsRef::as_ref) {
@@ -26,14 +26,14 @@ pub fn conversation<T: AsRef<Fact>>(facts: &[T]) -> Vec<ModelMessage> {
 
 #[derive(Default)]
 struct Talk {
-    /// Each with the chat's message that it belongs to.
+    /// Each with the id of its message in the chat.
     messages: Vec<(MessageId, ModelMessage)>,
     turn: Option<TurnCalls>,
-    /// What the user has said while calls of the turn before still run.
+    /// User messages that wait for calls of the previous turn.
     waiting: Vec<(MessageId, ModelMessage)>,
-    /// Whether a step is being read.
+    /// Whether a step is open.
     is_in_step: bool,
-    /// Its text, and the blocks that it is made of.
+    /// The text of the step, and the blocks it consists of.
     text: String,
     blocks: HashSet<PartId>,
 }
@@ -59,7 +59,7 @@ impl Talk {
                 let said = (message.id.clone(), ModelMessage::User(user_parts(message)));
                 match next {
                     None => self.messages.push(said),
-                    // The calls of the turn before it come first, with their outcomes.
+                    // The calls of the previous turn come first, with their outcomes.
                     Some(_) => self.waiting.push(said),
                 }
             }
@@ -90,7 +90,7 @@ impl Talk {
         }
     }
 
-    /// Adds the step that was read. What comes of its calls later is not the model's any more.
+    /// Adds the completed step. Later outcomes of its calls are not shown to the model.
     fn end_step(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.blocks.clear();
@@ -98,7 +98,7 @@ impl Talk {
         let Some(turn) = self.turn.as_ref().filter(|_| is_in_step) else { return };
         let step = turn.made_in_step().iter().filter_map(|id| Some((id, turn.get(id)?)));
         let (mut calls, mut results) = (Vec::new(), Vec::new());
-        // The model knows nothing of the prompts of its tools.
+        // Prompts of tools are not shown to the model.
         for (id, call) in step.filter(|(_, call)| !call.is_prompt) {
             calls.push(ModelCall { id: id.clone(), name: call.name.clone(), input: call.input.clone() });
             results.push(ModelResult { id: id.clone(), name: call.name.clone(), outcome: outcome(call) });
@@ -114,7 +114,7 @@ impl Talk {
     }
 }
 
-/// The outcome of a call, as the model is told of it.
+/// The outcome of a call, as shown to the model.
 fn outcome(call: &Call) -> Result<Value, String> {
     if let Some(error) = call.input_error() {
         return Err(format!("The call was not valid and did not run: {error}"));

@@ -1,4 +1,4 @@
-//! The history as a client reads it back: `UIMessage[]`, holds included, as they stand.
+//! The history as a client reads it: `UIMessage[]`, including open holds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -16,7 +16,8 @@ use super::{
 };
 use crate::fact::{BlockKind, CallOrder, Cause, Fact, Outcome};
 
-/// Builds it from the facts of a chat. A message that is being written right now is left out: a client that resumes gets it whole.
+/// Builds the history from the facts of a chat. A message that is still being written is left out: a client that
+/// resumes gets it whole.
 pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
     let mut book = Book::default();
     for fact in facts.iter().map(AsRef::as_ref) {
@@ -29,24 +30,24 @@ pub fn history<T: AsRef<Fact>>(facts: &[T]) -> Vec<UiMessage> {
 struct Book {
     messages: Vec<UiMessage>,
     turn: Option<Turn>,
-    /// What the user has said while calls of the turn still run.
+    /// User messages that wait for calls of the turn.
     waiting: VecDeque<UiMessage>,
 }
 
 struct Turn {
     calls: TurnCalls,
-    /// Text is held back until the turn is over.
+    /// Whether text is held back until the turn has ended.
     holds_text: bool,
     entries: Vec<Entry>,
     blocks: HashMap<PartId, usize>,
-    /// The calls that stand in the message.
+    /// The calls in the message.
     shown: HashSet<ToolCallId>,
 }
 
-/// What stands in a message.
+/// An entry of a message.
 enum Entry {
     Part(Part),
-    /// A call, as it is when the message is read.
+    /// A call, rendered in its current state when the message is read.
     Call(ToolCallId),
 }
 
@@ -54,7 +55,7 @@ impl Book {
     fn apply(&mut self, fact: &Fact) {
         match fact {
             Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
-            // Calls of the open turn still run: the message is stored, and stands after it.
+            // Calls of the open turn still run: the message comes after that turn.
             Fact::Said { message, cut: None, next: Some(_) } => self.waiting.push_back(message.clone()),
             Fact::Said { message, cut, .. } => {
                 self.put_down();
@@ -96,7 +97,7 @@ impl Book {
     }
 
     fn finish(mut self) -> Vec<UiMessage> {
-        // A turn that a newer message waits for is written to by nobody's response: it stands as far as it is.
+        // If a newer message waits, no response writes to this turn any more. Show it as far as it got.
         if self.waiting.is_empty() && self.turn.as_ref().is_some_and(|turn| turn.is_being_written()) {
             self.turn = None;
         }
@@ -130,7 +131,7 @@ impl Turn {
                 Some(Entry::Part(Part::Reasoning(part))) => part.text.push_str(delta.text()),
                 _ => {}
             },
-            // One by one, a call is shown when something is done about it: before that, nobody has been told of it.
+            // With `CallOrder::OneByOne`, clients do not see a call before it is asked about, started or settled.
             Fact::Called { call, .. } if self.calls.order == CallOrder::Together => self.show(call),
             Fact::Invalid { call, .. }
             | Fact::Asked { call, .. }
@@ -147,9 +148,9 @@ impl Turn {
         }
     }
 
-    /// Whether a response is being written to right now, by the model, a tool, or a browser that it waits for.
+    /// Whether a response is open, because the model writes, a tool runs, or it waits for a browser.
     fn is_being_written(&self) -> bool {
-        // When all is settled and the turn is not over, it stands still: nothing is being written.
+        // If all calls are settled and the turn has not ended, it is idle: nothing is being written.
         !self.calls.is_over && (self.calls.is_writing || self.any_waits(Waits::Here))
     }
 
@@ -159,7 +160,7 @@ impl Turn {
 
     fn into_message(self) -> UiMessage {
         let is_over = self.calls.is_over;
-        // The client's next request is to bring a browser's result.
+        // A browser's result is expected with the client's next request.
         let holds_denials = !is_over && self.any_waits(Waits::Browser);
         let holds_text = self.holds_text && !is_over;
         let calls = &self.calls;
@@ -179,8 +180,8 @@ impl Turn {
     }
 }
 
-/// Neither predicate of the SDK sends a message whose calls are one denied and one with a result. Until the result is there, a denied call
-/// of the same step stands as answered.
+/// Neither `sendAutomaticallyWhen` predicate of the SDK sends a message with one denied call and one with a result.
+/// Until the result is there, a denied call of the same step is shown as `approval-responded`.
 fn hold_denials(parts: &mut [Part]) {
     let step = parts.iter().rposition(|part| *part == Part::StepStart).unwrap_or(0);
     for part in &mut parts[step..] {
@@ -193,7 +194,7 @@ fn hold_denials(parts: &mut [Part]) {
     }
 }
 
-/// A call as a client keeps it.
+/// A call as a message part.
 fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
     let fields = ToolFields { input: Some(call.input.clone()), ..ToolFields::default() };
     let (name, state) = (call.name.clone(), ToolState::InputAvailable);
@@ -222,7 +223,7 @@ fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
     part
 }
 
-/// Why a call ended, as data.
+/// The cause of a call's outcome, as metadata.
 fn settled_metadata(cause: Cause, decision: Option<&Decision>) -> ProviderMetadata {
     let settled = SettledMetadata {
         cause,
@@ -235,8 +236,8 @@ fn settled_metadata(cause: Cause, decision: Option<&Decision>) -> ProviderMetada
     metadata
 }
 
-/// Writes the outcome into the part. `validateUIMessages` accepts an approval beside an output or an error only if it was granted, and
-/// beside a denial only if it was not (RULES T11).
+/// Writes the outcome into the part. `validateUIMessages` accepts an approval beside an output or an error only if it
+/// was granted, and beside a denial only if it was refused (RULES T11).
 fn settle(part: &mut ToolPart, outcome: &Outcome, cause: Cause) {
     let approved = part.fields.approval.as_ref().and_then(|approval| approval.approved);
     match outcome {
@@ -256,7 +257,7 @@ fn settle(part: &mut ToolPart, outcome: &Outcome, cause: Cause) {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(text.clone());
         }
-        // A client can't hold a denial of something that was never asked, or that was approved.
+        // A client can't represent a denial of a call that was approved or has no approval request.
         Outcome::Denied { reason } => {
             part.state = ToolState::OutputError;
             part.fields.error_text = Some(match outcome.told(cause) {

@@ -1,4 +1,4 @@
-//! The holds of a chat: every call that waits or waited for somebody, with its decision and outcome.
+//! The holds of a chat, open and past, with their decisions and outcomes.
 
 use std::collections::HashSet;
 
@@ -17,15 +17,15 @@ use crate::{
 /// Which calls are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listed {
-    /// Those that wait or waited for somebody.
+    /// Open and past holds.
     #[default]
     Holds,
     /// All of them.
     Calls,
 }
 
-/// Builds the list from the facts of a chat, in the order in which the calls were made. As everywhere in this folder, a step that was
-/// taken back is not among the facts any more.
+/// Builds the list from the facts of a chat, in the order of the calls. The facts of an abandoned step are already
+/// replaced by [`Fact::Nothing`].
 pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
     let mut book = Book::default();
     for fact in facts.iter().map(AsRef::as_ref) {
@@ -43,15 +43,15 @@ pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
 #[derive(Default)]
 struct Book {
     turns: Vec<Turn>,
-    /// The messages of the conversation as it stands.
+    /// The messages of the chat that are not cut.
     messages: Vec<MessageId>,
 }
 
 struct Turn {
     calls: TurnCalls,
-    /// The message that its calls are shown with.
+    /// The message under which its calls are listed.
     message: Option<MessageId>,
-    /// Whether its own message was taken back.
+    /// Whether its own message was cut.
     is_cut: bool,
 }
 
@@ -66,7 +66,7 @@ impl Book {
             Fact::Regenerated { cut } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, .. } => {
                 self.messages.push(message.clone());
-                // Calls that were cut are shown with the turn that took the place of theirs.
+                // Calls that were cut are listed under the turn that replaced theirs.
                 for turn in self.turns.iter_mut().filter(|turn| turn.message.is_none()) {
                     turn.message = Some(message.clone());
                 }
@@ -82,7 +82,7 @@ impl Book {
         }
     }
 
-    /// Takes back a message and everything after it. The calls stay: what they did was done.
+    /// Cuts a message and everything after it. The calls stay listed, since they may have run.
     fn cut(&mut self, from: Option<&MessageId>) {
         let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message == id)) else { return };
         let gone: HashSet<MessageId> = self.messages.drain(at..).collect();
@@ -95,7 +95,7 @@ impl Book {
     }
 }
 
-/// Whether it waits or waited for somebody.
+/// Whether the call is or was a hold.
 fn was_held(call: &Call) -> bool {
     call.question.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
 }
@@ -140,7 +140,7 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
     }
 }
 
-/// What a person may decide.
+/// The decisions that a person can make.
 fn allowed(call: &Call) -> Vec<DecisionKind> {
     match call.waits() {
         Waits::Person => vec![DecisionKind::Approve, DecisionKind::Deny],

@@ -1,8 +1,8 @@
-//! Projections: facts in, something to look at out. Pure, and the same for everybody who looks.
+//! Projections: pure functions from facts to chunks, messages and lists, the same for every reader.
 //!
-//! `calls.rs` folds a turn's facts into the state of its calls, once for all of them; each projection decides what is shown of that, and
-//! when. [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks; [`Response`] makes a response of that. [`history`] and [`conversation`] make
-//! messages: for a client, and for the model.
+//! `calls.rs` folds a turn's facts into the state of its calls. Each projection decides what of it is shown, and when.
+//! [`AdkSse`], [`AdkLive`] and [`AiSdk`] write a turn as chunks, and [`Response`] cuts one response out of them.
+//! [`history`] builds the messages for a client, [`conversation`] those for the model.
 
 mod adk_live;
 mod adk_sse;
@@ -29,13 +29,13 @@ pub use response::{Response, Resume, earlier};
 
 use crate::{fact::Fact, metrics::Channel};
 
-/// What a projection writes.
+/// The output of a projection.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "chunks are nearly all of them")]
 pub enum Out {
     /// A chunk, or a run of deltas.
     Chunks(Chunks),
-    /// The segment is over.
+    /// The end of the segment.
     End,
 }
 
@@ -47,38 +47,38 @@ impl Out {
 
 /// Writes a turn as the chunks of one profile.
 pub trait Projection: Send {
-    /// Takes the next fact of the chat.
+    /// Applies the next fact of the chat.
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>);
 
-    /// The `start` of a segment of the current turn, for a response that joins in the middle of one.
+    /// The `start` of a segment of the current turn, for a response that joins in the middle.
     fn start(&self) -> Option<Chunk>;
 
-    /// Whether no segment is open: the turn is over, or waits for the client's next request.
+    /// Whether no segment is open: the turn has ended, or waits for the client's next request.
     fn is_closed(&self) -> bool;
 
-    /// A segment in which nothing happened, after its `start`.
+    /// Writes a segment without content, after its `start`.
     fn nothing(&mut self, out: &mut Vec<Out>);
 }
 
-/// How the same turn is written on the wire.
+/// How a turn is written on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// As the founding documents have it.
+    /// As the specification defines it.
     #[default]
     Adk,
     /// As `streamText` writes it, for a stock `useChat`.
     AiSdk,
 }
 
-/// How a client wants a turn written.
+/// The format in which a client reads a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct View {
-    /// For whom.
+    /// The profile.
     pub profile: Profile,
-    /// Text as it comes.
+    /// Whether text is sent at once instead of held back.
     pub is_progressive: bool,
-    /// Responses end at a frontend call; the result comes with the next request.
+    /// Whether responses end at a frontend call. The result comes with the next request.
     pub is_resubmit: bool,
-    /// The endpoint it asks through.
+    /// The endpoint.
     pub channel: Channel,
 }

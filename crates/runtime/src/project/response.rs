@@ -1,4 +1,4 @@
-//! One response: a projection, from where the request came in to the end of the segment.
+//! One response: a projection from the position of the request to the end of the segment.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -14,30 +14,30 @@ use crate::{
     turn::{ChatState, Earlier, PlannedTurn, ResponsePlan},
 };
 
-/// What is shown of an answer that is taken up.
+/// What a resumed response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
-    /// The whole message: for a client that begins with an empty one.
+    /// The whole message, for a client that starts with an empty one.
     Message,
-    /// The response that is open now: for a client that has seen the beginning of it.
+    /// The open segment, for a client that has its beginning.
     Segment,
 }
 
-/// Makes one response out of a chat's facts. It is fed from the beginning of the response's turn, or of the chat, which makes no difference;
-/// what came before the request is folded without being shown.
+/// One response, cut out of a chat's facts. Feed it from the beginning of its turn or of the chat; both give the same
+/// result. Facts before the request are folded but not shown.
 pub struct Response {
     projection: Box<dyn Projection>,
     plan: ResponsePlan,
-    /// How many facts there were when the request was answered: a segment that ended before that does not end the response.
+    /// The number of facts when the request was answered. A segment that ended earlier does not end the response.
     known: u64,
     position: u64,
     has_joined: bool,
     has_started: bool,
-    /// The `finish` that was left out because more had happened since.
+    /// A `finish` that was withheld because more facts followed.
     last_finish: Option<Chunks>,
-    /// What the segment has had so far, for a replay.
+    /// The segment so far, for a replay.
     segment: Vec<Out>,
-    /// Outcomes that earlier segments sent, of calls that this client has none of.
+    /// Outcomes that earlier segments sent but this client lacks.
     sent: HashMap<ToolCallId, Chunk>,
 }
 
@@ -57,20 +57,20 @@ impl Response {
         }
     }
 
-    /// Takes up what is being written in a chat that has these facts, in the ai-sdk profile; `None` when nothing is. The response is fed
-    /// them again.
+    /// Resumes what is being written in a chat with these facts, in the ai-sdk profile; `None` if nothing is. Feed it
+    /// the same facts again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
         let known = facts.len() as u64;
         let facts = facts.iter().map(AsRef::as_ref);
-        // Whether anything is being written is the same for everybody, as in the history. A client that wants to resubmit gets a replay
-        // that ends where it is to act.
+        // Whether anything is being written does not depend on the client, as in the history. A resubmit client gets a
+        // replay that ends where it has to act.
         let (mut state, mut now) = (ChatState::default(), AiSdk::new(View { is_resubmit: false, ..view }));
         facts.clone().for_each(|fact| state.apply(fact));
         let turn = state.turns.last().map_or(0, |(position, _)| usize::try_from(*position).unwrap_or(usize::MAX));
         let facts = facts.skip(turn);
         facts.clone().for_each(|fact| now.apply(fact, &mut Vec::new()));
         if let Some(before) = state.next.len().checked_sub(1) {
-            // Calls of the turn before still run. What is taken up is the turn that waits for them.
+            // Calls of the previous turn still run: resume the turn that waits for them.
             let plan = ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(known) };
             return Some(Self::new(Box::new(AiSdk::new(view)), plan, known));
         }
@@ -84,24 +84,25 @@ impl Response {
         Some(Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known))
     }
 
-    /// Skips the turns before the response's own, in a chat that has these facts. Called before the first of them is taken.
+    /// Skips the turns before the response's own, in a chat with these facts. Call it before the first `take`.
     pub(crate) fn skip_earlier_turns<T: AsRef<Fact>>(&mut self, facts: &[T]) {
         let from = usize::try_from(self.plan.from).unwrap_or(usize::MAX);
         let mut facts = facts.iter().map(AsRef::as_ref).take(from.saturating_add(1));
         let Some(turn) = facts.clone().rposition(|fact| matches!(fact, Fact::TurnStarted { .. })) else { return };
-        // A client may have missed the outcome of a call of an earlier turn.
+        // A client may lack the outcome of a call of an earlier turn.
         let is_missed = |fact: &Fact| matches!(fact, Fact::Called { call, .. } if self.plan.unsettled.contains(call));
         if !facts.by_ref().take(turn).any(is_missed) {
             self.position = turn as u64;
         }
     }
 
-    /// The position of the next fact that it takes.
+    /// The position of the next fact to take.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Takes the next facts and appends what the response gets; breaks at its end. All facts that were known must come in the first call.
+    /// Takes facts and appends the chunks of the response. Breaks at its end. The first call must bring all `known`
+    /// facts.
     pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunks>) -> ControlFlow<()> {
         let mut written = Vec::new();
         for fact in facts {
@@ -121,7 +122,7 @@ impl Response {
             return ControlFlow::Continue(());
         }
         if self.has_started {
-            // The last segment had ended before the request came, and nothing has followed.
+            // The last segment had ended before the request came, and nothing followed.
             let end = self.last_finish.take().filter(|_| self.projection.is_closed());
             let flow = if end.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             out.extend(end);
@@ -130,7 +131,7 @@ impl Response {
         if matches!(self.plan.turn, PlannedTurn::Next { .. }) && !self.has_joined {
             return ControlFlow::Continue(());
         }
-        // There is nothing to show yet: the client learns at least which message it is about.
+        // There is nothing to show yet, but the client learns the message id.
         self.begin(out);
         if !self.projection.is_closed() {
             return ControlFlow::Continue(());
@@ -139,7 +140,7 @@ impl Response {
         self.forward(&mut written, out)
     }
 
-    /// Whether a response that has not begun begins with this fact.
+    /// Whether a response that has not begun yet begins with this fact.
     fn is_wanted(&mut self, fact: &Fact) -> bool {
         let PlannedTurn::Next { before } = &mut self.plan.turn else { return true };
         let begins = matches!(fact, Fact::TurnStarted { .. });
@@ -150,7 +151,7 @@ impl Response {
         begins
     }
 
-    /// From here on it is shown; first what the segment has had so far.
+    /// Starts showing chunks, and returns the segment so far.
     fn replay(&mut self) -> Vec<Out> {
         self.has_joined = true;
         let segment = std::mem::take(&mut self.segment);
@@ -171,14 +172,14 @@ impl Response {
                     out.push(self.overruled(chunks));
                 }
                 Out::End if self.position >= self.known => return ControlFlow::Break(()),
-                // More has happened since: the response goes on with it.
+                // More facts follow, so the response continues.
                 Out::End => self.last_finish = out.pop_if(|last| matches!(last, Chunks::One(Chunk::Finish(_)))),
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// `start`, once, and what the client has missed.
+    /// Writes `start`, once, and the outcomes that the client lacks.
     fn begin(&mut self, out: &mut Vec<Chunks>) {
         if !std::mem::replace(&mut self.has_started, true) {
             out.extend(self.projection.start().map(Chunks::One));
@@ -189,7 +190,7 @@ impl Response {
         }
     }
 
-    /// A client that has said yes itself is told of a denial as an error.
+    /// Turns a denial into an error if this client has approved the call.
     fn overruled(&self, chunks: Chunks) -> Chunks {
         let Chunks::One(Chunk::ToolOutputDenied(denied)) = &chunks else { return chunks };
         match self.plan.overruled.iter().find(|(id, _)| *id == denied.tool_call_id) {
@@ -198,7 +199,7 @@ impl Response {
         }
     }
 
-    /// Remembers what is not shown, as far as it may have to be.
+    /// Keeps a chunk that is not shown but may be needed later.
     fn keep(&mut self, written: Out) {
         if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_in(&written), &written)
             && self.plan.unsettled.contains(id)
@@ -215,7 +216,7 @@ impl Response {
 }
 
 impl ResponsePlan {
-    /// Whether it is the announcement or the outcome of a call that the client has already.
+    /// Whether the client already has this announcement or outcome.
     fn has_chunks(&self, chunks: &Chunks) -> bool {
         if let Chunks::One(chunk) = chunks
             && let Some(id) = settled_call(chunk)
@@ -225,7 +226,7 @@ impl ResponsePlan {
         announced_in(chunks).is_some_and(|id| self.has.contains(id))
     }
 
-    /// The same on a live connection, where a call that was answered is not announced once more.
+    /// Like `has_chunks`, for a live connection: an answered call is not announced again.
     pub(crate) fn client_has(&self, written: &Out) -> bool {
         let Out::Chunks(chunks) = written else { return false };
         self.has_chunks(chunks) || announced_in(chunks).is_some_and(|id| self.unsettled.contains(id))
@@ -244,7 +245,7 @@ fn announced_in(chunks: &Chunks) -> Option<&ToolCallId> {
     }
 }
 
-/// The whole response about a turn that a newer message has ended: what became of the calls that the client takes for open.
+/// The whole response about an earlier turn: the outcomes of the calls that are still open for the client.
 pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: &str) -> Vec<Chunks> {
     let mut chunks = vec![chunks::start(&earlier.message)];
     for (id, outcome) in &earlier.outcomes {

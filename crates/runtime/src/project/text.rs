@@ -1,18 +1,18 @@
-//! Text in the adk profile: held back while something may still be asked, or (progressive) only while a call of its own step has no
-//! outcome.
+//! Text in the adk profile: held back while an approval request is still possible, or, if progressive, only behind an
+//! unsettled call of its own step.
 
 use holdpoint_protocol::{chunk::Chunks, ids::ToolCallId};
 
 use super::{Out, View};
 use crate::fact::Fact;
 
-/// Where text goes.
+/// The buffers of held-back text.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// Until the turn's last step is complete.
+    /// Set until the last step of the turn is complete.
     is_held: bool,
     held: Vec<Chunks>,
-    /// Calls of the current step that have no outcome: text behind them waits.
+    /// Unsettled calls of the current step: text after them waits.
     behind: Vec<ToolCallId>,
     waiting: Vec<Chunks>,
 }
@@ -35,14 +35,14 @@ impl Text {
         }
     }
 
-    /// A call was made in this step.
+    /// Records a call of this step.
     pub(super) fn called(&mut self, call: &ToolCallId) {
         if !self.is_held {
             self.behind.push(call.clone());
         }
     }
 
-    /// Its outcome was sent.
+    /// Releases the text behind a call whose outcome was sent.
     pub(super) fn settled(&mut self, call: &ToolCallId, out: &mut Vec<Out>) {
         self.behind.retain(|behind| behind != call);
         if self.behind.is_empty() {
@@ -50,13 +50,13 @@ impl Text {
         }
     }
 
-    /// A new step: what waited for calls of the step before waits no longer.
+    /// Begins a step, and releases the text of the previous one.
     pub(super) fn next_step(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();
         out.extend(self.waiting.drain(..).map(Out::Chunks));
     }
 
-    /// All that is left, in order.
+    /// Releases everything that is left, in order.
     pub(super) fn release(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();
         out.extend(self.waiting.drain(..).chain(self.held.drain(..)).map(Out::Chunks));

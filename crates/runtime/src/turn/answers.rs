@@ -1,4 +1,4 @@
-//! Answers: a person's decision, a browser's result. Each question takes one, ever.
+//! Answers: decisions and browser results. Each call takes at most one of each.
 
 use holdpoint_protocol::{
     ids::{ApprovalId, ToolCallId},
@@ -14,7 +14,7 @@ use crate::{
     value::admit_sized,
 };
 
-/// Takes an answer, and lets the turn go on.
+/// Takes an answer and advances the turn.
 pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
     let answered = take(draft, answer, by, env);
     if matches!(answered, Answered::Taken | Answered::TooLate(Cause::Expired)) {
@@ -23,7 +23,7 @@ pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &
     answered
 }
 
-/// Takes an answer, and nothing more: the turn goes no further.
+/// Takes an answer without advancing the turn.
 pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
     match answer {
         Answer::Approval { approval_id, approved, reason } => {
@@ -65,7 +65,7 @@ fn decision(
         Stage::Asked => {}
         Stage::Made | Stage::Running { .. } => return Answered::Unknown,
     }
-    // The deadline counts from the clock, not from when somebody got round to looking at it.
+    // The deadline is compared with the clock, since the expiry may not have been processed yet.
     if calls::expire(draft, &id, env) {
         return Answered::TooLate(Cause::Expired);
     }
@@ -123,7 +123,7 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
     }
 }
 
-/// Whether a result says what was recorded: when it was asked for does not matter, and a client may echo our own output.
+/// Whether a result equals the recorded outcome. `requestedAt` is ignored, and a client may echo our own output.
 fn is_same(before: &Outcome, id: &ToolCallId, call: &Call, result: &FrontendResult) -> bool {
     let bare = |outcome: &Outcome| match outcome {
         Outcome::Output(Value::Object(ack)) if call.returns == Returns::Ack => {

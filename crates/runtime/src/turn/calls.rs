@@ -1,4 +1,4 @@
-//! Calls: asked about, started, settled; and what the turn does next.
+//! The life of a call (asked, started, settled), and the turn's next move.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::{
     value::admit_sized,
 };
 
-/// Takes up the calls that can be taken up, and calls the model again when all are settled.
+/// Asks about or starts every call that is ready, and starts the next step once all are settled.
 pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     take_up(draft, env);
     go_on(draft, env);
 }
 
-/// Calls the model again if all calls are settled; or begins the turn that waits for them.
+/// Once all calls are settled, starts the next step, or the next turn if one waits.
 pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if !draft.state.stands_still() {
         return;
@@ -39,7 +39,7 @@ pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     }
 }
 
-/// Begins the last of the turns that wait. The others never begin in earnest: whoever follows one is told so.
+/// Begins the last waiting turn. The others are opened and ended at once, for the responses that follow them.
 fn begin_last(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     while let Some(next) = draft.state.next.first().copied() {
         if draft.state.next.len() == 1 {
@@ -51,7 +51,7 @@ fn begin_last(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     }
 }
 
-/// Begins a turn, and calls the model.
+/// Begins a turn and its first step.
 pub(super) fn begin(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
     open_turn(draft, next, env);
     draft.push(Fact::StepStarted);
@@ -71,7 +71,7 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     for id in turn.calls.clone() {
         match draft.call(&id).map(|call| (&call.stage, call.question.as_ref().and_then(|question| question.answer))) {
             Some((Stage::Made, _)) => ask_or_start(draft, &id, env),
-            // Answered, and nothing done about it yet: the log was cut off in between.
+            // Decided, but not acted on: the log was cut off in between.
             Some((Stage::Asked, Some((true, _)))) => start(draft, &id, env),
             Some((Stage::Asked, Some((false, _)))) => {
                 settle(draft, &id, Outcome::Denied { reason: None }, Cause::Decision, env);
@@ -99,7 +99,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires });
 }
 
-/// Starts a call that may run. From here on it counts as started: it is never started again.
+/// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let origin = call.origin.as_deref();
@@ -108,8 +108,8 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         Some(tool) => {
             (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)))
         }
-        // Its server has not listed its tools yet: the driver waits. Only for what a person has approved, since the tool's own rule is not
-        // known either.
+        // The tool's server has not listed its tools yet, so the driver waits. This needs a person's approval, since
+        // the tool's own policy is unknown too.
         None if is_approved && env.tools.patience(origin).is_some() => None,
         None => {
             let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
@@ -119,7 +119,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     draft.push(Fact::Started { call: id.clone(), deadline, at: Some(env.now) });
 }
 
-/// The call's own `timeoutSec` where its tool has that field, else the tool's.
+/// The call's own `timeoutSec` if the tool's schema has that field, else the tool's timeout.
 fn frontend_timeout(spec: &ToolSpec, input: &Value) -> Duration {
     let has_field = spec.input.as_value().pointer("/properties/timeoutSec").is_some();
     let own = input.get("timeoutSec").and_then(Value::as_f64).filter(|seconds| (1.0..=3600.0).contains(seconds));
@@ -130,12 +130,12 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
     if draft.call(id).is_none_or(Call::is_settled) {
         return;
     }
-    // A tool's questions go before it: its own outcome is the last thing that is heard of it.
+    // A tool's prompts are settled first: its own outcome is always the last fact about it.
     drop_prompts(draft, id, cause, env);
     draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now });
 }
 
-/// Settles what a tool has asked and nobody has answered.
+/// Settles a tool's open prompts.
 pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause, env: &Env<'_>) {
     let open: Vec<ToolCallId> = draft
         .state
@@ -149,13 +149,13 @@ pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause,
     }
 }
 
-/// A tool that runs asks the user something: a call of the browser's, in the same step, that the model knows nothing of.
+/// Prompts the user on behalf of a running tool: a frontend call in the same step, which the model never sees.
 pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Prompt, env: &mut Env<'_>) -> Reply {
     let asks = draft.call(by).filter(|call| matches!(call.stage, Stage::Running { .. }));
-    // The user has gone on to a newer message, and looks at no response of this turn.
+    // After a newer message, nobody follows a response of this turn.
     let asks = asks.filter(|_| draft.state.next.is_empty());
     let Some(from) = asks.map(|call| call.name.clone()) else { return Reply::None };
-    // A client without the ack can't answer while its response is open: the tool is told at once rather than at the deadline.
+    // A client without the ack can't answer while its response is open. Fail now rather than at the deadline.
     if draft.state.turn.as_ref().is_some_and(|turn| turn.is_resubmit) {
         return Reply::None;
     }
@@ -174,7 +174,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         name: ASK_USER.to_owned(),
         input,
         execution: Execution::Frontend,
-        // The tool runs, so the response is open.
+        // The tool is running, so the response is open.
         wait: Wait::Stream,
         returns: Returns::Output,
         origin: None,
@@ -185,7 +185,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
     Reply::Prompted(call)
 }
 
-/// A tool that ran here is done.
+/// Settles a call whose tool has finished on the server.
 pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value, String>, env: &mut Env<'_>) {
     if draft.call(id).is_some_and(Call::runs_here) {
         let outcome = match outcome {
@@ -200,7 +200,7 @@ pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value,
     }
 }
 
-/// A deadline has come.
+/// Handles a deadline.
 pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
     if !expire(draft, id, env) {
         return;
@@ -211,7 +211,8 @@ pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, 
     }
 }
 
-/// Settles a call whose time is up, and tells whether it is. What was answered in time, or has another deadline by now, is left alone.
+/// Settles a call whose deadline has passed, and returns whether it did. An answered call, or one with a later
+/// deadline, is left alone.
 pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) -> bool {
     let Some(call) = draft.call(id).filter(|call| call.deadline().is_some_and(|deadline| deadline <= env.now)) else {
         return false;
@@ -224,7 +225,7 @@ pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) 
     true
 }
 
-/// What a frontend call comes to when the browser gives no answer in time.
+/// The outcome of a frontend call that gets no result in time.
 pub(super) fn no_answer(returns: Returns) -> Outcome {
     match returns {
         Returns::Ack => Outcome::Output(json!({"status": "timeout"})),
@@ -232,7 +233,7 @@ pub(super) fn no_answer(returns: Returns) -> Outcome {
     }
 }
 
-/// Stops the turn: what is open gets its outcome.
+/// Stops the turn and settles its open calls.
 pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
     if draft.state.turn.is_none() {
         return;
@@ -248,7 +249,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<
     end_stopped(draft, reason, env);
 }
 
-/// Makes room for a new turn. What waits is denied; what runs is stopped.
+/// Ends the turn in favor of a new one. Holds are denied; running calls are stopped.
 pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if draft.state.turn.is_none() {
         return;
@@ -263,13 +264,13 @@ pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     }
 }
 
-/// Closes the open calls of the turn, but for those that are to run to their outcome.
+/// Settles the open calls of the turn, except `kept`.
 pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &mut Env<'_>) {
     for id in open(draft).into_iter().filter(|id| !kept.contains(id)) {
         let Some(call) = draft.call(&id) else { continue };
         let (outcome, cause) = match (call.runs_here(), &call.question) {
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
-            // Somebody has approved it: it was not denied, and it was not done.
+            // An approved call was not denied. It just never ran.
             (false, Some(ApprovalRequest { answer: Some((true, _)), .. })) => {
                 (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded)
             }
@@ -279,7 +280,7 @@ pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &
     }
 }
 
-/// Ends a stopped turn, and with it those that waited for it.
+/// Ends a stopped turn and all turns that wait for it.
 fn end_stopped(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
     draft.push(Fact::TurnEnded { end: TurnEnd::Stopped { reason: reason.clone() }, at: env.now });
     while let Some(next) = draft.state.next.first().copied() {
@@ -292,7 +293,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolCallId> {
     draft.state.open_calls().map(|(id, _)| id.clone()).collect()
 }
 
-/// Closes the block and the inputs that the model was writing.
+/// Closes the block and the inputs that the model is writing.
 pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str) {
     let Some(turn) = &mut draft.state.turn else { return };
     let inputs = std::mem::take(&mut turn.inputs);

@@ -1,4 +1,4 @@
-//! What can happen to a chat from outside, and what is answered.
+//! The inputs of the turn machine, and its replies.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     value::Unfit,
 };
 
-/// An input of the turn machine. Cheap to clone: whoever has lost a race brings it again.
+/// An input of the turn machine. Cheap to clone, because an input that lost a race is sent again.
 #[derive(Debug, Clone)]
 pub enum Input {
     /// A chat request.
@@ -25,7 +25,7 @@ pub enum Input {
     Result {
         /// The call.
         call: ToolCallId,
-        /// What it says.
+        /// The result.
         result: Arc<FrontendResult>,
     },
     /// A person's decision, from the inbox.
@@ -34,130 +34,131 @@ pub enum Input {
         approval: ApprovalId,
         /// The decision.
         decision: DecisionRequest,
-        /// Who decided.
+        /// The subject that decided.
         by: Subject,
     },
-    /// The model said something.
+    /// An event of the model's stream.
     Model(ModelEvent),
-    /// The model failed, or was cut off; the text is for the user.
+    /// The model failed or its stream broke off. The text is for the user.
     ModelFailed(String),
-    /// A tool that ran here is done.
+    /// A tool has finished on the server.
     ToolDone {
         /// The call.
         call: ToolCallId,
-        /// What came of it.
+        /// The output, or the error text.
         outcome: Result<Value, String>,
     },
-    /// A call's deadline has come.
+    /// A call's deadline has passed.
     Expired {
         /// The call.
         call: ToolCallId,
-        /// Whether anybody has a stream open to see it.
+        /// Whether a response is open that shows it.
         is_watched: bool,
     },
     /// Stop the turn.
     Stop {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
-    /// A tool that runs asks the user something.
+    /// A running tool prompts the user.
     Prompt {
         /// The tool's call.
         by: ToolCallId,
-        /// What it asks.
+        /// The prompt.
         prompt: Prompt,
     },
-    /// Somebody is here: a turn that stands still after an expiry that nobody saw goes on.
+    /// A client has connected: a turn that went idle after an unwatched expiry resumes.
     GoOn,
-    /// The server has started again: nothing of what the state says is running runs.
+    /// The server has restarted: what is running according to the state no longer runs.
     Recover,
 }
 
-/// A chat request, and how its transport wants the turn.
+/// A chat request, with the turn settings of its transport.
 #[derive(Debug, Clone)]
 pub struct Submit {
     /// The request.
     pub request: ChatRequest,
-    /// Who asks.
+    /// The subject that sent it.
     pub subject: Subject,
-    /// How a turn that this request begins is to be run.
+    /// The settings of a turn that this request begins.
     pub next: NextTurn,
 }
 
-/// What a browser says came of a call.
+/// A browser's result for a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrontendResult {
-    /// How it ended.
+    /// The status.
     pub status: AckStatus,
-    /// What came of it.
+    /// The output.
     pub output: Option<Value>,
-    /// What went wrong.
+    /// The error text.
     pub error_text: Option<String>,
-    /// The ack as it came, for tools that return it.
+    /// The ack as received, for tools that return it.
     pub ack: Option<Value>,
 }
 
-/// What whoever brought the input is told.
+/// The reply to the sender of an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Nothing.
     None,
-    /// The question that a tool asked is the input of this call.
+    /// The prompt is shown as this call.
     Prompted(ToolCallId),
-    /// A request was taken: this is what its response shows.
+    /// The request was accepted, and its response shows this.
     Response(ResponsePlan),
-    /// How an answer was taken.
+    /// The result of an answer.
     Answered(Answered),
-    /// A request was not taken.
+    /// The request was rejected.
     Rejected(Rejection),
 }
 
 /// What a response shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResponsePlan {
-    /// Where in the log it begins.
+    /// The position where it begins.
     pub from: u64,
-    /// It brought nothing new: show the whole segment in which `from` lies.
+    /// The request changed nothing: show the whole segment that contains `from`.
     pub is_replay: bool,
-    /// Calls that the client has answered and has no outcome of. Outcomes that came before `from` are shown all the same.
+    /// Calls that the client has answered but has no outcome for. Their outcomes are shown even if they precede `from`.
     pub unsettled: Vec<ToolCallId>,
-    /// Calls that the client shows already: in a replay they are not announced again.
+    /// Calls that the client already shows. A replay does not announce them again.
     pub has: Vec<ToolCallId>,
-    /// Those of them of which it has the outcome.
+    /// Those calls in `has` whose outcome the client has.
     pub has_outcome: Vec<ToolCallId>,
-    /// Calls that the client has approved and that were denied, with what to tell: the SDK refuses `output-denied` beside its own yes.
+    /// Calls that the client approved but that were denied, each with an error text: the SDK rejects `output-denied`
+    /// for a call it approved.
     pub overruled: Vec<(ToolCallId, String)>,
-    /// Whether it shows a turn of its own, rather than more of one that the client has seen the beginning of.
+    /// Whether it shows a new turn or continues one.
     pub turn: PlannedTurn,
-    /// It is about a turn that is over, and not the last one: this is all that it shows.
+    /// Set if the request is about an ended turn that is not the last one. The response shows only this.
     pub earlier: Option<Earlier>,
 }
 
-/// What stands of a turn that a newer message has ended.
+/// What a response shows of a turn that has ended and is not the last one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
-    /// Its message.
+    /// The assistant message.
     pub message: MessageId,
-    /// What became of the calls that the client takes for open.
+    /// The outcomes of the calls that are still open for the client.
     pub outcomes: Vec<(ToolCallId, Outcome)>,
 }
 
 /// Which turn a response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlannedTurn {
-    /// One that the client has seen the beginning of.
+    /// A turn whose beginning the client has.
     Continued,
-    /// A new one, which begins at once.
+    /// A new turn that begins at once.
     New,
-    /// A new one, which begins when calls of the one before have ended.
+    /// A new turn that begins when calls of the previous turn are settled.
     Next {
-        /// How many others begin before it.
+        /// The number of turns that begin before it.
         before: usize,
     },
 }
 
 impl ResponsePlan {
-    /// Shows what follows from a position on, in a turn that the client has seen the beginning of.
+    /// Continues a turn from a position on. The client has what precedes it.
     pub fn from(from: u64) -> Self {
         Self {
             from,
@@ -172,49 +173,49 @@ impl ResponsePlan {
     }
 }
 
-/// How an answer was taken.
+/// The result of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// It counts.
+    /// The answer is in force.
     Taken,
-    /// It was given before, and is the same.
+    /// The same answer was given before.
     Again,
-    /// Something else was decided before.
+    /// A different answer was given before.
     Contradicts,
-    /// Too late: it has expired, was superseded or stopped.
+    /// The call had already expired, or was superseded or stopped.
     TooLate(Cause),
-    /// The call waits for its approval.
+    /// The call still waits for its approval.
     NeedsApproval,
-    /// The call was handed to the browser, and nobody waits for its result.
+    /// The call is delegated to the browser, and no result is expected.
     NotAwaited,
-    /// There is no such thing to answer.
+    /// No such call or approval request.
     Unknown,
-    /// Its value can't enter the log.
+    /// The value does not fit into the log.
     Unfit(Unfit),
 }
 
-/// A limit that stands in the way of a new turn.
+/// A limit that prevents a new turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Too many turns of the subject run.
+    /// The subject has too many running turns.
     #[error("{limit} of your turns are running, which is the limit: try again when one has ended")]
     TurnsOfSubject {
         /// The limit.
         limit: usize,
     },
-    /// Too many turns run.
+    /// The server has too many running turns.
     #[error("this server is running {limit} turns, which is its limit: try again in a moment")]
     Turns {
         /// The limit.
         limit: usize,
     },
-    /// In too many chats of the subject something waits or runs.
+    /// The subject has too many chats in which something waits or runs.
     #[error("something waits or runs in {limit} of your chats, which is the limit: answer, stop or delete some first")]
     OpenChats {
         /// The limit.
         limit: usize,
     },
-    /// The chat has grown too large.
+    /// The chat is too large.
     #[error("this chat is full: it has reached {limit} bytes. Start another one")]
     FullChat {
         /// The limit.
@@ -222,32 +223,32 @@ pub enum Refusal {
     },
 }
 
-/// Why a request was not taken.
+/// Why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// A value in it can't enter the log.
+    /// A value does not fit into the log.
     #[error("{what}: {unfit}")]
     Unfit {
-        /// What it is.
+        /// Which value.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         unfit: Unfit,
     },
-    /// A part of the message is broken, or of a kind that a user message can't have.
+    /// A part of the message is invalid, or of a type that a user message can't have.
     #[error("messages: part {at} of the new message, of type {kind:?}, is not valid: send text, files or data")]
     BadPart {
-        /// Which one, counted from 0.
+        /// The index of the part.
         at: usize,
         /// Its type.
         kind: String,
     },
-    /// Nothing in it can be acted on.
+    /// The request has nothing to act on.
     #[error("nothing to do: send a user message with text or a file, or the answer to an open question")]
     NothingToDo,
-    /// It answers a question that was never asked here.
+    /// It answers an approval request that does not exist in this chat.
     #[error("there is no such question in this chat: nothing was done")]
     NoSuchQuestion,
-    /// An id is too long to be kept.
+    /// An id is too long.
     #[error("{what}: an id is longer than {limit} bytes")]
     LongId {
         /// Which id.
@@ -255,13 +256,13 @@ pub enum Rejection {
         /// The limit.
         limit: usize,
     },
-    /// A chat of this name could not be addressed by its URL.
+    /// No URL could address a chat with this id.
     #[error("id: a chat can't have the id {0:?}, since no URL could name it")]
     UnusableId(String),
-    /// A limit stands in the way of a new turn.
+    /// A limit prevents a new turn.
     #[error(transparent)]
     Limit(#[from] Refusal),
-    /// There is no message to answer again.
+    /// There is no message to regenerate.
     #[error("there is no message in this chat that could be answered again")]
     NothingToRegenerate,
 }

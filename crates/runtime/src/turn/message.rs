@@ -1,4 +1,4 @@
-//! A client's messages as they enter the log. What is stored must be valid for every SDK version that reads it back.
+//! Client messages on their way into the log. What is stored must be valid for every SDK version that reads it back.
 
 use holdpoint_protocol::{
     message::{Approval, ClientMessage, FilePart, Part, Role, ToolFields, ToolPart, ToolState, UiMessage},
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Env, Rejection};
 use crate::value::admit_message;
 
-/// Whether a message says something, rather than only answering.
+/// Whether a message has text or a file, and not only answers.
 pub(super) fn has_content(message: &ClientMessage) -> bool {
     message.parts.iter().any(|part| match part {
         Part::Text(text) => !text.text.trim().is_empty(),
@@ -18,7 +18,7 @@ pub(super) fn has_content(message: &ClientMessage) -> bool {
     })
 }
 
-/// A new message of the user's. Answers in it are not part of it.
+/// A new user message, without the answers it carries.
 pub(super) fn user_message(message: &ClientMessage, env: &mut Env<'_>) -> Result<UiMessage, Rejection> {
     let mut parts = Vec::new();
     for (at, part) in message.parts.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn user_message(message: &ClientMessage, env: &mut Env<'_>) -> Result
     }
 }
 
-/// History of a chat that is not known here: what the model can use of it, and what a client can show.
+/// The history of a chat that is unknown here, reduced to what the model can use and a client can show.
 pub(super) fn context(messages: &[ClientMessage], env: &mut Env<'_>) -> Result<Vec<UiMessage>, Rejection> {
     let mut kept = Vec::new();
     for message in messages {
@@ -70,12 +70,12 @@ fn bad_part(at: usize, part: &Part) -> Rejection {
     Rejection::BadPart { at, kind }
 }
 
-/// A part of the older shape that names an approval without answering it.
+/// A part of the older format that names an approval without a decision.
 fn is_confirmation(part: &Part) -> bool {
     matches!(part, Part::Other(fields) if fields.contains_key("approval"))
 }
 
-/// `providerReference` is the one key of a file that the SDK checks and our type does not.
+/// The SDK checks `providerReference` in a file part, and our type does not.
 fn is_file(file: &FilePart) -> bool {
     let is_reference = |value: &Value| match value {
         Value::Object(fields) => fields.values().all(Value::is_string),
@@ -98,8 +98,8 @@ fn context_part(part: &Part) -> Option<Part> {
     }
 }
 
-/// A settled call of a client's history, with just the fields that its state may have (RULES T11). An open one is not kept: it would
-/// look as if somebody could still answer it.
+/// A settled call of a client's history, with only the fields that its state may have (RULES T11). Open calls are
+/// dropped, because they would look answerable.
 fn settled(tool: &ToolPart) -> Option<ToolPart> {
     let ToolFields { input, output, error_text, approval, .. } = tool.fields.clone();
     let with = |wanted: bool| {

@@ -1,5 +1,5 @@
-//! The turn machine: pure. A chat's state is the fold of its facts; an input and the state give new facts, and nothing else happens
-//! here. No clock, no I/O, no randomness: time and ids come in through [`Env`].
+//! The turn machine, a pure function: a chat's state and an input give new facts. The state is the fold of the facts.
+//! There is no clock, no I/O and no randomness here: time and ids come in through [`Env`].
 
 mod answers;
 mod calls;
@@ -23,21 +23,21 @@ pub use state::{ApprovalRequest, Call, ChatState, OpenInput, Phase, Stage, Turn}
 
 use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
 
-/// What the machine may know besides the chat.
+/// What the machine knows besides the state of the chat.
 pub struct Env<'a> {
     /// The time of the input.
     pub now: Timestamp,
-    /// The tools on offer.
+    /// The available tools.
     pub tools: &'a ToolSet,
     /// The model's name.
     pub model: &'a str,
-    /// How many steps a turn may take.
+    /// The maximum number of steps in a turn.
     pub max_steps: u32,
-    /// How many holds a chat may have open.
+    /// The maximum number of open holds in a chat.
     pub max_holds: usize,
-    /// The limit that stands in the way of a new turn, if one does. Turns that have begun go on.
+    /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
-    /// A new id each time, without a prefix.
+    /// Returns a new id each time, without a prefix.
     pub new_id: &'a mut dyn FnMut() -> String,
 }
 
@@ -55,15 +55,15 @@ impl Env<'_> {
     }
 }
 
-/// Takes one input: the facts that follow from it, in order, and what to tell whoever brought it. The state has taken the facts
-/// already; should they turn out not to be the next ones in the log, it is to be thrown away and folded anew.
+/// Applies one input. Returns the facts that follow from it, in order, and the reply to its sender. The facts are
+/// already applied to the state: if the append fails, discard the state and fold it again.
 pub fn step(state: &mut ChatState, input: Input, env: &mut Env<'_>) -> (Vec<Fact>, Reply) {
     let mut facts = Vec::new();
     let reply = step_on(state, input, env, &mut facts);
     (facts, reply)
 }
 
-/// The same, after facts that were decided a moment ago and that nobody has seen yet: deltas are added to the last of them.
+/// Like [`step`], but extends facts that are not committed yet: deltas are merged into the last one.
 pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &mut Vec<Fact>) -> Reply {
     let draft_ref = &mut Draft { state, facts };
     let mut reply = Reply::None;
@@ -86,7 +86,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
     reply
 }
 
-/// The facts that are being decided; the state takes each at once, so that every decision sees the ones before it.
+/// The facts decided so far. Each is applied to the state at once, so that the next decision sees it.
 struct Draft<'a> {
     state: &'a mut ChatState,
     facts: &'a mut Vec<Fact>,

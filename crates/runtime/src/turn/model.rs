@@ -1,4 +1,4 @@
-//! What the model says becomes facts.
+//! Facts from the events of the model.
 
 use holdpoint_protocol::{
     ids::{PartId, ToolCallId},
@@ -14,7 +14,7 @@ use crate::{
     value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
 };
 
-/// One event of the model's stream.
+/// Handles one event of the model's stream.
 pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>) {
     if draft.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) {
         return;
@@ -30,7 +30,7 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
             let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs).find(|input| input.theirs == id);
             if let Some(call) = begun.map(|input| input.call.clone()) {
                 match (draft.facts.last_mut(), &mut draft.state.turn) {
-                    // Nobody has seen the fact yet: it may grow, and the state with it.
+                    // The fact is not committed yet, so it may still grow, and the state with it.
                     (Some(Fact::InputDelta { call: last, delta: pieces }), Some(turn)) if *last == call => {
                         pieces.push(&delta);
                         turn.write_input(&call, &delta);
@@ -66,13 +66,13 @@ fn close_block(draft: &mut Draft<'_>) {
     }
 }
 
-/// A delta goes into the open block; a model that opens none gets one.
+/// Writes a delta to the open block. Opens one if the model did not.
 fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: &str) {
     let open = draft.state.turn.as_ref().and_then(|turn| turn.block.as_ref()).filter(|(open, _)| *open == kind);
     if let (Some((_, id)), Some(Fact::BlockDelta { id: last, delta: pieces })) = (open, draft.facts.last_mut())
         && id == last
     {
-        // Nobody has seen the fact yet: it may grow.
+        // The fact is not committed yet, so it may still grow.
         return pieces.push(delta);
     }
     let id = match open {
@@ -84,7 +84,7 @@ fn write(draft: &mut Draft<'_>, kind: BlockKind, delta: &str) {
 
 fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut Env<'_>) -> ToolCallId {
     close_block(draft);
-    // Providers repeat ids, some have none: the chat's ids are ours.
+    // Providers repeat ids or omit them, so the chat uses its own.
     let call = env.call_id();
     draft.push(Fact::InputStarted { call: call.clone(), name });
     if let Some(input) = draft.state.turn.as_mut().and_then(|turn| turn.inputs.last_mut()) {
@@ -132,7 +132,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             needs_approval,
             execution: tool.spec.execution,
             wait: match &draft.state.turn {
-                // A frame can be sent at any time.
+                // Over a WebSocket, a result can arrive at any time.
                 Some(turn) if turn.order == CallOrder::OneByOne => Wait::Stream,
                 Some(turn) if turn.is_resubmit => Wait::Resubmit,
                 _ => tool.spec.wait,
@@ -144,10 +144,10 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
     }
 }
 
-/// Whether a call may be made with this input: it fits the schema, and what people see of it is what runs.
+/// Checks an input against the schema, and that the input people see is the one that runs.
 fn fits(spec: &ToolSpec, input: &Value, streamed: &str, needs_approval: bool) -> Result<(), String> {
     spec.input.check(input)?;
-    // A client that is told of the call by its deltas shows those.
+    // Some clients render the call from its deltas.
     let is_other = |text: &str| json::parse(text.as_bytes()).ok().as_ref() != Some(input);
     if !streamed.trim().is_empty() && is_other(streamed) {
         return Err("the input that was streamed is not the input of the call".to_owned());
@@ -158,7 +158,7 @@ fn fits(spec: &ToolSpec, input: &Value, streamed: &str, needs_approval: bool) ->
     Ok(())
 }
 
-/// The model failed: what it had begun is closed, and the chat stays usable.
+/// Handles a failure of the model: closes what it began, and ends the turn. The chat stays usable.
 pub(super) fn failed(draft: &mut Draft<'_>, message: String, env: &mut Env<'_>) {
     if draft.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) {
         return;

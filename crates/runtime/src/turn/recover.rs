@@ -1,4 +1,4 @@
-//! Recovery of a turn that was cut off: what is repeated, and what is settled as interrupted.
+//! Recovery of a turn after a restart: the model step is run again, and started calls are settled as interrupted.
 
 use holdpoint_protocol::ids::ToolCallId;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::fact::{Cause, Fact, Outcome};
 
-/// The server has started again. A model's step is done anew; a tool that had started is not, unless it may be.
+/// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
 pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let Some(turn) = &draft.state.turn else { return };
     if turn.phase == Phase::Model {
@@ -25,7 +25,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         .collect();
     for (id, name) in started {
         if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
-            // It will ask again what it has to ask.
+            // The tool will prompt again.
             calls::drop_prompts(draft, &id, Cause::Interrupted, env);
             draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
         } else {
@@ -40,7 +40,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     }
 }
 
-/// What settled the last call of the step.
+/// The cause of the call in this step that was settled last.
 fn last_cause(draft: &Draft<'_>) -> Option<Cause> {
     let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| draft.call(id));
     let settled = calls.filter_map(|call| match call.stage {

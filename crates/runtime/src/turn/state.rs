@@ -16,28 +16,29 @@ use crate::{
     value::MAX_BYTES,
 };
 
-/// What the machine knows of a chat.
+/// The state of a chat.
 #[derive(Debug, Clone, Default)]
 pub struct ChatState {
-    /// How many facts there are.
+    /// The number of facts.
     pub len: u64,
-    /// Whose chat it is; `None` while there is none.
+    /// The owner; `None` until the chat is opened.
     pub subject: Option<Subject>,
-    /// The messages, oldest first, and where each began.
+    /// The messages, oldest first, each with its position.
     pub messages: Vec<(MessageId, Role, u64)>,
     /// Every call of the chat.
     pub calls: HashMap<ToolCallId, Arc<Call>>,
-    /// Which call each question is about.
+    /// The call of each approval request.
     pub approvals: HashMap<ApprovalId, ToolCallId>,
-    /// The answer that is being given.
+    /// The open turn.
     pub turn: Option<Turn>,
-    /// Turns of newer messages that begin when the calls of this one have ended. All but the last are superseded already.
+    /// Turns of newer messages that begin when the calls of this turn are settled. All but the last are already
+    /// superseded.
     pub next: Vec<NextTurn>,
-    /// Where each turn began, and its message.
+    /// The position and the assistant message of each turn.
     pub turns: Vec<(u64, MessageId)>,
 }
 
-/// A call, as the server itself knows it.
+/// A call, as the server knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The tool.
@@ -48,100 +49,101 @@ pub struct Call {
     pub execution: Execution,
     /// How a response waits for it.
     pub wait: Wait,
-    /// What its output is.
+    /// What its output contains.
     pub returns: Returns,
     /// Where the tool came from.
     pub origin: Option<String>,
-    /// The call whose tool asks this of the user.
+    /// For a prompt: the call whose tool asked.
     pub asked_by: Option<ToolCallId>,
-    /// Where its turn began.
+    /// The position of its turn.
     pub turn: u64,
-    /// The question, if one was asked.
+    /// The approval request, if there is one.
     pub question: Option<ApprovalRequest>,
-    /// Where it stands.
+    /// The stage it has reached.
     pub stage: Stage,
 }
 
-/// A question to a person, and the answer.
+/// An approval request and its decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
     /// Its id.
     pub approval: ApprovalId,
-    /// Why it is asked.
+    /// Why it is made.
     pub reason: String,
-    /// When it was asked.
+    /// When it was made.
     pub asked_at: Timestamp,
     /// When it expires.
     pub expires: Option<Timestamp>,
-    /// The answer, and where in the log it stands.
+    /// The decision, and its position in the log.
     pub answer: Option<(bool, u64)>,
 }
 
-/// Where a call stands.
+/// The stage of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// The model has made it; nothing was done yet.
+    /// The model has made it. There is no approval request yet, and it has not started.
     Made,
-    /// A person was asked.
+    /// It waits for a decision.
     Asked,
-    /// It runs, here or in the browser.
+    /// It runs, on the server or in the browser.
     Running {
-        /// Since when; older logs do not say.
+        /// When it started. Older logs lack it.
         since: Option<Timestamp>,
-        /// Until when.
+        /// The deadline.
         deadline: Option<Timestamp>,
     },
     /// It has its outcome.
     Settled {
         /// The outcome.
         outcome: Outcome,
-        /// What settled it.
+        /// The cause.
         cause: Cause,
-        /// Where in the log that stands.
+        /// The position of the outcome.
         position: u64,
     },
 }
 
-/// The answer that is being given.
+/// The open turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// The assistant message.
     pub message: MessageId,
-    /// How calls are taken up.
+    /// The order in which calls are started.
     pub order: CallOrder,
     /// Whether its responses end at a frontend call.
     pub is_resubmit: bool,
-    /// Where it began.
+    /// The position where it began.
     pub position: u64,
-    /// How many times the model was called.
+    /// The number of model requests so far.
     pub steps: u32,
-    /// What it is doing.
+    /// The current phase.
     pub phase: Phase,
     /// The calls of the current step, in order.
     pub calls: Vec<ToolCallId>,
-    /// The block that is being written.
+    /// The open block.
     pub block: Option<(BlockKind, PartId)>,
-    /// How many blocks there were.
+    /// The number of blocks so far.
     pub blocks: u32,
-    /// Inputs that are being written.
+    /// Inputs that the model is writing.
     pub inputs: Vec<OpenInput>,
 }
 
 /// The input of a call while the model writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenInput {
-    /// The model's own id for the call. Not in the log: it is needed only while the model's stream lives.
+    /// The model's own id for the call. It is not in the log, because only the model's stream uses it.
     pub theirs: String,
     /// The call.
     pub call: ToolCallId,
     /// The tool.
     pub name: String,
-    /// What was streamed of it, as far as it may be long.
+    /// The streamed text, up to the size limit.
     pub text: String,
 }
 
 impl Turn {
-    /// Adds to an input that is being written. What is over the limit of an input is not kept: that call is refused anyway.
+    /// Appends to an input that the model is writing. Text over the size limit is dropped, because that call is refused
+    /// anyway.
     pub(super) fn write_input(&mut self, call: &ToolCallId, delta: &str) {
         if let Some(input) = self.inputs.iter_mut().find(|input| input.call == *call)
             && input.text.len() <= MAX_BYTES
@@ -151,22 +153,22 @@ impl Turn {
     }
 }
 
-/// What a turn is doing.
+/// The phase of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The model writes.
     Model,
-    /// Calls run or wait. When all are settled it stands still until somebody is there (or the next fact is already on its way).
+    /// Calls run or wait. Once all are settled, the turn is idle until a client connects or the next step starts.
     Calls,
 }
 
 impl Call {
-    /// Whether it has its outcome.
+    /// Whether it has an outcome.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Settled { .. })
     }
 
-    /// Whether it waits for somebody: a person, or a browser.
+    /// Whether it waits for a person or a browser.
     pub fn is_held(&self) -> bool {
         match self.stage {
             Stage::Asked => true,
@@ -180,7 +182,7 @@ impl Call {
         matches!(self.stage, Stage::Running { .. }) && self.execution != Execution::Frontend
     }
 
-    /// When it began to wait for what it waits for now, where that is known.
+    /// When the current wait began, if known.
     pub fn since(&self) -> Option<Timestamp> {
         match (&self.stage, &self.question) {
             (Stage::Asked, Some(question)) => Some(question.asked_at),
@@ -189,7 +191,7 @@ impl Call {
         }
     }
 
-    /// When its time is up.
+    /// The deadline of the current wait.
     pub fn deadline(&self) -> Option<Timestamp> {
         match (&self.stage, &self.question) {
             (Stage::Asked, Some(question)) => question.expires,
@@ -200,7 +202,7 @@ impl Call {
 }
 
 impl ChatState {
-    /// Takes one fact.
+    /// Applies one fact.
     pub fn apply(&mut self, fact: &Fact) {
         let position = self.len;
         self.len += 1;
@@ -314,7 +316,7 @@ impl ChatState {
             Fact::StepAbandoned => {
                 turn.block = None;
                 turn.inputs.clear();
-                // The calls were never begun: they are taken back with the step, and their ids stay used.
+                // The calls never started. They are removed with the step, and their ids stay used.
                 for call in std::mem::take(&mut turn.calls) {
                     self.calls.remove(&call);
                 }
@@ -352,7 +354,7 @@ impl ChatState {
         }
     }
 
-    /// Takes back a message and all that came after it.
+    /// Removes a message and everything after it.
     fn cut(&mut self, from: Option<&MessageId>) {
         if let Some(at) = from.and_then(|id| self.messages.iter().position(|(message, ..)| message == id)) {
             self.messages.truncate(at);
@@ -365,13 +367,13 @@ impl ChatState {
         ids.filter_map(|id| Some((id, &**self.calls.get(id)?))).filter(|(_, call)| !call.is_settled())
     }
 
-    /// Whether the server itself has something to do: the model writes, or a tool runs here.
+    /// Whether something runs on the server: the model or a tool.
     pub fn is_running(&self) -> bool {
         let Some(turn) = &self.turn else { return false };
         turn.phase == Phase::Model || self.open_calls().any(|(_, call)| call.runs_here())
     }
 
-    /// Whether the turn stands still: all calls are settled, and nobody was there to see the last one expire.
+    /// Whether the turn is idle: all its calls are settled, and the next step has not started.
     pub fn stands_still(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Calls) && self.open_calls().next().is_none()
     }

@@ -1,4 +1,4 @@
-//! A chat request: a new message, an edit, another answer, or answers to what is held. The client's copy of the history is never
+//! Chat requests: a new message, an edit, a regenerate, or answers to holds. The client's copy of the history is never
 //! trusted: an approval counts only for a call that is held here, with the input that was shown.
 
 use holdpoint_protocol::{
@@ -33,8 +33,8 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: &Submit, env: &mut Env<'_>) 
     }
 }
 
-/// The last message, if it is the user's and new: its id is unknown or missing, or `messageId` names it (an edit). One that has nothing
-/// but answers is not a message.
+/// The last message, if it is a new user message: its id is unknown or missing, or `messageId` names it (an edit). A
+/// message with nothing but answers does not count.
 fn new_message<'a>(draft: &Draft<'_>, request: &'a ChatRequest) -> Option<&'a ClientMessage> {
     let last = request.messages.last().filter(|message| message.role == Role::User)?;
     let is_known = |id: &MessageId| draft.state.messages.iter().any(|(known, ..)| known == id);
@@ -68,7 +68,7 @@ fn say(
     }
     let answers: Vec<Answer> = message::answers(&request.messages).into_iter().filter(|a| is_news(draft, a)).collect();
     admit_results(&answers)?;
-    // `messageId` names what is edited: the message itself, or (its id may be missing) the one that it replaces.
+    // `messageId` names the edited message: this one, or the one it replaces if this one has no id.
     let known = &draft.state.messages;
     let is_edited = |id: &&MessageId| known.iter().any(|(known, role, _)| known == *id && *role == Role::User);
     let cut = request.message_id.as_ref().filter(is_edited).cloned();
@@ -80,7 +80,7 @@ fn say(
         draft.push(Fact::Said { message: said, cut, next: None });
         calls::begin(draft, next, env);
     } else {
-        // The message is stored first; what the answers release runs to its outcome before the turn of the message begins.
+        // Store the message first. The calls that the answers release are settled before its turn begins.
         draft.push(Fact::Said { message: said, cut, next: Some(next) });
         let mut released = Vec::new();
         for answer in answers {
@@ -97,7 +97,7 @@ fn say(
     })
 }
 
-/// Shows the turn that has just begun.
+/// A plan for the turn that has just begun.
 fn new_turn(draft: &Draft<'_>) -> ResponsePlan {
     let begun = draft.state.turns.last().map_or(draft.state.len, |(position, _)| *position);
     ResponsePlan { turn: PlannedTurn::New, ..ResponsePlan::from(begun) }
@@ -113,7 +113,7 @@ fn regenerate(
     let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
     let last = messages.iter().rposition(|(_, role, _)| *role == Role::Assistant);
     let cut = match named.or(last) {
-        // A user message is answered again: what came after it is taken back.
+        // The user message gets a new answer: everything after it is cut.
         Some(at) if messages[at].1 == Role::User => messages.get(at + 1).map(|(id, ..)| id.clone()),
         Some(at) => Some(messages[at].0.clone()),
         None => None,
@@ -132,14 +132,14 @@ fn regenerate(
     Ok(new_turn(draft))
 }
 
-/// Takes the answers of a request that brings no new message.
+/// Takes the answers of a request without a new message.
 fn answer(
     draft: &mut Draft<'_>,
     request: &ChatRequest,
     subject: &Subject,
     env: &mut Env<'_>,
 ) -> Result<ResponsePlan, Rejection> {
-    // A client that continues an older message of its names it.
+    // A client that continues an older assistant message names it.
     let named = |message: &ClientMessage| message.role == Role::Assistant && message.id == request.message_id;
     let at = request.message_id.as_ref().and_then(|_| request.messages.iter().rposition(named));
     let at = at.or(request.messages.len().checked_sub(1)).ok_or(Rejection::NothingToDo)?;
@@ -159,7 +159,7 @@ fn answer(
     let latest = answers.iter().filter_map(|answer| position(draft, answer)).max();
     let overruled = answers.iter().filter_map(|answer| overruled(draft, answer)).collect();
     let (mut known, mut strange) = (0, 0);
-    // What the client shows of these is not what stands: it is told.
+    // The client shows these calls in a state that is not the real one, so it gets their outcomes.
     let mut unsettled: Vec<ToolCallId> = Vec::new();
     for answer in answers {
         let call = call_of(draft, &answer).cloned();
@@ -169,7 +169,8 @@ fn answer(
             unsettled.extend(call);
         }
         match taken {
-            // A result that is not the browser's to give is the client's copy of the history; a question that was never asked is not.
+            // A result of a call that does not run in the browser is just the client's copy of the history. An unknown
+            // approval id is an error.
             Answered::Unknown => strange += u32::from(is_approval),
             _ => known += 1,
         }
@@ -185,11 +186,11 @@ fn answer(
     if let Some(earlier) = earlier_turn(draft, last, &about, &unsettled) {
         return Ok(ResponsePlan { overruled, earlier: Some(earlier), ..ResponsePlan::from(from) });
     }
-    // Somebody else was first, or the request was sent twice: the response shows what followed.
+    // Another client was first, or the request is a repeat: show what followed.
     let is_repeated = last.role == Role::User;
     let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant).filter(|_| is_repeated);
     let at = latest.or(turn.map(|(.., position)| *position));
-    // A call whose approval it has answered may have to be announced to it once more.
+    // A call whose approval the client has answered may have to be announced again.
     let has = last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state != ToolState::ApprovalResponded);
     let is_settled = |state: ToolState| {
         matches!(state, ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied)
@@ -201,13 +202,13 @@ fn answer(
     Ok(ResponsePlan { is_replay, unsettled, has, has_outcome, overruled, ..ResponsePlan::from(from) })
 }
 
-/// The calls of a message that the client shows as answered.
+/// The calls of a message that the client shows as decided.
 fn responded(message: &ClientMessage) -> impl Iterator<Item = &ToolPart> {
     message.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded)
 }
 
-/// What stands of calls of a turn that is over and is not the last one: a newer message was first. The turn is the one whose message the
-/// client continues; a client without that message is known by what it answers.
+/// The outcomes of an ended turn that is not the last one, because a newer message came first. It is the turn of the
+/// message that the client continues, or else the turn of the calls it answers.
 fn earlier_turn(
     draft: &Draft<'_>,
     continued: &ClientMessage,
@@ -231,7 +232,7 @@ fn earlier_turn(
         if let Stage::Settled { outcome, cause, .. } = &call.stage
             && outcomes.iter().all(|(told, _)| told != id)
         {
-            // A client can't hold a denial of something that was never asked.
+            // A client can't represent a denial of a call without an approval request.
             let outcome = if call.question.is_some() { outcome.clone() } else { outcome.told(*cause) };
             outcomes.push((id.clone(), outcome));
         }
@@ -239,7 +240,7 @@ fn earlier_turn(
     Some(Earlier { message: message.clone(), outcomes })
 }
 
-/// Whether an answer is about a call that waits for it, or that it has released.
+/// Whether an answer is for a call that waits for it, or that it has already released.
 fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
     let Some(call) = call_of(draft, answer).and_then(|id| draft.call(id)) else { return false };
     match answer {
@@ -250,7 +251,7 @@ fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
     }
 }
 
-/// Results that are about to be taken must be fit for the log: nothing of the request is taken otherwise.
+/// Checks that every result fits into the log. Otherwise nothing of the request is taken.
 fn admit_results(answers: &[Answer]) -> Result<(), Rejection> {
     for answer in answers {
         if let Answer::Result { result: ClientResult::Output(output), .. } = answer {
@@ -267,7 +268,7 @@ fn call_of<'a>(draft: &'a Draft<'_>, answer: &'a Answer) -> Option<&'a ToolCallI
     }
 }
 
-/// A call that the client has approved and that was denied, and what to tell.
+/// A call that the client approved but that was denied, with the error text.
 fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)> {
     let Answer::Approval { approved: true, .. } = answer else { return None };
     let id = call_of(draft, answer)?;
@@ -281,7 +282,7 @@ fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)>
     Some((id.clone(), text))
 }
 
-/// Where in the log the thing stands that this answer answers, if it was settled before.
+/// The position at which the answered call was decided or settled, if it was.
 fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
     let call = draft.call(call_of(draft, answer)?)?;
     let decided = call.question.as_ref().and_then(|question| question.answer).map(|(_, position)| position);
@@ -289,7 +290,7 @@ fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
         Stage::Settled { position, .. } => Some(position),
         _ => None,
     };
-    // An answer to calls of earlier turns is history, not news.
+    // An answer for an earlier turn is history, not news.
     decided.or(settled).filter(|_| is_last_turn(draft, call.turn))
 }
 

@@ -1,15 +1,15 @@
-//! File descriptors: every connection is one.
+//! File descriptors: each connection uses one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::ConnectionLimits;
 
-/// How many are left for files, programs, and connections to models and tools, at least.
+/// The minimum left for files, programs, and connections to models and tools.
 const SPARE: usize = 16;
-/// How many are open when nobody can say.
+/// The assumed number of open descriptors if the system can't tell.
 const USUALLY_OPEN: usize = 32;
 
-/// Raises the limit on descriptors to what the system permits, and lowers the limit on connections to what that allows.
+/// Raises the limit on descriptors as far as the system permits, and lowers the limit on connections to match.
 pub(super) fn fit(limits: ConnectionLimits) -> ConnectionLimits {
     let Some(descriptors) = raise() else { return limits };
     let fitting = within(limits, descriptors, open());
@@ -34,7 +34,7 @@ fn within(limits: ConnectionLimits, descriptors: usize, open: usize) -> Connecti
 }
 
 fn raise() -> Option<usize> {
-    // `None` is no limit.
+    // `None` means no limit.
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: maximum, maximum };
     let raised = if current != maximum && setrlimit(Resource::Nofile, wanted).is_ok() { maximum } else { current };

@@ -1,5 +1,5 @@
-//! What the peer of a WebSocket has sent of a message that is not complete. The library keeps it, and says nothing of it before the end:
-//! here it is counted among the bytes in flight, and has a time.
+//! The received bytes of an incomplete WebSocket message. The library buffers them and reports nothing before the end,
+//! so they are counted here among the bytes in flight, and their time is limited.
 
 use std::{
     io,
@@ -12,14 +12,14 @@ use tokio::time::{Instant, Sleep};
 
 use crate::request::{FREE, Held, PATIENCE, Share};
 
-/// How much room is taken at a time.
+/// The step in which bytes in flight are reserved.
 const STEP: usize = 256 * 1024;
-/// How often a connection that has to wait looks for room.
+/// How often a waiting connection checks for room.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a control frame has around its content.
+/// The overhead of a control frame.
 const FRAME: usize = 6;
 
-/// The side of a connection that is read, once it is a WebSocket.
+/// The read side of a connection that has become a WebSocket.
 #[derive(Debug, Default)]
 pub(crate) struct Inflow {
     socket: Mutex<Option<Pending>>,
@@ -28,11 +28,11 @@ pub(crate) struct Inflow {
 #[derive(Debug)]
 struct Pending {
     share: Share,
-    /// How long a message may take.
+    /// The time limit for a message.
     time: Duration,
     bytes: usize,
     held: Held,
-    /// Since when a message that counts is being read.
+    /// The start of the message being read, if it is large enough to count.
     since: Option<Instant>,
 }
 
@@ -41,26 +41,26 @@ impl Inflow {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on the connection is a WebSocket.
+    /// Starts counting: the connection is now a WebSocket.
     pub(crate) fn begin(&self, share: Share, time: Duration) {
         *self.lock() = Some(Pending { share, time, bytes: 0, held: Held::default(), since: None });
     }
 
-    /// A message is complete.
+    /// Resets the count after a complete message.
     pub(crate) fn message(&self) {
         if let Some(pending) = &mut *self.lock() {
             (pending.bytes, pending.held, pending.since) = (0, Held::default(), None);
         }
     }
 
-    /// A control frame came, which may stand between the pieces of a message.
+    /// Discounts a control frame, which may come between the fragments of a message.
     pub(crate) fn control(&self, content: usize) {
         if let Some(pending) = &mut *self.lock() {
             pending.bytes = pending.bytes.saturating_sub(content + FRAME);
         }
     }
 
-    /// So many bytes were read.
+    /// Counts bytes that were read.
     pub(super) fn came(&self, bytes: usize) {
         if let Some(pending) = &mut *self.lock() {
             pending.bytes += bytes;
@@ -70,12 +70,12 @@ impl Inflow {
         }
     }
 
-    /// When the message that is being read has to be complete, if there is one that counts.
+    /// The deadline of the message being read, if it is large enough to count.
     fn deadline(&self) -> Option<Instant> {
         self.lock().as_ref().and_then(|pending| Some(pending.since? + pending.time))
     }
 
-    /// Takes room for the next bytes.
+    /// Reserves room for the next bytes.
     fn has_room(&self) -> bool {
         match &mut *self.lock() {
             Some(pending) if pending.bytes > FREE => {
@@ -88,7 +88,7 @@ impl Inflow {
     }
 }
 
-/// The timers of a connection that is read.
+/// The timers of the read side.
 #[derive(Default)]
 pub(super) struct Timers {
     deadline: Option<std::pin::Pin<Box<Sleep>>>,
@@ -97,7 +97,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Ready when more may be read; an error when the message has taken too long, or found no room.
+    /// Ready when more may be read. Fails if the message took too long or found no room.
     pub(super) fn poll(&mut self, inflow: &Inflow, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(deadline) = inflow.deadline() else {
             *self = Self::default();

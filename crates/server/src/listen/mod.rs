@@ -1,4 +1,5 @@
-//! Serving connections: up to a limit, with a time for everything that a peer may keep us waiting for, and an end in order.
+//! The listener: a limited number of connections, a timeout for everything that a peer can delay, and an orderly
+//! shutdown.
 
 mod descriptors;
 mod inflow;
@@ -21,24 +22,24 @@ pub(crate) use self::inflow::Inflow;
 use self::{peer::Peer, service::Service, slots::Slots};
 use crate::app::Server;
 
-/// How long running turns have to come to an end or to a hold after the listener is closed.
+/// How long running turns have to end or reach a hold after the listener is closed.
 const GRACE: Duration = Duration::from_secs(25);
-/// How long connections then have.
+/// How long connections have after that.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long to wait for a descriptor when there is none and no connection to close for it.
+/// How long to wait for a descriptor if there is none and no idle connection to close.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(50);
 
 /// Limits on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections with a request in progress, streams and WebSockets included. Beyond it a request is answered with 503.
+    /// Connections with a request in progress, including streams and WebSockets. Beyond it, requests get 503.
     pub connections: usize,
-    /// How many more there may be for `/health`, `/ready`, `/metrics` and the inbox. Once all are open, a new connection takes the place
-    /// of the one that has been without a request for the longest time.
+    /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox. Once all are open, a new connection
+    /// replaces the one that has been idle longest.
     pub reserved: usize,
-    /// How long a connection may be without a request, and how long the header of a request may take.
+    /// How long a connection may be idle, and how long the header of a request may take.
     pub header_time: Duration,
-    /// How long a peer may take nothing of what is written to it.
+    /// How long a peer may accept none of what is written to it.
     pub write_time: Duration,
 }
 
@@ -54,10 +55,12 @@ impl Default for ConnectionLimits {
 }
 
 impl Server {
-    /// Serves `app`, which has this server's router in it, until `stop` ends. Then the listener is closed at once, `/ready` is 503, running
-    /// turns may finish or come to a hold for up to 25 seconds, and waiting responses are ended in order.
+    /// Serves `app`, which contains this server's router, until `stop` completes. Then the listener is closed at once,
+    /// `/ready` returns 503, running turns may end or reach a hold for up to 25 seconds, and waiting responses are
+    /// ended properly.
     ///
-    /// There are never more connections than file descriptors allow: the process's limit on those is raised to what the system permits.
+    /// There are never more connections than file descriptors: the process's limit on them is raised as far as the
+    /// system permits.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -93,8 +96,8 @@ impl Server {
     }
 }
 
-/// On hyper itself rather than through `axum::serve`: an open stream that waits costs half the memory, and a burst of small chunks is
-/// written at once.
+/// Uses hyper directly instead of `axum::serve`: an open stream that waits takes half the memory, and a burst of small
+/// chunks is written at once.
 fn http(limits: &ConnectionLimits) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.writev(false).timer(TokioTimer::new()).header_read_timeout(limits.header_time);
@@ -108,7 +111,7 @@ struct Accepting {
     slots: Arc<Slots>,
     limits: ConnectionLimits,
     connections: TaskTracker,
-    /// Cancelled when connections are to end.
+    /// Cancelled when connections should end.
     closing: CancellationToken,
 }
 
@@ -119,7 +122,7 @@ impl Accepting {
                 Ok((stream, address)) => self.take(stream, address.ip()),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    // Out of descriptors, most likely.
+                    // The process is most likely out of descriptors.
                     let is_closed = self.slots.close_idle();
                     tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { NO_DESCRIPTOR }).await;
                 }
@@ -147,8 +150,8 @@ impl Accepting {
         let own = handle.clone();
         let task = self.connections.spawn(async move {
             let mut connection = std::pin::pin!(connection);
-            // By hand: `hyper_util::server::graceful` ends all connections at one signal. Here idle ones stay open a little longer, so
-            // that their clients may still ask whether the server is ready.
+            // Hand-written, because `hyper_util::server::graceful` ends all connections at one signal. Here idle ones
+            // stay open a little longer, so that their clients can still check `/ready`.
             let end = async {
                 draining.cancelled().await;
                 if !own.is_busy() {
@@ -156,7 +159,8 @@ impl Accepting {
                 }
             };
             let ended = tokio::select! {
-                // First the end: a response that ends because of it must not leave its connection open for the next request.
+                // Check the end first: a response that ends because of it must not leave its connection open for the
+                // next request.
                 biased;
                 () = end => {
                     connection.as_mut().graceful_shutdown();

@@ -1,4 +1,4 @@
-//! The peer of a connection, which has to take what is written to it in time.
+//! The peer of a connection, with a time limit on writes.
 
 use std::{
     io::{self, IoSlice},
@@ -20,21 +20,22 @@ use super::{
     slots::Slot,
 };
 
-/// A connection's peer, for all that is spoken on it: answers, streams, WebSockets.
+/// The peer of a connection, for responses, streams and WebSockets alike.
 pub(super) struct Peer {
     stream: TcpStream,
     write_time: Duration,
-    /// Runs while the peer takes nothing; only then, since most connections only wait.
+    /// Runs only while the peer accepts nothing, since most connections only wait.
     stalled: Option<Pin<Box<Sleep>>>,
     inflow: Arc<Inflow>,
     timers: Timers,
-    /// Given back when the connection is closed.
+    /// Released when the connection is closed.
     slot: Option<Slot>,
 }
 
 impl Peer {
     pub(super) fn new(stream: TcpStream, write_time: Duration, inflow: Arc<Inflow>, slot: Slot) -> Self {
-        // A peer that vanished takes what is written into the system's buffer for a quarter of an hour: what is not acknowledged counts too.
+        // For a peer that has vanished, the system buffers writes for a quarter of an hour. So unacknowledged data
+        // counts too.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(write_time));
         Self { stream, write_time, stalled: None, inflow, timers: Timers::default(), slot: Some(slot) }
@@ -50,13 +51,13 @@ impl Peer {
     }
 }
 
-/// How long, and how much, a peer may still send after the connection was given up. It is not read for what it says.
+/// How long, and how much, a peer may still send after the connection is dropped. The data is discarded.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
 impl Drop for Peer {
-    /// A connection that is closed while the peer still sends is reset, and what was written last, such as that a message is too large,
-    /// is lost with it. So what comes is read for a moment.
+    /// Discards incoming data for a moment. Closing a connection while the peer still sends resets it, and the last
+    /// response, such as "too large", would be lost.
     fn drop(&mut self) {
         let is_sending = matches!(self.stream.try_read(&mut [0]), Ok(1));
         let (true, Ok(runtime)) = (is_sending, tokio::runtime::Handle::try_current()) else { return };

@@ -1,4 +1,4 @@
-//! What a connection serves: the app, as long as there are not too many requests.
+//! The service of a connection: the app, within the limit on requests.
 
 use std::{
     convert::Infallible,
@@ -57,7 +57,7 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
                 return Ok(response.map(|body| Counted { body, _request: None }));
             }
             if draining.is_cancelled() {
-                // Whoever asks next asks another node.
+                // The next request should go to another node.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response.map(|body| Counted { body, _request: Some(counted) }))
@@ -66,7 +66,7 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
 }
 
 impl Service {
-    /// Answers without asking the app, and ends the connection.
+    /// Refuses a request without calling the app, and ends the connection.
     fn refuse(&self, failure: Failure) -> BoxFuture<'static, Result<Response<Counted>, Infallible>> {
         if let Some(limit) = failure.limit() {
             self.server.inner.metrics.rejected(limit);
@@ -77,14 +77,14 @@ impl Service {
     }
 }
 
-/// What is served beyond the limit: whoever has to see that the server is busy, or to decide what holds it up. A router may be mounted
-/// below a path of the embedding program's own.
+/// Whether a path is served beyond the limit: for monitoring, and for the decisions that free capacity. The router may
+/// be mounted below a prefix.
 fn is_reserved(path: &str) -> bool {
     ["/health", "/ready", "/metrics", "/api/approvals"].iter().any(|end| path.ends_with(end))
         || path.rsplit_once('/').is_some_and(|(before, _)| before.ends_with("/api/approvals"))
 }
 
-/// Says so on a connection for which there is no place. Nobody waits for it to arrive.
+/// Refuses a connection without a slot, and does not wait for delivery.
 pub(super) fn refuse(stream: TcpStream) {
     let answer = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let _ = stream.into_std().and_then(|mut stream| stream.write_all(answer.as_bytes()));

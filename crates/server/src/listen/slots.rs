@@ -1,4 +1,4 @@
-//! Which connections are open, and which of them have no request: those give way to new ones.
+//! The slots of open connections. Idle connections give way to new ones.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use super::ConnectionLimits;
 
 /// The open connections.
 pub(super) struct Slots {
-    /// With a request that may use them all, and with any other.
+    /// The maximum number of connections, and of busy ones before ordinary requests are refused.
     all: usize,
     ordinary: usize,
     state: Mutex<State>,
@@ -21,14 +21,14 @@ pub(super) struct Slots {
 struct State {
     next: u64,
     open: HashMap<u64, Open>,
-    /// The connections without a request, by when they came to have none.
+    /// The idle connections, by the time since when they are idle.
     idle: BTreeMap<u64, u64>,
     busy: usize,
 }
 
 #[derive(Default)]
 struct Open {
-    /// Its place among the idle ones; `None` while it has a request.
+    /// Its key among the idle ones; `None` while it has a request.
     idle: Option<u64>,
     task: Option<AbortHandle>,
 }
@@ -43,8 +43,8 @@ impl Slots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection: when all are taken, that of the connection which has been without a request for the longest time.
-    /// `None` when every connection has one.
+    /// A slot for a new connection. If all are taken, the connection that has been idle longest is closed. `None` if
+    /// none is idle.
     pub(super) fn open(self: &Arc<Self>) -> Option<Slot> {
         let mut state = self.lock();
         if state.open.len() >= self.all && !state.close_idle() {
@@ -56,7 +56,7 @@ impl Slots {
         Some(Slot(Handle { slots: Arc::clone(self), id }))
     }
 
-    /// Closes the connection that has been without a request for the longest time, if there is one.
+    /// Closes the connection that has been idle longest, if any.
     pub(super) fn close_idle(&self) -> bool {
         self.lock().close_idle()
     }
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-/// The place of an open connection, given back when it is dropped.
+/// The slot of an open connection, released on drop.
 pub(super) struct Slot(Handle);
 
 impl Slot {
@@ -92,13 +92,13 @@ impl Drop for Slot {
         match state.open.remove(&self.0.id) {
             Some(Open { idle: Some(idle), .. }) => drop(state.idle.remove(&idle)),
             Some(Open { idle: None, .. }) => state.busy -= 1,
-            // It was closed for another.
+            // It was closed in favor of another.
             None => {}
         }
     }
 }
 
-/// By which a connection's requests are counted.
+/// A handle that counts the requests of a connection.
 #[derive(Clone)]
 pub(super) struct Handle {
     slots: Arc<Slots>,
@@ -106,7 +106,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// The task that ends with the connection.
+    /// Sets the task to abort when the connection is closed.
     pub(super) fn runs(&self, task: AbortHandle) {
         if let Some(open) = self.slots.lock().open.get_mut(&self.id) {
             open.task = Some(task);
@@ -117,7 +117,7 @@ impl Handle {
         self.slots.lock().open.get(&self.id).is_some_and(|open| open.idle.is_none())
     }
 
-    /// A request begins; `None` if there are too many already.
+    /// Begins a request; `None` if too many are in progress.
     pub(super) fn begin(&self, is_reserved: bool) -> Option<Request> {
         let mut state = self.slots.lock();
         if !is_reserved && state.busy >= self.slots.ordinary {
@@ -130,14 +130,14 @@ impl Handle {
     }
 }
 
-/// A request in progress. When it is dropped, its connection has none.
+/// A request in progress. Dropping it makes its connection idle.
 pub(super) struct Request {
     handle: Handle,
     is_kept: bool,
 }
 
 impl Request {
-    /// The connection is somebody else's from here on: it is in use until it ends.
+    /// Keeps the connection busy until it ends, because another protocol has taken it over.
     pub(super) fn keep(mut self) {
         self.is_kept = true;
     }
@@ -162,7 +162,7 @@ impl Drop for Request {
 mod tests {
     use super::*;
 
-    /// Open, idle, with a request.
+    /// The numbers of open, idle and busy connections.
     fn count(slots: &Slots) -> (usize, usize, usize) {
         let state = slots.lock();
         (state.open.len(), state.idle.len(), state.busy)
@@ -176,7 +176,7 @@ mod tests {
     fn a_new_connection_takes_the_place_of_the_longest_idle_one() {
         let slots = slots(2, 1);
         let (first, second, third) = (slots.open().expect("1"), slots.open().expect("2"), slots.open().expect("3"));
-        // The first is in use, then idle again: the second is the one that has waited longest.
+        // The first is busy and idle again, so the second has been idle longest.
         drop(first.handle().begin(false).expect("a request"));
         let fourth = slots.open().expect("4, in place of the second");
         assert!(second.handle().begin(true).is_none(), "it is closed");
@@ -201,7 +201,7 @@ mod tests {
         assert!(open[2].handle().begin(false).is_none());
         drop(one);
         let third = open[2].handle().begin(false).expect("one is free again");
-        // A WebSocket is in use until its connection ends.
+        // A WebSocket is busy until its connection ends.
         two.keep();
         assert!(open[0].handle().begin(false).is_none());
         drop(third);

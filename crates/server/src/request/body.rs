@@ -9,25 +9,26 @@ use serde_path_to_error::Segment;
 
 use super::{BodyTimedOut, Failure, Held, Share};
 
-/// A body, and the bytes in flight that it takes until the request is done.
+/// A body, and the bytes in flight that it holds until the request is done.
 pub(crate) struct Received {
     pub(crate) bytes: Vec<u8>,
     held: Held,
 }
 
 impl Received {
-    /// The bytes are read, and what they said is still in memory.
+    /// Keeps only the bytes in flight: the parsed content is still in memory.
     pub(crate) fn into_held(self) -> Held {
         self.held
     }
 }
 
-/// How much is taken of the bytes in flight at a time.
+/// The step in which bytes in flight are reserved.
 const STEP: usize = 256 * 1024;
 
-/// The whole body, if it is not too large. It takes bytes in flight as it comes: who sends nothing takes none.
+/// Reads the whole body, within the limit. Bytes in flight are reserved as it arrives: a peer that sends nothing holds
+/// none.
 pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<Received, Failure> {
-    // What says that it is too large need not be sent.
+    // A body that declares an excessive length is rejected before it is read.
     if axum::body::HttpBody::size_hint(&body).lower() > limit as u64 {
         return Err(Failure::TooLarge { limit });
     }
@@ -53,18 +54,18 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<
     Ok(received)
 }
 
-/// How long the body had, if that is why it did not come.
+/// The time limit that the body exceeded, if that is the cause of the error.
 fn timed_out(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Duration> {
     let errors = std::iter::successors(Some(error), |error| error.source());
     errors.into_iter().find_map(|error| error.downcast_ref::<BodyTimedOut>()).map(|BodyTimedOut(limit)| *limit)
 }
 
-/// Reads JSON, naming what is wrong with it. Not for a `Value`: see [`value`].
+/// Parses JSON into a type, naming what is wrong. Not for a `Value`: see [`value`].
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::Limits) -> Result<T, Failure> {
     read(value(bytes, limits)?)
 }
 
-/// The JSON itself.
+/// Parses JSON.
 pub(crate) fn value(bytes: &[u8], limits: json::Limits) -> Result<Value, Failure> {
     json::parse_within(bytes, limits).map_err(|error| match error {
         ReadError::TooDeep { limit } => Failure::TooDeep { limit },
@@ -73,9 +74,9 @@ pub(crate) fn value(bytes: &[u8], limits: json::Limits) -> Result<Value, Failure
     })
 }
 
-/// Reads what the JSON says, naming the field that is wrong.
+/// Converts JSON into a type, naming the field that is wrong.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    // Derived types take the values of an array for their fields, in order: nobody means that.
+    // Derived types accept an array as their fields in order, which no client intends.
     if !value.is_object() {
         let (detail, pointer) = ("a JSON object is expected".to_owned(), Some(String::new()));
         return Err(Failure::Invalid { detail, pointer });
@@ -87,14 +88,14 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     })
 }
 
-/// A JSON Pointer (RFC 6901) to where reading stopped.
+/// A JSON Pointer (RFC 6901) to the place of the error.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
         match segment {
             Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
             Segment::Map { key } => pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
-            // The name of a variant stands in no path.
+            // A pointer does not contain names of variants.
             Segment::Enum { .. } | Segment::Unknown => {}
         }
     }

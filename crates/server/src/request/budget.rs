@@ -1,5 +1,5 @@
-//! Bytes in flight: what the bodies of requests that are being read, or the responses that are being written, may take together, and
-//! what those of one subject may take of it.
+//! Bytes in flight: a limit on the bodies being read, or the responses being written, for all requests together and for
+//! those of one subject.
 
 use std::{
     collections::HashMap,
@@ -12,28 +12,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Failure;
 
-/// What is smaller is not counted: decisions and short messages are taken whatever else goes on.
+/// Smaller requests are not counted, so that decisions and short messages always get through.
 pub(crate) const FREE: usize = 16 * 1024;
 /// The unit in which bytes are counted.
 const UNIT: usize = 1024;
-/// How long a request waits for others to be done.
+/// How long a request waits for others to finish.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// The part of it that one of several subjects may take.
+/// The divisor for the share of one subject, if there can be several.
 const PART: u32 = 4;
-/// How many subjects are remembered before those without anything in flight are forgotten.
+/// The number of subjects at which those without bytes in flight are removed.
 const SUBJECTS: usize = 1000;
 
-/// A number of bytes that all requests share.
+/// A number of bytes shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Budget {
     units: Arc<Semaphore>,
     all: u32,
-    /// How much one subject may take.
+    /// The share of one subject.
     share: u32,
     shares: Mutex<HashMap<Subject, Weak<Semaphore>>>,
 }
 
-/// What one subject may take of it.
+/// The share of one subject.
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     units: Arc<Semaphore>,
@@ -41,7 +41,7 @@ pub(crate) struct Share {
     most: u32,
 }
 
-/// Bytes that were taken from a budget, given back when this is dropped.
+/// Bytes reserved from a budget, released on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Held(Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>);
 
@@ -67,21 +67,21 @@ impl Budget {
         Share { units: Arc::clone(&self.units), own, most: self.share }
     }
 
-    /// How many bytes are taken, about.
+    /// The approximate number of reserved bytes.
     pub(crate) fn taken(&self) -> usize {
         (self.all as usize).saturating_sub(self.units.available_permits()) * UNIT
     }
 }
 
 impl Share {
-    /// Takes bytes, as soon as there are so many.
+    /// Reserves bytes, waiting until they are available.
     pub(crate) async fn hold(&self, bytes: usize) -> Result<Held, Failure> {
         let mut held = Held::default();
         self.grow(&mut held, bytes).await?;
         Ok(held)
     }
 
-    /// Makes it so many bytes in all.
+    /// Raises a reservation to this number of bytes.
     pub(crate) async fn grow(&self, held: &mut Held, bytes: usize) -> Result<(), Failure> {
         let Some(more) = self.missing(held, bytes) else { return Ok(()) };
         let taking = async {
@@ -93,7 +93,7 @@ impl Share {
         Ok(())
     }
 
-    /// The same without waiting: whether there was so much room.
+    /// Like `grow`, without waiting. Returns whether there was room.
     pub(crate) fn try_grow(&self, held: &mut Held, bytes: usize) -> bool {
         let Some(more) = self.missing(held, bytes) else { return true };
         let Ok(own) = Arc::clone(&self.own).try_acquire_many_owned(more) else { return false };
@@ -102,7 +102,7 @@ impl Share {
         true
     }
 
-    /// How many units are missing. What is larger than the whole share takes all of it, and so goes alone.
+    /// The number of missing units. A request larger than the whole share reserves all of it, and so runs alone.
     fn missing(&self, held: &Held, bytes: usize) -> Option<u32> {
         if bytes <= FREE {
             return None;

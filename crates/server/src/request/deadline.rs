@@ -1,4 +1,4 @@
-//! The time that the body of a request may take, whoever reads it.
+//! The time limit for the body of a request, whoever reads it.
 
 use std::{
     future::{Ready, ready},
@@ -14,12 +14,12 @@ use axum::{
 use hyper::body::{Frame, SizeHint};
 use tokio::time::Sleep;
 
-/// The body did not come in time.
+/// The body did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body did not come within {} s", .0.as_secs_f32())]
 pub(crate) struct BodyTimedOut(pub(crate) Duration);
 
-/// Gives the bodies of requests this much time, from when somebody begins to read.
+/// Limits the time for the bodies of requests, counted from the start of reading.
 pub(crate) fn deadline(time: Duration) -> impl Fn(Request) -> Ready<Request> + Clone {
     move |request: Request| {
         ready(match request.body().is_end_stream() {

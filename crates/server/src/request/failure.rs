@@ -1,6 +1,6 @@
-//! Why a request was not served: one type, and the one place where each failure gets its status.
+//! Failures of requests: one type, and the one place that maps each failure to a status.
 //!
-//! A handler returns a [`Failure`] and knows nothing of how it is written; [`shape`] writes it in the form of its route.
+//! A handler returns a [`Failure`] without choosing its form; [`shape`] writes it in the form of the route.
 
 use axum::{
     body::Body,
@@ -21,7 +21,7 @@ use holdpoint_runtime::{
 
 use crate::app::Server;
 
-/// Why a request was not served. The text is for people: what is wrong, and what to do.
+/// Why a request failed. The text is for people: what is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
@@ -94,18 +94,18 @@ pub(crate) enum Failure {
     Unavailable(String),
 }
 
-/// How a route writes its failures.
+/// The form in which a route writes its failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `application/problem+json`.
     Problem,
     /// The same, with the `ok` and `reason` of the ack and inbox endpoints.
     Answer,
-    /// One sentence of plain text: a stock chat client shows the body as it is.
+    /// One sentence of plain text, because a stock chat client shows the body as it is.
     Text,
 }
 
-/// The routes with a form of their own. An embedding program may have put a path before them.
+/// The routes with a special form. An embedding program may have added a prefix.
 const FORMS: [(&str, Form); 4] = [
     ("/stream", Form::Text),
     ("/api/chat", Form::Text),
@@ -118,13 +118,14 @@ impl Form {
         Self::of_route(request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str))
     }
 
-    /// The form of a route, as it is written in the table of routes.
+    /// The form of a route, named as in the table of routes.
     pub(crate) fn of_route(route: &str) -> Self {
         FORMS.iter().find(|(suffix, _)| route.ends_with(suffix)).map_or(Form::Problem, |(_, form)| *form)
     }
 }
 
-/// Writes the failure of a response in the form of its route. It stands outside all other layers, so that theirs are written alike.
+/// Writes the failure of a response in the form of its route. It is the outermost layer, so it covers the failures of
+/// all others.
 pub(crate) async fn shape(State(server): State<Server>, request: Request, next: Next) -> Response {
     let form = Form::of(&request);
     let mut response = next.run(request).await;
@@ -138,7 +139,7 @@ pub(crate) async fn shape(State(server): State<Server>, request: Request, next: 
     }
 }
 
-/// The limits that a request can be over: what refusals are counted by.
+/// The limits that a request can exceed, by which rejections are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Limit {
     Body,
@@ -155,7 +156,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// All of them.
+    /// All limits.
     pub(crate) const ALL: &[Self] = &[
         Self::Body,
         Self::Depth,
@@ -189,12 +190,12 @@ impl Limit {
 }
 
 impl Failure {
-    /// A field or a parameter does not fit.
+    /// An invalid field or parameter.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::Invalid { detail: detail.into(), pointer: None }
     }
 
-    /// The status, the kind and its title: the only table of them.
+    /// The status, the kind and the title of each failure. This is the only such table.
     fn class(&self) -> (StatusCode, ProblemKind, &'static str) {
         match self {
             Self::KeyNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::KeyNeeded, "A key is needed"),
@@ -256,7 +257,7 @@ impl Failure {
         }
     }
 
-    /// The limit that the request is over, if it is one.
+    /// The limit that the request exceeded, if any.
     pub(crate) fn limit(&self) -> Option<Limit> {
         match self {
             Self::TooLarge { .. } => Some(Limit::Body),
@@ -276,13 +277,13 @@ impl Failure {
 
     fn status(&self, form: Form) -> StatusCode {
         match (form, self) {
-            // A malformed answer is 422 whatever is wrong with it.
+            // A malformed answer is always 422.
             (Form::Answer, Self::NotJson(_) | Self::Incomplete) => StatusCode::UNPROCESSABLE_ENTITY,
             _ => self.class().0,
         }
     }
 
-    /// In how many seconds to try again, where that can help.
+    /// The number of seconds after which to retry, if that can help.
     fn retry_after(&self) -> Option<u32> {
         match self.class().0 {
             _ if *self == Self::TooManyConnections => Some(1),
@@ -292,7 +293,7 @@ impl Failure {
         }
     }
 
-    /// The `reason` of the ack and inbox endpoints: a word where the contract has one.
+    /// The `reason` of the ack and inbox endpoints: a single word if the contract defines one.
     fn reason(&self) -> String {
         match self {
             Self::NotHeld => "unknown".to_owned(),
@@ -320,7 +321,7 @@ impl Failure {
         }
     }
 
-    /// The response, with the headers that others have given it.
+    /// The response, with the headers set so far.
     fn written(&self, form: Form, mut headers: HeaderMap) -> Response {
         let (media_type, body) = match form {
             Form::Text => ("text/plain; charset=utf-8", self.to_string().into_bytes()),
@@ -344,7 +345,7 @@ impl Failure {
     }
 }
 
-/// Nothing can be done about it here.
+/// The server can't repair this.
 const DAMAGED: &str = "the database is damaged: restore a backup of the data folder";
 
 impl From<RuntimeError> for Failure {
@@ -370,7 +371,7 @@ impl From<RuntimeError> for Failure {
     }
 }
 
-/// The default form. [`shape`] finds the failure in the response and may write it in another.
+/// The default form. [`shape`] finds the failure in the response and may write it in another form.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let mut response = self.written(Form::Problem, HeaderMap::new());
@@ -379,7 +380,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Whether an answer to a hold is in force: `Ok(true)` where the same answer was given before.
+/// Whether an answer to a hold is in force: `Ok(true)` if the same answer was given before.
 pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
     match answered {
         Answered::Taken => Ok(false),
@@ -394,7 +395,7 @@ pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
     }
 }
 
-/// Why nothing can be answered any more.
+/// Why the hold can't be answered any more.
 fn too_late(cause: Cause) -> &'static str {
     match cause {
         Cause::Superseded => "superseded",

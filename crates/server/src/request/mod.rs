@@ -1,4 +1,4 @@
-//! Reading requests within limits, and the failures of those that can't be served.
+//! Requests: reading them within limits, and the failures of those that can't be served.
 
 mod body;
 mod budget;

@@ -1,4 +1,4 @@
-//! The parts of a request besides its body. What is wrong with one is a [`Failure`], as everywhere.
+//! The parts of a request besides its body. An invalid part is a [`Failure`].
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        // Bytes that are not UTF-8 name nothing that exists.
+        // Every id is UTF-8, so anything else is unknown.
         let Path(id) = Path::from_request_parts(parts, state).await.map_err(|_| Failure::NotFound)?;
         Ok(Self(id))
     }
 }
 
-/// A WebSocket handshake, and what counts the bytes that come in, where our own listener took the connection.
+/// A WebSocket handshake, with the counter of incoming bytes if our own listener accepted the connection.
 pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade, pub(crate) Option<Arc<Inflow>>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {

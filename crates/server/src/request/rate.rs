@@ -1,4 +1,4 @@
-//! Requests per second: of a subject, and of an address.
+//! Request rates, per subject and per address.
 
 use std::{
     collections::HashMap,
@@ -9,22 +9,22 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How many keys are remembered before those that have been quiet are forgotten.
+/// The number of keys at which idle ones are removed.
 const KEYS: usize = 10_000;
 
-/// Lets so many requests through in a second, and as many at once after a quiet second.
+/// Admits this many requests per second, and as many at once after a quiet second.
 ///
-/// The machine's own time, not the injected one: it is about the load, and promised to nobody.
+/// It uses system time instead of the injected clock: this is about load, and no client depends on it.
 #[derive(Debug)]
 pub(crate) struct Rate<K> {
-    /// How long one request counts; `None` lets everything through.
+    /// How long one request counts; `None` means no limit.
     each: Option<Duration>,
-    /// Until when the requests of each key count.
+    /// The time until which the requests of each key count.
     counted: Mutex<HashMap<K, Instant>>,
 }
 
 impl<K: Hash + Eq + Clone> Rate<K> {
-    /// `usize::MAX` is no limit.
+    /// `usize::MAX` means no limit.
     pub(crate) fn new(per_second: usize) -> Self {
         let each = match u32::try_from(per_second) {
             Ok(per_second) => Some(Duration::from_secs(1) / per_second.max(1)),
@@ -33,7 +33,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
         Self { each, counted: Mutex::default() }
     }
 
-    /// Whether one more request may come now; it is counted if it may.
+    /// Whether one more request is admitted now. An admitted request is counted.
     pub(crate) fn admits(&self, key: &K) -> bool {
         let Some(each) = self.each else { return true };
         let now = Instant::now();
@@ -41,7 +41,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
         if counted.len() >= KEYS {
             counted.retain(|_, until| *until > now);
         }
-        // Too many are active for each to have a count of its own: those that come new are let through.
+        // Too many keys are active to count each: new ones are admitted.
         if counted.len() >= KEYS && !counted.contains_key(key) {
             return true;
         }

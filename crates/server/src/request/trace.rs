@@ -1,4 +1,4 @@
-//! The id and the span of a request. Spans have ids and routes, never contents or keys.
+//! The id and the span of a request. Spans contain ids and routes, never contents or keys.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use axum::{
 use tower_http::{classify::ServerErrorsFailureClass, trace::TraceLayer};
 use tracing::Span;
 
-/// Names one request in the log, and in its response.
+/// The header that identifies a request in the log and in its response.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How long an id of a client's own may be.
+/// The maximum length of a client's own id.
 const LONGEST: usize = 64;
 
 /// The id of a request.
@@ -39,7 +39,7 @@ pub(crate) fn traced<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Rou
     router.layer(trace).layer(from_fn(identify))
 }
 
-/// Takes over the id of a proxy or a client, where it has the form of one, and answers with it.
+/// Adopts a valid id of a proxy or a client, and returns it in the response.
 async fn identify(mut request: Request, next: Next) -> Response {
     let given = request.headers().get(REQUEST_ID).filter(|id| is_id(id)).cloned();
     let id = given.unwrap_or_else(new_id);
@@ -54,7 +54,7 @@ fn new_id() -> HeaderValue {
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// Whether it can stand in a log: what a client sends there must not look like anything else.
+/// Whether the id is safe to log: it must not look like anything else.
 fn is_id(value: &HeaderValue) -> bool {
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=LONGEST).contains(&value.len()) && value.as_bytes().iter().all(is_usual)

@@ -12,7 +12,8 @@ use crate::{
 
 /// Takes the result of a call that ran in the browser.
 ///
-/// 409 where another result stands or the call waits for its approval, 410 where it is too late, 404 where there is no such call.
+/// 409 if another result is in force or the call waits for its approval, 410 if it is too late, 404 if there is no such
+/// call.
 #[utoipa::path(
     post,
     path = "/api/tools/ack",
@@ -39,7 +40,7 @@ pub(crate) async fn post(
     Ok(Json(AckResponse::taken(was_given)))
 }
 
-/// Whether it looks like a time: it is not compared with anything.
+/// Whether it looks like a time. It is not compared with anything.
 fn is_date(text: &str) -> bool {
     let digits = |range: std::ops::Range<usize>| {
         text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))

@@ -14,7 +14,7 @@ use crate::{
     request::{Failure, PathId, body, in_force, parse},
 };
 
-/// Lists the approval requests that wait, oldest first.
+/// Lists the open approval requests, oldest first.
 #[utoipa::path(
     get,
     path = "/api/approvals",
@@ -30,8 +30,8 @@ pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) 
 
 /// Decides one approval request.
 ///
-/// 200 means that the decision is in force. 409 where the other decision stands, 410 where it is too late, 404 where there is no such
-/// request.
+/// 200 means that the decision is in force. 409 if the other decision is in force, 410 if it is too late, 404 if there
+/// is no such approval request.
 #[utoipa::path(
     post,
     path = "/api/approvals/{approvalId}",

@@ -1,4 +1,4 @@
-//! `POST /api/chat` and `GET /api/chat/{id}/stream`: a turn over SSE for a stock `useChat`, and the same turn taken up again.
+//! `POST /api/chat` and `GET /api/chat/{id}/stream`: a turn over SSE for a stock `useChat`, and its resumption.
 
 use axum::{
     body::Body,
@@ -24,9 +24,9 @@ use crate::{
     request::{Failure, PathId},
 };
 
-/// Takes a chat request and streams the turn, as a stock `useChat` expects it.
+/// Takes a chat request and streams the turn in the ai-sdk profile, for a stock `useChat`.
 ///
-/// The body is what `useChat` sends. Answers to approval requests and results of browser tools are parts of its messages.
+/// The body is what `useChat` sends. Decisions and the results of frontend calls are parts of its messages.
 #[utoipa::path(
     post,
     path = "/api/chat",
@@ -53,9 +53,10 @@ pub(crate) async fn post(
     turn(&server, &subject, Profile::AiSdk, &headers, request).await
 }
 
-/// Replays the message that is being written from its beginning, then streams what comes.
+/// Replays the open message from its `start`, then streams what follows.
 ///
-/// 204 when nothing is being written: also for a chat that does not exist yet, since a client that has just made up its id asks too.
+/// 204 if nothing is being written, also for a chat that does not exist yet: a client asks even with an id it has just
+/// created.
 #[utoipa::path(
     get,
     path = "/api/chat/{id}/stream",

@@ -1,5 +1,5 @@
-//! `GET /api/chat/ws`: the protocol of the SDK's own `WebSocketChatTransport` (`ai` 7). Many requests on one connection, each answered
-//! by `start`, numbered chunks and `end`.
+//! `GET /api/chat/ws`: the protocol of the SDK's own `WebSocketChatTransport` (`ai` 7). A connection carries many
+//! requests, each answered by `start`, numbered chunks and `end`.
 
 use axum::{
     extract::{State, ws::Message},
@@ -32,7 +32,7 @@ use crate::{
     request::{Failure, Parameters, Upgrade},
 };
 
-/// A browser can't send headers with the handshake: what `x-holdpoint-wait` says can stand in the query too.
+/// The query of the handshake. A browser can't send headers with it, so `wait` stands in for `x-holdpoint-wait`.
 #[derive(Deserialize)]
 pub(crate) struct SocketQuery {
     wait: Option<String>,
@@ -40,8 +40,8 @@ pub(crate) struct SocketQuery {
 
 /// Opens a WebSocket for the SDK's `WebSocketChatTransport` (`ai` 7).
 ///
-/// The client sends `send`, `resume` and `abort`; the server answers `start`, `chunk` (with `sequence`), `end`, `error` and `no-active`,
-/// each with the `requestId`.
+/// The client sends `send`, `resume` and `abort`; the server answers with `start`, `chunk` (with `sequence`), `end`,
+/// `error` and `no-active`, each with the `requestId`.
 #[utoipa::path(
     get,
     path = "/api/chat/ws",
@@ -68,26 +68,26 @@ pub(crate) async fn get(
 struct Connection {
     server: Server,
     subject: Subject,
-    /// What the handshake says instead of `x-holdpoint-wait`; a request's own header goes first.
+    /// The `wait` of the handshake. A request's own `x-holdpoint-wait` takes precedence.
     wait: Option<String>,
     socket: Socket,
-    /// The answers that are being given: what each says next.
+    /// The open responses: each future yields the next chunks of one.
     answers: FuturesUnordered<BoxFuture<'static, Said>>,
-    /// Which chat each of them is about.
+    /// The chat of each open response.
     active: Vec<(RequestId, ChatId)>,
 }
 
-/// One answer.
+/// One response.
 struct Answer {
     request: RequestId,
     response: ResponseStream,
     sequence: u64,
-    /// The client has the chunks before this.
+    /// The sequence number to begin with. The client has the chunks before it.
     from: u64,
     _place: StreamPlace,
 }
 
-/// What an answer says next.
+/// The next chunks of a response.
 struct Said {
     answer: Answer,
     chunks: Vec<Chunks>,
@@ -120,10 +120,10 @@ impl Connection {
         }
     }
 
-    /// The socket failed. What follows a message that is too large can't be read.
+    /// Handles a failed socket. Nothing after an oversized message can be read.
     async fn broken(&mut self, error: &axum::Error) -> Over {
         match self.socket.too_large(error) {
-            // Which request it was, nobody knows.
+            // It is unknown which request it was.
             Some(failure) => match self.fail(RequestId::from(""), failure.to_string()).await {
                 Ok(()) => self.socket.close_too_large().await,
                 Err(over) => over,
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// The server is going down: every chat has come to an end or to a hold, and what is left to say of it is said.
+    /// Sends the rest of every response during a shutdown, when each turn has ended or reached a hold.
     async fn last_words(&mut self) -> Over {
         while let Some(said) = self.answers.next().await {
             if self.write(said).await.is_err() {
@@ -142,7 +142,7 @@ impl Connection {
         self.socket.close(1001, "the server is shutting down").await
     }
 
-    /// Sends what is ready, and flushes once.
+    /// Sends the ready chunks and flushes once.
     async fn write(&mut self, said: Said) -> Result<(), Over> {
         let Said { mut answer, chunks, next } = said;
         let mut ready: Vec<Chunk> = Vec::new();
@@ -201,10 +201,10 @@ impl Connection {
             WsRequest::Send(send) => self.submit(send).await,
             WsRequest::Resume(resume) => self.resume(resume).await,
             WsRequest::Abort { request_id } => {
-                // An answer that is complete has nothing to stop any more.
+                // A complete response has nothing to stop.
                 let active = self.active.iter().find(|(request, _)| *request == request_id);
                 if let Some((_, chat)) = active {
-                    // The answer ends in order, whether or not its client still listens.
+                    // The response ends properly, whether or not its client still reads it.
                     let _ = self.server.inner.runtime.stop(&self.subject, chat, None).await;
                 }
                 Ok(())
@@ -212,9 +212,9 @@ impl Connection {
         }
     }
 
-    /// A frame that can't be used: told to the request that it names, if it names one.
+    /// Reports an invalid frame to the request that it names, if any.
     async fn bad(&mut self, frame: &str, text: &str) -> Result<(), Over> {
-        // Everything but the id is skipped, and nothing of it is built.
+        // Only the id is read. Everything else is skipped.
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Named {
@@ -233,7 +233,7 @@ impl Connection {
         })
     }
 
-    /// Room for one more answer.
+    /// A place for one more response.
     fn place(&self, request: &RequestId) -> Result<StreamPlace, Failure> {
         if self.active.iter().any(|(active, _)| active == request) {
             return Err(Failure::Conflict("this request id is in use on this connection".to_owned()));

@@ -18,17 +18,17 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chat {
     id: ChatId,
-    /// The beginning of what was said first.
+    /// The beginning of the first user message.
     title: String,
     /// ISO 8601.
     updated_at: String,
-    /// How many calls wait for somebody.
+    /// The number of open holds.
     holds: usize,
-    /// Whether an answer is being written.
+    /// Whether a turn is running.
     is_running: bool,
 }
 
-/// Lists the chats of this subject, last changed first.
+/// Lists the chats of this subject, most recently changed first.
 #[utoipa::path(
     get,
     path = "/api/chats",
@@ -48,7 +48,7 @@ pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) 
     Ok(Json(chats.collect()))
 }
 
-/// Reads the stored messages, holds included. A message that is being written is left out.
+/// Reads the stored messages, including open holds. A message that is being written is left out.
 #[utoipa::path(
     get,
     path = "/api/chat/{id}/messages",
@@ -72,7 +72,7 @@ pub(crate) struct HoldsQuery {
     calls: Option<String>,
 }
 
-/// Lists the calls of a chat that wait or waited for somebody, and what was decided about them.
+/// Lists the holds of a chat, open and past, with their decisions.
 #[utoipa::path(
     get,
     path = "/api/chat/{id}/holds",
@@ -100,14 +100,14 @@ pub(crate) async fn holds(
     Ok(list::array(chat.holds(listed), held))
 }
 
-/// The answer to a stop.
+/// The response to a stop.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Stopped {
     /// Always true.
     ok: bool,
 }
 
-/// Stops the turn: running tools are cancelled, open holds are closed.
+/// Stops the turn: running tools are cancelled, open holds are settled.
 #[utoipa::path(
     post,
     path = "/api/chat/{id}/stop",
@@ -125,7 +125,7 @@ pub(crate) async fn stop(
     Ok(Json(Stopped { ok: true }))
 }
 
-/// Deletes a chat and all that happened in it.
+/// Deletes a chat and all its facts.
 #[utoipa::path(
     delete,
     path = "/api/chat/{id}",
@@ -143,12 +143,12 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A chat that has the name of a route.
+/// Deletes a chat whose id is the name of a route.
 pub(crate) async fn delete_ws(state: State<Server>, caller: Caller) -> Result<StatusCode, Failure> {
     delete(state, caller, PathId("ws".to_owned())).await
 }
 
-/// A chat without a name, from before they were refused.
+/// Deletes a chat with an empty id, created before such ids were rejected.
 pub(crate) async fn delete_unnamed(state: State<Server>, caller: Caller) -> Result<StatusCode, Failure> {
     delete(state, caller, PathId(String::new())).await
 }

@@ -1,4 +1,4 @@
-//! `POST /api/check`: what `holdpoint check` does, for whoever has a capture in a browser.
+//! `POST /api/check`: what `holdpoint check` does, for a capture in a browser.
 
 use axum::{Json, body::Body, extract::State};
 use holdpoint_protocol::check::{Checker, Options, Profile, Violation};
@@ -11,9 +11,9 @@ use crate::{
     request::{Failure, Parameters, body},
 };
 
-/// How many violations are told.
+/// The maximum number of reported violations.
 const MOST: usize = 1000;
-/// How much is looked at before they are counted.
+/// The number of bytes checked before the violations are counted.
 const PIECE: usize = 16 * 1024;
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct CheckQuery {
     text: Option<String>,
 }
 
-/// How a stream is written.
+/// The profile and transport of a stream.
 #[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProfileName {
@@ -64,7 +64,7 @@ pub(crate) async fn post(
     checked.unwrap_or_else(|_| Err(Failure::Unavailable("the check was cut off: try again".to_owned()))).map(Json)
 }
 
-/// The first violations: nobody reads more of them, and there could be one for every few bytes.
+/// The first violations. More would not be read, and there could be one for every few bytes.
 fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
     let mut checker = Checker::new(options);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! `GET /api/events`: which chats and approvals of this subject changed.
+//! `GET /api/events`: changes to the chats and approval requests of this subject.
 
 use axum::{extract::State, response::Response};
 use holdpoint_runtime::driver::Change;
@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::sse::{self, Events};
 use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent, request::Failure};
 
-/// Streams which chats and approvals of this subject change.
+/// Streams changes to the chats and approval requests of this subject.
 ///
-/// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}`, and `{"type":"missed"}` where some
-/// were lost: read the lists again then.
+/// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}`, and
+/// `{"type":"missed"}` if some were lost: then read the lists again.
 #[utoipa::path(
     get,
     path = "/api/events",
@@ -43,7 +43,7 @@ struct Changes {
 impl Events for Changes {
     async fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if std::mem::take(&mut self.is_first) {
-            // From here on nothing is missed: a list that is read after this is current.
+            // Nothing is missed from here on: a list read after this event is current.
             write(&json!({"type": "ready"}), out);
             return true;
         }

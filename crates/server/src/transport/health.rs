@@ -11,7 +11,7 @@ pub(crate) struct Health {
     status: &'static str,
 }
 
-/// Says that the process answers.
+/// Reports that the process is alive.
 #[utoipa::path(
     get,
     path = "/health",
@@ -24,7 +24,7 @@ pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Says whether the server takes requests.
+/// Reports whether the server accepts requests.
 #[utoipa::path(
     get,
     path = "/ready",

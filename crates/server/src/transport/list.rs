@@ -1,4 +1,4 @@
-//! A JSON array that is written piece by piece: what was written is not in memory a second time.
+//! JSON arrays, written in pieces so that the output is never in memory as a whole.
 
 use std::{convert::Infallible, vec};
 
@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use crate::request::Held;
 
-/// How much is written at once, about.
+/// The approximate size of one write.
 const WRITE: usize = 64 * 1024;
 
-/// The response. What it takes of the bytes in flight is given back when it was written, or when nobody reads it any more.
+/// The response. Its bytes in flight are released once it is written, or when the client stops reading.
 pub(super) fn array<T: Serialize + Send + 'static>(items: Vec<T>, held: Held) -> Response {
     let body =
         futures::stream::unfold(Some((Array { items: items.into_iter(), is_begun: false }, held)), async |state| {
@@ -33,14 +33,14 @@ struct Array<T> {
 }
 
 impl<T: Serialize> Array<T> {
-    /// Writes some more; `false` when that was all.
+    /// Writes the next piece; returns `false` after the last one.
     fn write(&mut self, out: &mut Vec<u8>) -> bool {
         while out.len() < WRITE {
             let mark = if std::mem::replace(&mut self.is_begun, true) { b',' } else { b'[' };
             match self.items.next() {
                 Some(item) => {
                     out.push(mark);
-                    // It can't fail: all keys are strings, and nothing is written but to memory.
+                    // This can't fail: all keys are strings, and the writer is memory.
                     let _ = serde_json::to_writer(&mut *out, &item);
                 }
                 None => {

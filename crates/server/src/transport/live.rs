@@ -1,4 +1,4 @@
-//! `GET /live`: the adk profile over a WebSocket. One chat a connection.
+//! `GET /live`: the adk profile over a WebSocket, one chat per connection.
 
 use std::collections::HashSet;
 
@@ -39,8 +39,9 @@ pub(crate) struct LiveQuery {
 
 /// Opens a WebSocket on one chat, in the adk profile.
 ///
-/// The client sends JSON frames: `{"type":"message", …}` with the fields of a chat request, `{"type":"tool_result","toolCallId","result"}`,
-/// `{"type":"interrupt"}`, `{"type":"ping","timestamp"}`. The server sends one server-sent event a frame, and pongs.
+/// The client sends JSON frames: `{"type":"message", …}` with the fields of a chat request,
+/// `{"type":"tool_result","toolCallId","result"}`, `{"type":"interrupt"}`, `{"type":"ping","timestamp"}`. The server
+/// sends one server-sent event per frame, and pongs.
 #[utoipa::path(
     get,
     path = "/live",
@@ -75,11 +76,11 @@ struct Connection {
     chat: Option<ChatId>,
     live: Option<LiveStream>,
     socket: Socket,
-    /// Kinds of frames that the client was told are not known.
+    /// Unknown frame types already reported to the client.
     unknown_kinds: HashSet<String>,
 }
 
-/// How many kinds of unknown frames are taken for harmless.
+/// The number of unknown frame types that do not count as abuse.
 const UNKNOWN_KINDS: usize = 16;
 
 impl Connection {
@@ -91,7 +92,7 @@ impl Connection {
         let mut written = Vec::new();
         loop {
             let is_draining = draining.is_cancelled();
-            // A chat that is looked at ends by itself, when nothing runs in it any more.
+            // A chat that is followed ends by itself once nothing runs in it.
             if is_draining && self.live.is_none() {
                 self.socket.close(1001, "the server is shutting down").await;
                 return;
@@ -113,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// The socket failed. What follows a message that is too large can't be read.
+    /// Handles a failed socket. Nothing after an oversized message can be read.
     async fn broken(&mut self, error: &axum::Error) -> Over {
         match self.socket.too_large(error) {
             Some(failure) => match self.error(&failure.to_string()).await {
@@ -124,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// Looks at the chat.
+    /// Follows the chat.
     async fn look(&mut self) -> Result<(), Over> {
         let Some(chat) = &self.chat else { return Ok(()) };
         match self.server.inner.runtime.live(&self.subject, chat, self.view).await {
@@ -141,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// The server is going down: the chat has come to an end or to a hold, and what is left to say of it is said.
+    /// Sends the rest during a shutdown, when the turn has ended or reached a hold.
     async fn last_words(&mut self) -> Over {
         let mut written = Vec::new();
         while self.live.is_some() && next(&mut self.live, &mut written).await == Next::More {
@@ -152,7 +153,7 @@ impl Connection {
         self.socket.close(1001, "the server is shutting down").await
     }
 
-    /// Sends what is ready, and flushes once.
+    /// Sends the ready output and flushes once.
     async fn write(&mut self, next: Next, written: &mut Vec<Out>) -> Result<(), Over> {
         for written in written.drain(..) {
             let mut records = Vec::new();
@@ -209,7 +210,7 @@ impl Connection {
                 Ok(())
             }
             LiveFrame::Ping { timestamp } => {
-                // What is ready goes first: whoever has the pong knows that nothing older is on its way.
+                // Send the ready output first: after a pong, nothing older is under way.
                 let mut written = Vec::new();
                 while let Some(next) = next(&mut self.live, &mut written).now_or_never() {
                     self.write(next, &mut written).await?;
@@ -222,8 +223,8 @@ impl Connection {
         }
     }
 
-    /// A frame of a kind that this server does not know. Clients of other servers send such frames all the time: one record for each
-    /// kind, and no abuse.
+    /// Handles a frame of an unknown type. Clients of other servers send such frames all the time, so each type is
+    /// reported once and does not count as abuse.
     async fn unknown(&mut self, kind: String) -> Result<(), Over> {
         if self.unknown_kinds.contains(&kind) {
             return Ok(());
@@ -236,7 +237,7 @@ impl Connection {
         self.error(&text).await
     }
 
-    /// A frame that can't be used.
+    /// Handles an invalid frame.
     async fn bad(&mut self, text: &str) -> Result<(), Over> {
         self.error(text).await?;
         self.socket.was_bad().await

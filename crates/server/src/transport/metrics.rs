@@ -1,4 +1,4 @@
-//! `GET /metrics`: counts for Prometheus. Nothing in it names a chat or a subject.
+//! `GET /metrics`: metrics for Prometheus. They name no chat and no subject.
 
 use axum::{extract::State, response::Response};
 

@@ -1,4 +1,4 @@
-//! What goes out: one file an endpoint, or a few that belong together.
+//! The transports: one file per endpoint, or per group of related endpoints.
 
 pub(crate) mod ack;
 pub(crate) mod approvals;

@@ -1,4 +1,5 @@
-//! What our WebSockets have in common: a place among the subject's streams, limits on frames, a peer that may be gone, an orderly end.
+//! The common part of our WebSockets: a place among the subject's streams, limits on frames, liveness of the peer, an
+//! orderly close.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,17 +21,17 @@ use crate::{
     request::{Failure, Held, Share, Upgrade, parse},
 };
 
-/// How long a peer may say nothing before it is asked whether it is there, and then before it is given up.
+/// How long a peer may be silent before it gets a ping, and after that before it is dropped.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How many bad frames in a row end a connection.
+/// The number of invalid frames in a row that ends a connection.
 const ABUSE: u32 = 20;
-/// How much is read at once.
+/// The size of the read buffer.
 const READ_BUFFER: usize = 4096;
 
-/// The connection is over.
+/// The connection has ended.
 pub(super) struct Over;
 
-/// Accepts a WebSocket and lets it run.
+/// Accepts a WebSocket and runs it.
 pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     server: Server,
     subject: &Subject,
@@ -40,8 +41,8 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
 ) -> Result<Response, Failure> {
     let limits = server.inner.limits;
     let place = server.inner.place(subject, kind)?;
-    // What is larger is not read: the client is told, and the connection closed (1009).
-    // Its own buffer for reading would be 128 KiB for each socket, and most of them only wait.
+    // Larger messages are not read: the client gets an error, and the connection is closed (1009). The default read
+    // buffer is 128 KiB per socket, and most sockets only wait.
     let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER);
     let sockets = server.inner.sockets.clone();
     let bodies = server.inner.bodies.of(subject);
@@ -59,22 +60,22 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     }))
 }
 
-/// What comes in.
+/// The incoming half.
 pub(super) struct Frames {
     frames: SplitStream<WebSocket>,
     clock: Arc<dyn Clock>,
     silence: futures::future::BoxFuture<'static, ()>,
     is_silent: bool,
-    /// What came of a message that is not complete.
+    /// Counts the received part of an incomplete message.
     inflow: Option<Arc<Inflow>>,
 }
 
-/// What came in, or did not.
+/// The result of waiting for a frame.
 pub(super) enum Came {
     Frame(Message),
-    /// Nothing for a while: the peer is to be asked whether it is there.
+    /// Nothing for a while: ping the peer.
     Silence,
-    /// The socket failed: a message far too large, or the other side gone.
+    /// The socket failed: the message was too large, or the peer is gone.
     Broken(axum::Error),
     End,
 }
@@ -93,7 +94,7 @@ impl Frames {
         }
     }
 
-    /// Waits for the next. Cancel-safe.
+    /// Waits for the next frame. Cancel-safe.
     pub(super) async fn next(&mut self) -> Came {
         tokio::select! {
             frame = self.frames.next() => match frame {
@@ -109,7 +110,7 @@ impl Frames {
                 self.silence = self.clock.sleep_until(self.clock.now().after(SILENCE));
                 match std::mem::replace(&mut self.is_silent, true) {
                     false => Came::Silence,
-                    // Not even a pong since the last time: nobody is there.
+                    // Not even a pong since the last ping: the peer is gone.
                     true => Came::End,
                 }
             }
@@ -117,7 +118,8 @@ impl Frames {
     }
 }
 
-/// A peer that does not read is given up. The machine's own time, not the injected one: it is about the network, and promised to nobody.
+/// Drops a peer that does not read. It uses system time instead of the injected clock: this is about the network, and
+/// no client depends on it.
 async fn in_time(sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Over> {
     match tokio::time::timeout(SILENCE, sent).await {
         Ok(Ok(())) => Ok(()),
@@ -125,7 +127,7 @@ async fn in_time(sent: impl Future<Output = Result<(), axum::Error>>) -> Result<
     }
 }
 
-/// What goes out.
+/// The outgoing half.
 pub(super) struct Socket {
     out: SplitSink<WebSocket, Message>,
     server: Server,
@@ -134,18 +136,18 @@ pub(super) struct Socket {
     bad_frames: u32,
 }
 
-/// A frame, read.
+/// A frame after parsing.
 pub(super) enum Read<T> {
-    /// What it says, and the bytes in flight that it takes.
+    /// The content, and its bytes in flight.
     Is(T, Held),
-    /// It can't be used; the frame and what is wrong with it.
+    /// An invalid frame, and what is wrong with it.
     Bad(String, String),
-    /// Nothing for us.
+    /// A frame without content for us.
     Nothing,
 }
 
 impl Socket {
-    /// Adds one text frame to what goes out with the next flush.
+    /// Queues a text frame for the next flush.
     pub(super) async fn feed(&mut self, text: Vec<u8>) -> Result<(), Over> {
         let text = String::from_utf8(text).unwrap_or_default();
         self.server.inner.metrics.sent(Transport::Socket, text.len());
@@ -156,18 +158,18 @@ impl Socket {
         in_time(self.out.flush()).await
     }
 
-    /// Asks the peer whether it is there.
+    /// Pings the peer.
     pub(super) async fn ping(&mut self) -> Result<(), Over> {
         in_time(self.out.send(Message::Ping(Default::default()))).await
     }
 
-    /// Says goodbye. It is over, whether or not the peer hears it.
+    /// Closes the connection, whether or not the peer gets the close frame.
     pub(super) async fn close(&mut self, code: u16, reason: &'static str) -> Over {
         let _ = in_time(self.out.send(Message::Close(Some(CloseFrame { code, reason: reason.into() })))).await;
         Over
     }
 
-    /// What to tell the peer of why the socket failed: it has sent a message that is too large. Then the socket is closed (1009).
+    /// The failure to report if the peer has sent an oversized message. The socket is then closed (1009).
     pub(super) fn too_large(&self, error: &axum::Error) -> Option<Failure> {
         let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
         matches!(cause, Some(tungstenite::Error::Capacity(_))).then_some(Failure::TooLarge { limit: self.limits.body })
@@ -177,7 +179,7 @@ impl Socket {
         self.close(1009, "the message is too large").await
     }
 
-    /// Reads a frame of JSON, within the limits.
+    /// Parses a JSON frame, within the limits.
     pub(super) async fn read<T: DeserializeOwned>(&mut self, frame: Message) -> Result<Read<T>, Over> {
         let text = match frame {
             Message::Text(text) => text,
@@ -204,14 +206,14 @@ impl Socket {
         })
     }
 
-    /// A frame was refused.
+    /// Counts a rejected frame.
     pub(super) fn rejected(&self, failure: &Failure) {
         if let Some(limit) = failure.limit() {
             self.server.inner.metrics.rejected(limit);
         }
     }
 
-    /// A bad frame was told: only repeated abuse ends the connection.
+    /// Counts an invalid frame that was reported. Only repeated abuse ends the connection.
     pub(super) async fn was_bad(&mut self) -> Result<(), Over> {
         self.bad_frames += 1;
         match self.bad_frames >= ABUSE {

@@ -1,4 +1,5 @@
-//! A response as server-sent events: what is ready together is written together, and silence is broken by a comment.
+//! Responses as server-sent events. Events that are ready together are written together, and a comment breaks a
+//! silence.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -23,12 +24,12 @@ use crate::app::StreamPlace;
 /// How long a response may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// How much is written at once, about: a long text that is ready as a whole need not be in memory as a whole a second time.
+/// The approximate size of one write, so that a long text is not in memory a second time as a whole.
 const WRITE: usize = 64 * 1024;
 
-/// Something that writes events until it is over.
+/// A source of events.
 pub(super) trait Events: Send + 'static {
-    /// Waits for more and appends all that is ready; `false` when that was all. Cancel-safe.
+    /// Waits for events and appends all that are ready; returns `false` after the last one. Cancel-safe.
     fn next(&mut self, out: &mut Vec<u8>) -> impl Future<Output = bool> + Send;
 }
 
@@ -36,7 +37,7 @@ pub(super) trait Events: Send + 'static {
 pub(super) fn response(events: impl Events, clock: Arc<dyn Clock>, place: StreamPlace) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
-        // Without `no-transform`, proxies compress the stream, and buffer it for that.
+        // Without `no-transform`, proxies compress the stream, and buffer it to do so.
         (header::CACHE_CONTROL, "no-cache, no-transform"),
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
         (header::HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1"),
@@ -69,7 +70,7 @@ fn stream(
 /// One segment of a turn.
 pub(super) struct TurnEvents {
     response: ResponseStream,
-    /// What is ready and was not written yet.
+    /// Chunks that are ready but not written yet.
     ready: VecDeque<Chunks>,
     is_over: bool,
 }

@@ -13,7 +13,7 @@ use crate::{
 
 /// Takes a chat request and streams the turn, in the adk profile.
 ///
-/// The body is what `useChat` sends. Answers to approval requests and results of browser tools are parts of its messages.
+/// The body is what `useChat` sends. Decisions and the results of frontend calls are parts of its messages.
 #[utoipa::path(
     post,
     path = "/stream",

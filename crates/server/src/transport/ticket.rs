@@ -1,4 +1,4 @@
-//! `POST /api/ticket`: a ticket for a browser's WebSocket, which can't send a key.
+//! `POST /api/ticket`: a ticket for a browser's WebSocket, which can't send an API key.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -8,11 +8,11 @@ use crate::{app::Server, auth::Caller};
 /// A ticket.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Ticket {
-    /// Goes into the address of one WebSocket, `?ticket=`, within a minute.
+    /// For the URL of one WebSocket, as `?ticket=`, within a minute.
     ticket: String,
 }
 
-/// Issues a ticket for one WebSocket, good for a minute.
+/// Issues a ticket for one WebSocket, valid for a minute.
 #[utoipa::path(
     post,
     path = "/api/ticket",

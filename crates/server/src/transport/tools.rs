@@ -1,4 +1,4 @@
-//! `GET /api/tools`: what a client needs to know which calls are its own.
+//! `GET /api/tools`: the tools, so that a client knows which calls it has to run.
 
 use axum::{Json, extract::State};
 use holdpoint_runtime::tool::{Approval, Execution, Returns, Wait};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{app::Server, auth::Caller, openapi};
 
-/// A tool on offer.
+/// An available tool.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tool {
@@ -17,7 +17,8 @@ pub(crate) struct Tool {
     description: String,
     /// JSON Schema.
     input_schema: Value,
-    /// `server`, `frontend` (it runs in the browser and is waited for) or `delegate` (it is handed to the browser).
+    /// `server`, `frontend` (runs in the browser and is waited for) or `delegate` (runs in the browser, not waited
+    /// for).
     #[schema(value_type = String)]
     execution: Execution,
     /// `always`, `never`, or a rule over the input.
@@ -25,7 +26,7 @@ pub(crate) struct Tool {
     approval: Approval,
     /// 0 never expires.
     approval_timeout_sec: u64,
-    /// How long the browser has for its result.
+    /// How long the browser has for its result, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_sec: Option<u64>,
     /// `stream` or `resubmit`.
@@ -38,7 +39,7 @@ pub(crate) struct Tool {
     returns: Option<Returns>,
 }
 
-/// Lists the tools on offer: a client sees which calls are its own.
+/// Lists the available tools, so that a client knows which calls it has to run.
 #[utoipa::path(
     get,
     path = "/api/tools",

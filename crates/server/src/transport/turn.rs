@@ -37,10 +37,10 @@ pub(super) async fn turn(
     Ok(sse::response(sse::TurnEvents::new(response), runtime.clock().clone(), place))
 }
 
-/// Smallest body for which it pays to ask whether its chat is known.
+/// The smallest body for which it pays to look up whether its chat is known.
 const LARGE: usize = 32 * 1024;
 
-/// A request of a chat that is known: its history is skipped in the bytes, and never built. `None` where that can't be done.
+/// A request for a known chat, read without building its history. `None` if that is not possible.
 async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<ChatRequest> {
     if body.len() < LARGE {
         return None;
@@ -59,7 +59,8 @@ pub(super) fn view<'a>(profile: Profile, channel: Channel, header: impl Fn(&'sta
     View {
         profile,
         is_progressive: says("x-holdpoint-text", "progressive"),
-        // A stock client's `addToolOutput` sends nothing while a response is open: there it has to end at a frontend call.
+        // A stock client's `addToolOutput` sends nothing while a response is open, so its responses end at a frontend
+        // call.
         is_resubmit: match profile {
             Profile::Adk => says(WAIT, "resubmit"),
             Profile::AiSdk => !says(WAIT, "stream"),

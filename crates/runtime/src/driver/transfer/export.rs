@@ -1,4 +1,4 @@
-//! Chats out of a log.
+//! Export of chats from a log.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::{
     log::{Log, LogError},
 };
 
-/// How many batches are read at once.
+/// The number of batches per read.
 const PAGE: usize = 64;
 
 /// Why a chat was not exported.
@@ -28,7 +28,7 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes one chat, as it stands when this is called: what is appended meanwhile is left out. Gives the number of its facts.
+/// Writes one chat, as of this call: later appends are left out. Returns the number of its facts.
 pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
     let Some((length, head)) = log.head(chat).await? else { return Err(ExportError::NotFound) };
     let (subject, updated_at) = (head.subject, head.updated_at);
@@ -42,7 +42,8 @@ pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result
         for batch in batches.into_iter().take_while(|batch| batch.first < length) {
             let unreadable =
                 |error: serde_json::Error| ExportError::Unreadable { at: batch.first, problem: error.to_string() };
-            // Read as facts, so that nothing is exported that can't be imported; written as it is, so that nothing is lost.
+            // Decoded as facts, so that everything exported can be imported. Written as stored, so that nothing is
+            // lost.
             serde_json::from_slice::<Vec<Fact>>(&batch.payload).map_err(unreadable)?;
             let facts: Vec<Value> = serde_json::from_slice(&batch.payload).map_err(unreadable)?;
             line(out, &Line::Facts { chat: chat.clone(), first: batch.first, facts })?;

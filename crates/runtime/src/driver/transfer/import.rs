@@ -1,4 +1,4 @@
-//! Chats into a log.
+//! Import of chats into a log.
 
 use bytes::Bytes;
 use holdpoint_protocol::{
@@ -18,34 +18,34 @@ use crate::{
     turn::ChatState,
 };
 
-/// How long the id of a chat may be.
+/// The maximum length of a chat id.
 const ID: usize = 256;
-/// How much one chat may be in memory before it is written.
+/// The maximum size of a chat in memory before it is written.
 const CHAT: usize = 256 * 1024 * 1024;
 
-/// What became of a chat.
+/// The result of importing a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
-    /// It was written.
+    /// The chat was written.
     Written {
-        /// Which.
+        /// The chat.
         chat: ChatId,
-        /// How many facts it has.
+        /// The number of facts.
         length: u64,
     },
-    /// It is there already, fact for fact.
+    /// The log already has this chat, fact for fact.
     Known {
-        /// Which.
+        /// The chat.
         chat: ChatId,
     },
-    /// Another chat has its id: nothing was changed.
+    /// A different chat has this id. Nothing was changed.
     Taken {
-        /// Which.
+        /// The chat.
         chat: ChatId,
     },
 }
 
-/// Why a line can't be imported. Chats before it were.
+/// Why a line can't be imported. The chats before it were imported.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ImportError {
@@ -71,7 +71,7 @@ pub enum ImportError {
     Log(#[from] LogError),
 }
 
-/// Takes the lines of an export, one after the other, and writes each chat when it is complete: whole, or not at all.
+/// Reads the lines of an export, and writes each chat once it is complete: whole, or not at all.
 pub struct Importer<'a> {
     log: &'a dyn Log,
     chat: Option<Draft>,
@@ -96,12 +96,12 @@ struct Batch {
 }
 
 impl<'a> Importer<'a> {
-    /// Imports into this log.
+    /// An importer into this log.
     pub fn new(log: &'a dyn Log) -> Self {
         Self { log, chat: None }
     }
 
-    /// Takes one line; says what became of the chat that it completes.
+    /// Reads one line. Returns the result of the chat that it completes, if any.
     pub async fn line(&mut self, line: &[u8]) -> Result<Option<Imported>, ImportError> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(None);
@@ -128,7 +128,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// There are no more lines.
+    /// Ends the import. Fails if a chat is incomplete.
     pub fn finish(&mut self) -> Result<(), ImportError> {
         match self.chat.take() {
             Some(draft) => Err(ImportError::Unfinished(draft.chat)),
@@ -152,7 +152,7 @@ impl<'a> Importer<'a> {
             head: head.clone(),
             keys: batch.keys,
         });
-        // One request of the log: all of it, or nothing.
+        // One call of the log writes everything or nothing.
         let results = self.log.append_many(appends.collect()).await;
         match results.iter().all(|result| matches!(result, Appended::Committed { .. })) {
             true => Ok(Imported::Written { chat, length: state.len }),
@@ -160,7 +160,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Whether the log has exactly these facts of a chat.
+    /// Whether the log has exactly these facts for a chat.
     async fn has(&self, chat: &ChatId, batches: &[Batch], length: u64) -> Result<bool, ImportError> {
         let mut wanted: Vec<Value> = Vec::new();
         for batch in batches {

@@ -1,7 +1,7 @@
-//! Chats as lines of JSON: out of one log, and into another.
+//! Transfer of chats between logs, as lines of JSON.
 //!
-//! A chat is a `chat` line, one `facts` line for each batch of its log, and an `end` line. What is not facts is made anew on the way in:
-//! the head, and the keys by which the chat is found.
+//! A chat is a `chat` line, one `facts` line for each batch of its log, and an `end` line. The import rebuilds the
+//! rest: the head, and the keys by which the chat is found.
 
 mod export;
 mod import;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{clock::Timestamp, subject::Subject};
 
-/// The version of the lines.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 /// One line.
@@ -23,9 +23,9 @@ const VERSION: u32 = 1;
 enum Line {
     /// A chat begins.
     Chat { version: u32, chat: ChatId, subject: Subject, updated_at: Timestamp },
-    /// What happened in it, from a position on.
+    /// Facts of the chat, from a position on.
     Facts { chat: ChatId, first: u64, facts: Vec<Value> },
-    /// It is complete.
+    /// The chat is complete.
     End { chat: ChatId, length: u64 },
 }
 

@@ -1,4 +1,4 @@
-//! There and back: the same facts, the same batches, the same head. And what is refused.
+//! Round trips: the same facts, the same batches, the same head. And what is rejected.
 
 use holdpoint_protocol::request::ChatRequest;
 use serde_json::json;
@@ -52,13 +52,13 @@ async fn a_chat_comes_back_as_it_was() {
     assert_eq!(text(&to, "a").await, exported);
     let open = to.heads(HeadQuery { only_open: true, ..HeadQuery::default() }, 10).await.expect("it lists");
     assert_eq!(open.len(), 1, "it still waits");
-    // By what the inbox finds it.
+    // The key by which the inbox finds it.
     let approval = exported.split_once("\"approval\":\"").and_then(|(_, rest)| rest.split_once('"')).expect("an id").0;
     assert_eq!(to.find(&Subject::local(), approval).await, Ok(Some(chat.clone())));
 
-    // Once more: nothing changes.
+    // Importing again changes nothing.
     assert_eq!(import(&to, &exported).await.expect("imported"), [Imported::Known { chat: chat.clone() }]);
-    // Another chat of that id stays.
+    // A different chat with that id is kept.
     let other = text(&*played("a").await, "a").await;
     assert_eq!(import(&to, &other).await.expect("imported"), [Imported::Taken { chat }]);
     assert_eq!(text(&to, "a").await, exported);

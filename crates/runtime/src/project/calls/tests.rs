@@ -1,4 +1,4 @@
-//! The fold by example: given these facts, this is the state of the calls. One table a topic.
+//! The fold by example: given these facts, this is the state of the calls. One table per topic.
 
 use serde_json::json;
 
@@ -89,7 +89,7 @@ fn fold(order: CallOrder, is_resubmit: bool, facts: &[Fact]) -> TurnCalls {
     turn
 }
 
-/// What the one call of a turn waits for.
+/// What the only call of a turn is waiting for.
 fn waits(order: CallOrder, is_resubmit: bool, facts: &[Fact]) -> Waits {
     fold(order, is_resubmit, facts).get(&id("c")).expect("the call").waits()
 }
@@ -120,8 +120,8 @@ fn one_by_one_a_call_waits_for_those_before_it() {
     assert_eq!(waits(CallOrder::OneByOne, false, &facts), Waits::Here);
 }
 
-/// The resubmit rule: a browser's result comes with the client's next request if the tool or the client says so, unless a tool of ours
-/// runs and waits for it.
+/// The resubmit rule: a browser's result comes with the client's next request if the tool or the client says so, unless
+/// it answers a prompt.
 #[test]
 fn where_a_browsers_result_is_waited_for() {
     let table = [
@@ -173,7 +173,7 @@ fn calls_have_the_order_of_their_step() {
     let turn = fold(CallOrder::Together, false, &facts);
     assert_eq!(turn.begun_in_step(), [id("a"), id("b")]);
     assert_eq!(turn.made_in_step(), [id("b"), id("a")]);
-    // The next step begins anew; the turn keeps its calls.
+    // The next step starts empty; the turn keeps its calls.
     let facts: Vec<Fact> =
         facts.into_iter().chain([step_ended(1), Fact::StepStarted, writing("c"), on_server("c")]).collect();
     let turn = fold(CallOrder::Together, false, &facts);

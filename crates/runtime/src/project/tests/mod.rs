@@ -1,4 +1,4 @@
-//! The projections by example: given these facts, this is what a client gets. One file a topic.
+//! The projections by example: given these facts, a client gets this. One file per topic.
 
 mod profiles;
 mod responses;
@@ -8,7 +8,7 @@ use holdpoint_protocol::chunk::Chunks;
 use super::*;
 use crate::notation::facts;
 
-/// What is written, in short: the types of the chunks, `…` for deltas, and `|` where a segment ends.
+/// The output in short: the types of the chunks, `…` for deltas, and `|` at the end of a segment.
 fn short(written: &[Out]) -> String {
     let texts = written.iter().map(|out| match out {
         Out::Chunks(chunks) => short_chunks(chunks),

@@ -35,7 +35,7 @@ fn text() {
     assert_eq!(adk_live(TEXT), "start text-start … text-end finish |");
 }
 
-/// Over HTTP the segment ends, and the decision comes with another request. A live connection stays open.
+/// Over HTTP the segment ends, and the decision comes with the next request. A live connection stays open.
 #[test]
 fn an_approval_request() {
     let asked = "tool-input-start tool-input-available tool-approval-request";
@@ -53,7 +53,7 @@ fn an_approved_call() {
     assert_eq!(adk_live(APPROVED), format!("{} tool-output-available finish |", adk_live(HELD)));
 }
 
-/// The adk profile knows no denial: it is an error.
+/// The adk profile has no denials: a denial is an error.
 #[test]
 fn a_denied_call() {
     let ai_sdk_rest = "start tool-output-denied start-step finish-step finish |";
@@ -62,7 +62,8 @@ fn a_denied_call() {
     assert_eq!(adk_live(DENIED), format!("{} tool-output-error finish |", adk_live(HELD)));
 }
 
-/// A stock client sends nothing while a response is open, so there it ends. In the adk profile it waits for the result.
+/// A stock client sends nothing while a response is open, so the response ends. In the adk profile it waits for the
+/// result.
 #[test]
 fn a_call_of_the_browser() {
     let called = "tool-input-start tool-input-available";

@@ -1,4 +1,4 @@
-//! A response: from where its request came in to the end of the segment.
+//! A response: from the position of its request to the end of the segment.
 
 use super::*;
 use crate::turn::{PlannedTurn, ResponsePlan};
@@ -24,7 +24,7 @@ fn it_shows_its_own_turn_only() {
     let second = facts.len() - 7;
     let plan = ResponsePlan { turn: PlannedTurn::New, ..ResponsePlan::from(second as u64) };
     assert_eq!(written(&mut response(plan.clone(), facts.len()), &facts), (ONE.to_owned(), true));
-    // Starting at the turn itself makes no difference.
+    // Starting at the turn itself gives the same result.
     let mut late = response(plan, facts.len());
     late.skip_earlier_turns(&facts.iter().cloned().map(std::sync::Arc::new).collect::<Vec<_>>());
     assert_eq!(late.position(), second as u64);

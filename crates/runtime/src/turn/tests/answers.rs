@@ -1,4 +1,4 @@
-//! Decisions: each approval request takes one, ever.
+//! Decisions: each approval request takes exactly one.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn what_a_second_decision_is_told() {
     }
 }
 
-/// Whoever comes too late is there at least: the idle turn resumes.
+/// A late decision still shows that a client is there: the idle turn resumes.
 #[test]
 fn a_decision_that_is_too_late_resumes_the_turn() {
     let facts: &'static str = format!("{HELD}, expired pay").leak();

@@ -1,4 +1,4 @@
-//! Deadlines count by the clock, whoever gets round to looking at it.
+//! Deadlines: the clock decides, not the time of the check.
 
 use super::*;
 

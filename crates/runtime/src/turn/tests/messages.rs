@@ -1,4 +1,4 @@
-//! Messages of the user: new ones, edits, and another answer to the same one.
+//! User messages: new ones, edits and regenerates.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The turn machine by example: given these facts, this input gives these facts. One file a topic.
+//! The turn machine by example: given these facts, this input gives these facts. One file per topic.
 //!
 //! The notation is that of `notation.rs`.
 
@@ -29,7 +29,7 @@ use crate::{
     subject::Subject,
 };
 
-/// One row of a table: facts, separated by commas; an input; and the facts that follow from it.
+/// One row of a table: facts, separated by commas; an input; and the facts that follow.
 struct Case {
     given: &'static str,
     /// Seconds after the given facts.
@@ -39,7 +39,7 @@ struct Case {
     max_holds: usize,
 }
 
-/// A chat in which these facts have happened.
+/// A chat with these facts.
 fn given(given: &'static str) -> Case {
     Case { given, at: 0, is_refused: false, max_steps: 3, max_holds: 2 }
 }
@@ -51,7 +51,7 @@ impl Case {
         self
     }
 
-    /// A limit stands in the way of new turns.
+    /// A limit prevents new turns.
     fn over_the_limit(mut self) -> Self {
         self.is_refused = true;
         self

@@ -1,4 +1,4 @@
-//! What the model writes, and where a step and a turn end.
+//! Model output, and the end of a step and of a turn.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn after_the_step_its_calls_are_asked_about_or_started() {
     }
 }
 
-/// The model is told so in its next step.
+/// The model sees the error in its next step.
 #[test]
 fn a_call_that_was_not_finished_is_invalid() {
     let facts = "opened, said u1, turn, step, writing pay";

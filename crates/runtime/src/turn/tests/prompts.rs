@@ -1,4 +1,4 @@
-//! Prompts: a tool that runs asks the user something.
+//! Prompts: questions of a running tool to the user.
 
 use super::*;
 use crate::tool;

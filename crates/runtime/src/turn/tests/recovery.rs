@@ -1,4 +1,4 @@
-//! Recovery: the server has started again, and nothing of what the log says is running runs.
+//! Recovery after a restart: what is running according to the log no longer runs.
 
 use super::*;
 

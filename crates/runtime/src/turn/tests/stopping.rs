@@ -1,4 +1,4 @@
-//! Stopping a turn: what is open gets its outcome, and nothing starts afterwards.
+//! Stopping a turn: open calls are settled, and nothing starts afterwards.
 
 use super::*;
 
