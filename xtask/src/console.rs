@@ -20,7 +20,7 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     println!("{text}");
 }
 
-/// `println!` through [`line`].
+/// `println!` through [`line()`].
 macro_rules! say {
     () => { $crate::console::line(format_args!("")) };
     ($($arg:tt)*) => { $crate::console::line(format_args!($($arg)*)) };

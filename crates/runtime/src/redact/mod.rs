@@ -1,4 +1,4 @@
-//! Masking of secrets in texts: in addresses here, anywhere in a text by [`Mask`].
+//! Masking of secrets in texts: in addresses here, anywhere in a text by `Mask`.
 
 #[cfg(any(feature = "providers", feature = "http-tools", feature = "mcp"))]
 mod mask;
