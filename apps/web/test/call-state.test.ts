@@ -27,17 +27,17 @@ const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callState
 
 describe("what a card says follows the record", () => {
   it("waits while the question is open", () => {
-    expect(label({ part: asked })).toBe("Waits for you");
-    expect(label({ part: asked, hold: hold() })).toBe("Waits for you");
-    expect(label({ part: asked, hold: hold({ allowed: [] }) })).toBe("Waits for approval");
-    expect(label({ hold: hold() })).toBe("Waits for you");
+    expect(label({ part: asked })).toBe("Waiting for you");
+    expect(label({ part: asked, hold: hold() })).toBe("Waiting for you");
+    expect(label({ part: asked, hold: hold({ allowed: [] }) })).toBe("Waiting for approval");
+    expect(label({ hold: hold() })).toBe("Waiting for you");
   });
 
   it("is sending, then trying again, and never running because of a click", () => {
     expect(label({ part: asked, hold: hold(), report: report({ state: "sending" }) })).toBe("Sending");
     const error = new Error("away");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "retrying", error }) })).toBe("Not sent yet");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "refused", error }) })).toBe("Waits for you");
+    expect(label({ part: asked, hold: hold(), report: report({ state: "retrying", error }) })).toBe("Not confirmed");
+    expect(label({ part: asked, hold: hold(), report: report({ state: "refused", error }) })).toBe("Waiting for you");
   });
 
   it("runs once the decision is in force", () => {
@@ -46,7 +46,7 @@ describe("what a card says follows the record", () => {
     const tool = { ...pay, execution: "frontend" } as ToolInfo;
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
     const denied = report({ approved: false, state: "in-force", ignored: false });
-    expect(label({ part: asked, hold: hold(), report: denied })).toBe("Ending");
+    expect(label({ part: asked, hold: hold(), report: denied })).toBe("Finishing");
   });
 
   it("goes over a decision of this page that is still being sent", () => {
@@ -73,7 +73,7 @@ describe("what a card says follows the record", () => {
 
   it("does not guess why a call ended", () => {
     const error = part({ state: "output-error", errorText: "User denied the tool call" });
-    expect(label({ part: error, hold: hold() })).toBe("Ending");
+    expect(label({ part: error, hold: hold() })).toBe("Finishing");
     expect(label({ part: part({ state: "output-denied", approval: { id: "a", approved: false } }) })).toBe("Not run");
     expect(label({ part: error })).toBe("Failed");
   });

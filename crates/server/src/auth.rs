@@ -138,12 +138,6 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// What `/api/ticket` gave, for a WebSocket of a browser, which can send no headers.
-#[derive(Deserialize)]
-struct TicketQuery {
-    ticket: String,
-}
-
 /// The authenticated subject of a request. Its extractor rejects unauthenticated requests with 401.
 pub(crate) struct Caller(pub(crate) Subject);
 
@@ -170,8 +164,10 @@ fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     if !is_socket(parts) {
         return Err(Failure::KeyNeeded);
     }
-    let Query(TicketQuery { ticket }) = Query::try_from_uri(&parts.uri).map_err(|_| Failure::TicketNeeded)?;
-    keys.redeem(&ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
+    // As pairs: other parameters may be repeated, and of several tickets the first counts.
+    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketNeeded)?;
+    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketNeeded)?;
+    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
 }
 
 /// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not

@@ -535,6 +535,9 @@ async fn a_ticket_is_for_one_websocket() {
         answer.json::<Value>().await.expect("json")["ticket"].as_str().expect("a ticket").to_owned()
     };
     let mut live = Live::connect(&server, &format!("?ticket={}", ticket().await)).await;
+    // A query as a browser or a proxy may write it: encoded, and with a second one, of which the first counts.
+    let encoded: String = ticket().await.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    Live::connect(&server, &format!("?x=1&x=2&ticket={encoded}&ticket=other")).await;
     live.say("hello").await;
     live.until("[DONE]").await;
     let used = ticket().await;
