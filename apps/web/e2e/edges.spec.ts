@@ -69,7 +69,7 @@ test.describe("a server with keys", () => {
   for (const mode of isFull ? MODES : (["live"] as const)) {
     test(`is asked for its key once: ${mode}`, async ({ console, page }) => {
       await console.visit(mode);
-      const dialog = page.getByRole("dialog", { name: /wants an API key/ });
+      const dialog = page.getByRole("dialog", { name: /requires an API key/ });
       await dialog.getByLabel("API key").fill("wrong");
       await dialog.getByRole("button", { name: "Continue" }).click();
       await expect(dialog).toContainText("not accepted");
