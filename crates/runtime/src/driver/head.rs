@@ -17,7 +17,8 @@ pub struct Hold {
     /// The input that was shown, as JSON text to save memory: there can be very many holds.
     pub input: Box<str>,
     /// The approval request, if it waits for a decision.
-    pub question: Option<HoldQuestion>,
+    #[serde(rename = "question")]
+    pub request: Option<HoldApproval>,
     /// When the wait began. Older heads lack it.
     #[serde(default)]
     pub since: Option<Timestamp>,
@@ -28,7 +29,7 @@ pub struct Hold {
 /// An approval request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HoldQuestion {
+pub struct HoldApproval {
     /// Its id.
     pub approval: ApprovalId,
     /// Why it is made.
@@ -78,12 +79,10 @@ impl HeadData {
             call: id.clone(),
             name: call.name.as_str().into(),
             input: call.input.to_string().into(),
-            question: call.question.as_ref().filter(|question| question.answer.is_none()).map(|question| {
-                HoldQuestion {
-                    approval: question.approval.clone(),
-                    reason: question.reason.as_str().into(),
-                    asked_at: question.asked_at,
-                }
+            request: call.request.as_ref().filter(|request| request.answer.is_none()).map(|request| HoldApproval {
+                approval: request.approval.clone(),
+                reason: request.reason.as_str().into(),
+                asked_at: request.asked_at,
             }),
             since: call.since(),
             deadline: call.deadline(),
@@ -121,12 +120,12 @@ mod tests {
     use super::*;
 
     fn head() -> (HeadData, log::Head) {
-        let question = HoldQuestion { approval: "a".into(), reason: "why".into(), asked_at: Timestamp(5) };
+        let request = HoldApproval { approval: "a".into(), reason: "why".into(), asked_at: Timestamp(5) };
         let hold = Hold {
             call: "c".into(),
             name: "pay".into(),
             input: r#"{"x":"\\"}"#.into(),
-            question: Some(question),
+            request: Some(request),
             deadline: Some(Timestamp(9)),
             since: Some(Timestamp(5)),
         };
@@ -141,6 +140,7 @@ mod tests {
         assert_eq!(HeadData::read(&head).ok(), Some(data.clone()));
         let json: serde_json::Value = serde_json::from_slice(&head.data).expect("people may look at it");
         assert_eq!(json["title"], data.title);
+        assert_eq!(json["holds"][0]["question"]["approval"], "a", "the name in stored heads");
         let earlier = log::Head { data: serde_json::to_vec(&data).expect("JSON").into(), ..head };
         assert_eq!(HeadData::read(&earlier).ok(), Some(data), "written before there were sums");
     }

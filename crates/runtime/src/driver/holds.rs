@@ -59,7 +59,7 @@ impl Holds {
         let first = index.deadlines.keys().next().cloned();
         let before = index.remove(chat);
         let asks = |holds: &[Arc<Hold>]| -> Vec<ApprovalId> {
-            holds.iter().filter_map(|hold| Some(hold.question.as_ref()?.approval.clone())).collect()
+            holds.iter().filter_map(|hold| Some(hold.request.as_ref()?.approval.clone())).collect()
         };
         let holds: Vec<Arc<Hold>> = holds.into_iter().map(Arc::new).collect();
         let approvals = asks(&before) != asks(&holds);
@@ -91,7 +91,7 @@ impl Holds {
                 chat_id,
                 tool_name: hold.name.to_string(),
                 input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
-                reason: hold.question.as_ref().map(|question| question.reason.to_string()),
+                reason: hold.request.as_ref().map(|request| request.reason.to_string()),
                 requested_at: asked_at.iso8601(),
                 expires_at: hold.deadline.map(Timestamp::iso8601),
                 allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
@@ -113,7 +113,7 @@ impl Holds {
         let mut counts: HashMap<(Box<str>, HoldKind, Age), u64> = HashMap::new();
         let mut oldest: HashMap<HoldKind, f64> = HashMap::new();
         for hold in index.chats.values().flat_map(|(_, holds)| holds) {
-            let since = hold.since.or(hold.question.as_ref().map(|question| question.asked_at));
+            let since = hold.since.or(hold.request.as_ref().map(|request| request.asked_at));
             let age = since.map_or(0.0, |since| now.0.saturating_sub(since.0) as f64 / 1000.0);
             let kind = HoldKind::of(hold);
             *counts.entry((hold.name.clone(), kind, Age::of(age))).or_default() += 1;
@@ -238,8 +238,8 @@ impl Index {
     fn remove(&mut self, chat: &ChatId) -> Vec<Arc<Hold>> {
         let Some((subject, holds)) = self.chats.remove(chat) else { return Vec::new() };
         for hold in &holds {
-            if let Some(question) = &hold.question {
-                self.approvals.remove(&(subject.clone(), question.asked_at, question.approval.clone()));
+            if let Some(request) = &hold.request {
+                self.approvals.remove(&(subject.clone(), request.asked_at, request.approval.clone()));
             }
             if let Some(deadline) = hold.deadline {
                 self.deadlines.remove(&(deadline, hold.call.clone()));
@@ -259,8 +259,8 @@ impl Index {
             return;
         }
         for hold in &holds {
-            if let Some(question) = &hold.question {
-                let key = (subject.clone(), question.asked_at, question.approval.clone());
+            if let Some(request) = &hold.request {
+                let key = (subject.clone(), request.asked_at, request.approval.clone());
                 self.approvals.insert(key, (chat.clone(), Arc::clone(hold)));
             }
             if let Some(deadline) = hold.deadline {

@@ -67,7 +67,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
     let is_due = |deadline| deadline <= now;
     let due = data.holds.iter().position(|hold| hold.call == *call && hold.deadline.is_some_and(is_due));
     let Some(hold) = due.map(|at| data.holds.remove(at)) else { return Ok(()) };
-    let text = match hold.question {
+    let text = match hold.request {
         Some(_) => "Approval request timed out",
         None => "Tool execution timed out: the browser gave no answer in time",
     };

@@ -38,7 +38,7 @@ impl HoldKind {
     pub(super) const ALL: [Self; 3] = [Self::Approval, Self::Frontend, Self::Prompt];
 
     pub(crate) fn of(hold: &Hold) -> Self {
-        match hold.question {
+        match hold.request {
             Some(_) => Self::Approval,
             None if &*hold.name == ASK_USER => Self::Prompt,
             None => Self::Frontend,
@@ -47,8 +47,8 @@ impl HoldKind {
 
     /// What a call waited for last.
     pub(super) fn of_call(call: &Call) -> Self {
-        match &call.question {
-            Some(question) if question.answer.is_none() => Self::Approval,
+        match &call.request {
+            Some(request) if request.answer.is_none() => Self::Approval,
             _ if call.asked_by.is_some() => Self::Prompt,
             _ => Self::Frontend,
         }

@@ -144,7 +144,7 @@ impl Metrics {
             Fact::Decided { call, approved, at, .. } => {
                 let kind = KindLabels::of(*approved).kind;
                 inner.decisions.get_or_create(&DecisionLabels { kind, channel }).inc();
-                let asked = state.calls.get(call).and_then(|call| call.question.as_ref());
+                let asked = state.calls.get(call).and_then(|call| call.request.as_ref());
                 if let Some(asked) = asked {
                     inner.decision_wait.get_or_create(&KindLabels { kind }).observe(seconds(asked.asked_at, *at));
                 }

@@ -158,13 +158,13 @@ impl Turn {
                     false => chunks::input(&id, call),
                 }));
             }
-            if let Some(question) = &call.question
+            if let Some(request) = &call.request
                 && !past.is_decided(&id)
                 && !past.is_settled(&id)
                 && self.asked.insert(id.clone())
             {
                 out.push(Out::one(StartStep {}.into()));
-                out.push(Out::one(chunks::question(&id, &question.approval)));
+                out.push(Out::one(chunks::approval_request(&id, &request.approval)));
                 out.push(Out::one(FinishStep {}.into()));
             }
             let Some(settled) = &call.settled else { return };

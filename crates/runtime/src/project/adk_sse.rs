@@ -40,7 +40,7 @@ struct Turn {
     /// Settled calls whose outcome (and announcement, if not shown yet) is held back until the last segment.
     held: Vec<ToolCallId>,
     has_question_in_step: bool,
-    has_question_in_segment: bool,
+    has_request_in_segment: bool,
 }
 
 impl AdkSse {
@@ -96,7 +96,7 @@ impl Turn {
             shown: HashSet::new(),
             held: Vec::new(),
             has_question_in_step: false,
-            has_question_in_segment: false,
+            has_request_in_segment: false,
         }
     }
 
@@ -142,8 +142,8 @@ impl Turn {
                         self.show(&id, out);
                     }
                 }
-                self.has_question_in_segment = true;
-                out.push(Out::one(chunks::question(call, approval)));
+                self.has_request_in_segment = true;
+                out.push(Out::one(chunks::approval_request(call, approval)));
                 self.end_if_waiting(out);
             }
             Fact::Decided { .. } => self.open(out),
@@ -162,7 +162,7 @@ impl Turn {
     fn open(&mut self, out: &mut Vec<Out>) {
         if !self.is_open {
             self.is_open = true;
-            self.has_question_in_segment = false;
+            self.has_request_in_segment = false;
             out.push(Out::one(chunks::start(&self.calls.message)));
         }
     }
@@ -185,7 +185,7 @@ impl Turn {
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
-        if call.question.is_some() && !self.has_question_in_segment {
+        if call.request.is_some() && !self.has_request_in_segment {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);
@@ -213,11 +213,11 @@ impl Turn {
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }
-        if !self.has_question_in_segment {
+        if !self.has_request_in_segment {
             // Some approval requests are decided: those outcomes do not wait for the others.
             self.release_outcomes(out);
         }
-        let for_browser = !self.has_question_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
+        let for_browser = !self.has_request_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
         let reason = if for_browser { FinishReason::ToolCalls } else { FinishReason::Stop };
         self.close(reason, out);
     }
@@ -239,7 +239,7 @@ impl Turn {
 
     fn end(&mut self, end: &TurnEnd, out: &mut Vec<Out>) {
         self.open(out);
-        if self.rounds > 1 && !self.has_question_in_segment {
+        if self.rounds > 1 && !self.has_request_in_segment {
             self.text.release(out);
         }
         self.release_outcomes(out);

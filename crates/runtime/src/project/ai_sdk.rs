@@ -45,7 +45,7 @@ struct OnWire {
     is_released: bool,
     has_deltas: bool,
     shown: Shown,
-    question: RequestState,
+    request: RequestState,
     /// A denial, held back while a call of its step waits for the client.
     denial: Vec<Chunk>,
 }
@@ -174,7 +174,7 @@ impl Turn {
                 self.show(call, past, out);
                 let is_answered = past.is_decided(call) || past.is_settled(call);
                 if let Some(wire) = self.wire.get_mut(call) {
-                    wire.question = match is_answered {
+                    wire.request = match is_answered {
                         true => RequestState::Answered(approval.clone()),
                         false => RequestState::Waiting(approval.clone()),
                     };
@@ -185,9 +185,9 @@ impl Turn {
                 self.open(out);
                 // The request is obsolete: it was decided elsewhere while the other calls of the step ran.
                 if let Some(wire) = self.wire.get_mut(call)
-                    && let RequestState::Waiting(approval) = &wire.question
+                    && let RequestState::Waiting(approval) = &wire.request
                 {
-                    wire.question = RequestState::Answered(approval.clone());
+                    wire.request = RequestState::Answered(approval.clone());
                 }
             }
             Fact::Started { call, .. } => {
@@ -213,7 +213,7 @@ impl Turn {
         }
         self.is_open = true;
         for wire in self.wire.values_mut() {
-            if let RequestState::Shown { in_this_segment } = &mut wire.question {
+            if let RequestState::Shown { in_this_segment } = &mut wire.request {
                 *in_this_segment = false;
             }
         }
@@ -273,7 +273,7 @@ impl Turn {
             return;
         }
         // The client has answered the approval request, and runs the call when it is announced again.
-        if wire.question == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
+        if wire.request == (RequestState::Shown { in_this_segment: false }) && !wire.is_released {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
         }
         self.end_if_waiting(out);
@@ -282,15 +282,15 @@ impl Turn {
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         let Some(settled) = &call.settled else { return };
-        let question = std::mem::take(&mut wire.question);
-        match (&settled.outcome, question) {
+        let request = std::mem::take(&mut wire.request);
+        match (&settled.outcome, request) {
             // A client can't represent a denial of a call without an approval request, so it gets an error.
             (Outcome::Denied { .. }, RequestState::None) | (Outcome::Output(_) | Outcome::Error(_), _) => {
                 out.push(Out::one(chunks::outcome(id, &settled.told())));
             }
-            (Outcome::Denied { .. }, question) => {
-                if let RequestState::Waiting(approval) | RequestState::Answered(approval) = question {
-                    wire.denial.push(chunks::question(id, &approval));
+            (Outcome::Denied { .. }, request) => {
+                if let RequestState::Waiting(approval) | RequestState::Answered(approval) = request {
+                    wire.denial.push(chunks::approval_request(id, &approval));
                 }
                 wire.denial.push(ToolOutputDenied { tool_call_id: id.clone() }.into());
             }
@@ -322,10 +322,10 @@ impl Turn {
         self.release_denials(false, out);
         for id in self.calls.begun_in_step() {
             if let Some(wire) = self.wire.get_mut(id)
-                && let RequestState::Waiting(approval) = &wire.question
+                && let RequestState::Waiting(approval) = &wire.request
             {
-                out.push(Out::one(chunks::question(id, approval)));
-                wire.question = RequestState::Shown { in_this_segment: true };
+                out.push(Out::one(chunks::approval_request(id, approval)));
+                wire.request = RequestState::Shown { in_this_segment: true };
             }
         }
         self.close(FinishReason::ToolCalls, out);

@@ -56,7 +56,7 @@ pub(super) struct Call {
     pub(super) is_invalid: bool,
     /// The index of the call in its turn.
     pub(super) number: usize,
-    pub(super) question: Option<ApprovalRequest>,
+    pub(super) request: Option<ApprovalRequest>,
     pub(super) decision: Option<Decision>,
     pub(super) start: Option<Start>,
     pub(super) settled: Option<Settled>,
@@ -134,7 +134,7 @@ impl Call {
             if self.is_resubmit { Waits::Browser } else { Waits::Here }
         } else if self.decision.is_some() {
             Waits::Here
-        } else if self.question.is_some() {
+        } else if self.request.is_some() {
             Waits::Person
         } else if self.order == CallOrder::OneByOne {
             Waits::Queue
@@ -146,7 +146,7 @@ impl Call {
     /// Whether it was asked about, started or settled. With [`CallOrder::OneByOne`], no client sees the call before
     /// that.
     pub(super) fn has_begun(&self) -> bool {
-        self.question.is_some() || self.start.is_some() || self.settled.is_some()
+        self.request.is_some() || self.start.is_some() || self.settled.is_some()
     }
 
     /// Why the input is invalid.
@@ -212,7 +212,7 @@ impl TurnCalls {
                 made.settled = Some(Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, at });
             }
             Fact::Asked { call, approval, at, expires, .. } => self.change(call, |call| {
-                call.question = Some(ApprovalRequest { approval: approval.clone(), at: *at, expires: *expires });
+                call.request = Some(ApprovalRequest { approval: approval.clone(), at: *at, expires: *expires });
             }),
             Fact::Decided { call, approved, reason, by, at } => self.change(call, |call| {
                 let (reason, by) = (reason.clone(), by.clone());
@@ -277,7 +277,7 @@ impl TurnCalls {
                 is_gated: false,
                 is_invalid: false,
                 number: 0,
-                question: None,
+                request: None,
                 decision: None,
                 start: None,
                 settled: None,

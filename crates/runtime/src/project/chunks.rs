@@ -74,7 +74,7 @@ pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &
     .into()
 }
 
-pub(super) fn question(call: &ToolCallId, approval: &ApprovalId) -> Chunk {
+pub(super) fn approval_request(call: &ToolCallId, approval: &ApprovalId) -> Chunk {
     ToolApprovalRequest {
         approval_id: approval.clone(),
         tool_call_id: call.clone(),

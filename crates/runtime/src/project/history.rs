@@ -199,10 +199,10 @@ fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
     let fields = ToolFields { input: Some(call.input.clone()), ..ToolFields::default() };
     let (name, state) = (call.name.clone(), ToolState::InputAvailable);
     let mut part = ToolPart { name, dynamic: false, tool_call_id: id.clone(), state, fields };
-    if let Some(question) = &call.question {
+    if let Some(request) = &call.request {
         part.state = ToolState::ApprovalRequested;
         part.fields.approval = Some(Approval {
-            id: question.approval.clone(),
+            id: request.approval.clone(),
             approved: None,
             reason: None,
             request_reason: None,

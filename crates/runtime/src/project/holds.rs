@@ -97,14 +97,14 @@ impl Book {
 
 /// Whether the call is or was a hold.
 fn was_held(call: &Call) -> bool {
-    call.question.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
+    call.request.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
 }
 
 fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
     let is_frontend = call.execution == Execution::Frontend;
     let runs_in_browser = is_frontend && call.start.is_some();
     let waits_for_person = call.waits() == Waits::Person;
-    let kind = match (&call.question, call.is_prompt) {
+    let kind = match (&call.request, call.is_prompt) {
         (Some(_), _) if !runs_in_browser => HoldKind::Approval,
         (Some(_), _) => HoldKind::Frontend,
         (None, true) => HoldKind::Prompt,
@@ -116,11 +116,11 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
         (None, Some(_)) if !is_frontend => HoldState::Running,
         (None, _) => HoldState::Waiting,
     };
-    let asked_at = call.question.as_ref().map(|question| question.at);
+    let asked_at = call.request.as_ref().map(|request| request.at);
     let started_at = call.start.as_ref().and_then(|start| start.at).filter(|_| call.decision.is_none());
-    let expires = match (&call.settled, &call.start, &call.question) {
+    let expires = match (&call.settled, &call.start, &call.request) {
         (None, Some(start), _) => start.deadline,
-        (None, None, Some(question)) if waits_for_person => question.expires,
+        (None, None, Some(request)) if waits_for_person => request.expires,
         _ => None,
     };
     ChatHold {
@@ -129,7 +129,7 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
         input: call.input.clone(),
         kind,
         state,
-        approval_id: call.question.as_ref().map(|question| question.approval.clone()),
+        approval_id: call.request.as_ref().map(|request| request.approval.clone()),
         requested_at: started_at.or(asked_at).unwrap_or(turn.calls.started_at).iso8601(),
         expires_at: expires.map(Timestamp::iso8601),
         allowed: allowed(call),

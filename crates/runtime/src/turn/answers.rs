@@ -55,7 +55,7 @@ fn decision(
 ) -> Answered {
     let Some(id) = draft.state.approvals.get(approval).cloned() else { return Answered::Unknown };
     let Some(call) = draft.call(&id) else { return Answered::Unknown };
-    match call.question.as_ref().and_then(|question| question.answer) {
+    match call.request.as_ref().and_then(|request| request.answer) {
         Some((before, _)) if before == approved => return Answered::Again,
         Some(_) => return Answered::Contradicts,
         None => {}

@@ -69,7 +69,7 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let Some(turn) = draft.state.turn.as_ref().filter(|turn| turn.phase == Phase::Calls) else { return };
     let order = turn.order;
     for id in turn.calls.clone() {
-        match draft.call(&id).map(|call| (&call.stage, call.question.as_ref().and_then(|question| question.answer))) {
+        match draft.call(&id).map(|call| (&call.stage, call.request.as_ref().and_then(|request| request.answer))) {
             Some((Stage::Made, _)) => ask_or_start(draft, &id, env),
             // Decided, but not acted on: the log was cut off in between.
             Some((Stage::Asked, Some((true, _)))) => start(draft, &id, env),
@@ -87,13 +87,13 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let tool = env.tools.get(&call.name);
-    let question = tool.and_then(|tool| tool.spec.approval.approval_reason(&call.input));
-    let is_hold = question.is_some() || call.execution == Execution::Frontend;
+    let reason = tool.and_then(|tool| tool.spec.approval.approval_reason(&call.input));
+    let is_hold = reason.is_some() || call.execution == Execution::Frontend;
     if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
         return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
     }
-    let Some((tool, reason)) = tool.zip(question) else { return start(draft, id, env) };
+    let Some((tool, reason)) = tool.zip(reason) else { return start(draft, id, env) };
     let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires });
@@ -103,7 +103,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let origin = call.origin.as_deref();
-    let is_approved = matches!(call.question, Some(ApprovalRequest { answer: Some((true, _)), .. }));
+    let is_approved = matches!(call.request, Some(ApprovalRequest { answer: Some((true, _)), .. }));
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {
             (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)))
@@ -268,7 +268,7 @@ pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &mut Env<'_>) {
     for id in open(draft).into_iter().filter(|id| !kept.contains(id)) {
         let Some(call) = draft.call(&id) else { continue };
-        let (outcome, cause) = match (call.runs_here(), &call.question) {
+        let (outcome, cause) = match (call.runs_here(), &call.request) {
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
             // An approved call was not denied. It just never ran.
             (false, Some(ApprovalRequest { answer: Some((true, _)), .. })) => {

@@ -243,10 +243,10 @@ pub enum Rejection {
         kind: String,
     },
     /// The request has nothing to act on.
-    #[error("nothing to do: send a user message with text or a file, or the answer to an open question")]
+    #[error("nothing to do: send a user message with text or a file, or the answer to an open hold")]
     NothingToDo,
     /// It answers an approval request that does not exist in this chat.
-    #[error("there is no such question in this chat: nothing was done")]
+    #[error("there is no such approval request in this chat: nothing was done")]
     NoSuchQuestion,
     /// An id is too long.
     #[error("{what}: an id is longer than {limit} bytes")]

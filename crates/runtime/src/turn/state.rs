@@ -58,7 +58,7 @@ pub struct Call {
     /// The position of its turn.
     pub turn: u64,
     /// The approval request, if there is one.
-    pub question: Option<ApprovalRequest>,
+    pub request: Option<ApprovalRequest>,
     /// The stage it has reached.
     pub stage: Stage,
 }
@@ -184,8 +184,8 @@ impl Call {
 
     /// When the current wait began, if known.
     pub fn since(&self) -> Option<Timestamp> {
-        match (&self.stage, &self.question) {
-            (Stage::Asked, Some(question)) => Some(question.asked_at),
+        match (&self.stage, &self.request) {
+            (Stage::Asked, Some(request)) => Some(request.asked_at),
             (Stage::Running { since, .. }, _) => *since,
             _ => None,
         }
@@ -193,8 +193,8 @@ impl Call {
 
     /// The deadline of the current wait.
     pub fn deadline(&self) -> Option<Timestamp> {
-        match (&self.stage, &self.question) {
-            (Stage::Asked, Some(question)) => question.expires,
+        match (&self.stage, &self.request) {
+            (Stage::Asked, Some(request)) => request.expires,
             (Stage::Running { deadline, .. }, _) => *deadline,
             _ => None,
         }
@@ -247,7 +247,7 @@ impl ChatState {
                     origin: origin.clone(),
                     asked_by: asked_by.clone(),
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
-                    question: None,
+                    request: None,
                     stage: Stage::Made,
                 };
                 self.add_call(call, made);
@@ -262,7 +262,7 @@ impl ChatState {
                     origin: None,
                     asked_by: None,
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
-                    question: None,
+                    request: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
                 self.add_call(call, made);
@@ -271,7 +271,7 @@ impl ChatState {
                 self.approvals.insert(approval.clone(), call.clone());
                 self.change(call, |call| {
                     call.stage = Stage::Asked;
-                    call.question = Some(ApprovalRequest {
+                    call.request = Some(ApprovalRequest {
                         approval: approval.clone(),
                         reason: reason.clone(),
                         asked_at: *at,
@@ -281,8 +281,8 @@ impl ChatState {
                 });
             }
             Fact::Decided { call, approved, .. } => self.change(call, |call| {
-                if let Some(question) = &mut call.question {
-                    question.answer = Some((*approved, position));
+                if let Some(request) = &mut call.request {
+                    request.answer = Some((*approved, position));
                 }
             }),
             Fact::Started { call, deadline, at } => {

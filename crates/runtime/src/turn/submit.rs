@@ -233,7 +233,7 @@ fn earlier_turn(
             && outcomes.iter().all(|(told, _)| told != id)
         {
             // A client can't represent a denial of a call without an approval request.
-            let outcome = if call.question.is_some() { outcome.clone() } else { outcome.told(*cause) };
+            let outcome = if call.request.is_some() { outcome.clone() } else { outcome.told(*cause) };
             outcomes.push((id.clone(), outcome));
         }
     }
@@ -285,7 +285,7 @@ fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)>
 /// The position at which the answered call was decided or settled, if it was.
 fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
     let call = draft.call(call_of(draft, answer)?)?;
-    let decided = call.question.as_ref().and_then(|question| question.answer).map(|(_, position)| position);
+    let decided = call.request.as_ref().and_then(|request| request.answer).map(|(_, position)| position);
     let settled = match call.stage {
         Stage::Settled { position, .. } => Some(position),
         _ => None,

@@ -188,7 +188,7 @@ impl World {
 
     fn asked(&self) -> Vec<ApprovalId> {
         let calls = self.state.open_calls().filter(|(_, call)| call.stage == Stage::Asked);
-        calls.filter_map(|(_, call)| Some(call.question.as_ref()?.approval.clone())).collect()
+        calls.filter_map(|(_, call)| Some(call.request.as_ref()?.approval.clone())).collect()
     }
 
     fn in_browser(&self) -> Vec<ToolCallId> {
