@@ -60,6 +60,15 @@ describe("mergeRecord", () => {
     ]);
   });
 
+  it("keeps the message that a connection follows, although the one before it was not read yet", () => {
+    const shown = [assistant("a1", asked("c1"))];
+    const record = { stored: [user("u1")], holds: [hold("c1", approve)] };
+    const merged = mergeRecord(shown, record, { ...local, followed: "a1" });
+    expect(ids(merged)).toEqual(["u1", "a1"]);
+    expect(merged[1]?.parts[0]).toMatchObject({ state: "approval-responded" });
+    expect(ids(mergeRecord(shown, record, local)), "a message that was replaced").toEqual(["u1"]);
+  });
+
   it("leaves a request alone while its decision is being sent", () => {
     const shown = [user("u1"), assistant("a1", asked("c1"))];
     const record = { stored: [user("u1")], holds: [hold("c1", approve)] };

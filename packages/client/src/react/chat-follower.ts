@@ -1,4 +1,4 @@
-import type { UseChatHelpers } from "@ai-sdk/react";
+import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import type { ApprovalId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
@@ -17,12 +17,6 @@ import {
   settledCalls,
 } from "./merge-record.js";
 
-/** The subset of `useChat` that the follower uses. */
-type Chat<UI_MESSAGE extends UIMessage> = Pick<
-  UseChatHelpers<UI_MESSAGE>,
-  "messages" | "status" | "setMessages" | "resumeStream" | "clearError"
->;
-
 /**
  * Keeps a chat in sync with the server's record: actions of other tabs, the inbox and deadlines, superseded messages,
  * and the outcome of lost requests. It reads the record on server events, after every response and decision, and on
@@ -31,7 +25,7 @@ type Chat<UI_MESSAGE extends UIMessage> = Pick<
 export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #session: HoldpointSession<UI_MESSAGE>;
   readonly #server: LiveChatTransportOptions;
-  readonly #chat: () => Chat<UI_MESSAGE>;
+  readonly #chat: Chat<UI_MESSAGE>;
   readonly #calls: () => ListedCalls | undefined;
   readonly #mayResume: () => boolean;
   #life: AbortController | undefined;
@@ -41,7 +35,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   constructor(options: {
     session: HoldpointSession<UI_MESSAGE>;
     server: LiveChatTransportOptions;
-    chat: () => Chat<UI_MESSAGE>;
+    chat: Chat<UI_MESSAGE>;
     calls: () => ListedCalls | undefined;
     mayResume: () => boolean;
   }) {
@@ -114,14 +108,14 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const holds = await read((each) => fetchHolds(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
     if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
-    const isOutdated = this.#session.isResuming || hasOutdated(this.#chat().messages, holds);
+    const isOutdated = this.#session.isResuming || hasOutdated(this.#chat.messages, holds);
     if (!this.#isIdle && !isOutdated) return;
     const stored = await read((each) => fetchMessages(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
     // A request sent since then may have made this read obsolete.
     if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;
     else if (this.#isIdle) await this.#show({ stored, holds });
-    else this.#set(mergeEarlier(this.#chat().messages, { stored }));
+    else this.#set(mergeEarlier(this.#chat.messages, { stored }));
   }
 
   async #show(record: ChatRecord): Promise<void> {
@@ -129,8 +123,8 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     session.hasTaken(new Set(record.stored.map(({ id }) => id)));
     const undecided = this.#undecided(record);
     const unsent = new Set(session.getState().unsent);
-    this.#set(mergeRecord(this.#chat().messages, record, { unsent, undecided, followed: session.live?.openMessage }));
-    const { status, clearError, resumeStream } = this.#chat();
+    this.#set(mergeRecord(this.#chat.messages, record, { unsent, undecided, followed: session.live?.openMessage }));
+    const { status } = this.#chat;
     // An error that the server reported stays until the user acts on it.
     if (status === "error" && !session.isLost) return;
     const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
@@ -139,8 +133,8 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
     if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
       if (session.failures > 0) await this.#afterFailure();
-      if (this.#isIdle) void resumeStream();
-    } else if (status === "error" && unsent.size === 0) clearError();
+      if (this.#isIdle) void this.#chat.resumeStream();
+    } else if (status === "error" && unsent.size === 0) this.#chat.clearError();
   }
 
   /** Backs off before resuming, for a server that breaks off every response. */
@@ -151,13 +145,12 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   }
 
   #set(merged: readonly UI_MESSAGE[]): void {
-    const { messages, setMessages } = this.#chat();
     this.#session.autoSend?.settled(settledCalls(merged));
-    if (merged !== messages) setMessages([...merged]);
+    if (merged !== this.#chat.messages) this.#chat.messages = [...merged];
   }
 
   get #isIdle(): boolean {
-    const { status } = this.#chat();
+    const { status } = this.#chat;
     return !this.#session.isBusy && (status === "ready" || status === "error");
   }
 

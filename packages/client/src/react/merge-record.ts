@@ -54,8 +54,10 @@ export function mergeRecord<UI_MESSAGE extends UIMessage>(
   });
   const ids = new Set(stored.map(({ id }) => id));
   const lastAt = shown.findIndex(({ id }) => id === stored.at(-1)?.id);
-  const tail = isBeingWritten(record) && lastAt !== -1 ? shown.slice(lastAt + 1) : [];
-  const written = tail.filter(({ id, role }) => role === "assistant" && !ids.has(id)).map(decided);
+  // A message can arrive before the one that it answers was read: after a reload, say.
+  const isWritten = ({ id, role }: UI_MESSAGE, at: number) =>
+    role === "assistant" && !ids.has(id) && (lastAt === -1 ? id === local.followed : at > lastAt);
+  const written = isBeingWritten(record) ? shown.filter(isWritten).map(decided) : [];
   const unsent = shown.filter(({ id }) => local.unsent.has(id) && !ids.has(id));
   return sameAs(shown, [...merged, ...written, ...unsent]);
 }

@@ -1,6 +1,6 @@
-import type { UseChatHelpers } from "@ai-sdk/react";
+import type { Chat, UseChatHelpers } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import { useMemo, useRef } from "react";
+import { useMemo } from "react";
 import type { ApprovalId, ToolCallId } from "../protocol.js";
 import type { SettledDecision } from "../server/decider.js";
 import { toolPartsOf } from "../tools/tool-part.js";
@@ -24,22 +24,19 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
   session,
   follower,
 }: {
-  chat: UseChatHelpers<UI_MESSAGE>;
+  chat: Chat<UI_MESSAGE>;
   session: HoldpointSession<UI_MESSAGE>;
   follower: ChatFollower<UI_MESSAGE>;
 }): Answers<UI_MESSAGE> {
-  const latest = useRef(chat);
-  latest.current = chat;
   return useMemo(() => {
     const decide = async (id: ApprovalId, approved: boolean, reason?: string) => {
       const settled = await session.decider.decide(id, { approved, ...(reason !== undefined && { reason }) });
       if (settled.state === "in-force") {
-        const { messages, addToolApprovalResponse } = latest.current;
         // A live connection delivers the continuation. Elsewhere the SDK requests it now, once nothing is left to
         // decide.
-        const call = callOf(messages, id);
+        const call = callOf(chat.messages, id);
         if (session.live !== undefined && call !== undefined) session.autoSend?.delivered([`approval:${call}`]);
-        await addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
+        await chat.addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
       }
       await follower.refresh();
       return settled;
@@ -64,7 +61,7 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
       addToolOutput: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolOutput"],
       addToolResult: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolResult"],
     };
-  }, [session, follower]);
+  }, [chat, session, follower]);
 }
 
 function callOf(messages: readonly UIMessage[], approvalId: ApprovalId): ToolCallId | undefined {

@@ -1,5 +1,5 @@
-import { type UseChatHelpers, useChat } from "@ai-sdk/react";
-import type { ChatInit, UIMessage } from "ai";
+import { Chat, type UseChatHelpers, useChat } from "@ai-sdk/react";
+import type { ChatInit, ChatTransport, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import type { ApprovalId, ChatHold, ChatId, Chunk, MessageId, ToolCallId } from "../protocol.js";
 import type { DecisionReport } from "../server/decider.js";
@@ -135,34 +135,41 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
   const { subscribe, getStatus } = session.server.reachability;
   const serverStatus = useSyncExternalStore(subscribe, getStatus, getStatus);
-  // Must precede useChat, whose cleanup stops the response: the transport is closed by then, so the turn continues.
+  // Must precede the effect that stops the response: the transport is closed by then, so the turn continues.
   useEffect(() => session.start(), [session]);
 
-  const chat = useChat<UI_MESSAGE>({
-    id: chatId,
-    transport: session.transport,
-    sendAutomaticallyWhen: session.shouldSend,
-    resume: options.resume ?? true,
-    ...(options.initialMessages !== undefined && { messages: options.initialMessages }),
-    onError: (error) => latest.current.onError?.(error),
-    onFinish: (event) => latest.current.onFinish?.(event),
-    onData: (part) => latest.current.onData?.(part),
-  });
+  const sessionRef = useRef(session);
+  sessionRef.current = session;
+  // What is rendered lags behind the chat, whose messages and status may have changed since. Nothing may be decided by,
+  // or merged into, what was rendered last: the chat itself is what the rest of the hook reads.
+  const current = useMemo(
+    () =>
+      new Chat<UI_MESSAGE>({
+        id: chatId,
+        transport: transportOf(() => sessionRef.current.transport),
+        sendAutomaticallyWhen: (state) => sessionRef.current.shouldSend(state),
+        ...(latest.current.initialMessages !== undefined && { messages: latest.current.initialMessages }),
+        onError: (error) => latest.current.onError?.(error),
+        onFinish: (event) => latest.current.onFinish?.(event),
+        onData: (part) => latest.current.onData?.(part),
+      }),
+    [chatId],
+  );
+  useEffect(() => () => void current.stop(), [current]);
+  const chat = useChat<UI_MESSAGE>({ chat: current, resume: options.resume ?? true });
   const { messages, status, resumeStream } = chat;
   const isIdle = status === "ready" || status === "error";
-  const chatRef = useRef(chat);
-  chatRef.current = chat;
 
   const follower = useMemo(
     () =>
       new ChatFollower<UI_MESSAGE>({
         session,
         server,
-        chat: () => chatRef.current,
+        chat: current,
         calls: () => latest.current.calls,
         mayResume: () => latest.current.resume ?? true,
       }),
-    [session, server],
+    [session, server, current],
   );
   useEffect(() => follower.start(), [follower]);
   useEffect(() => {
@@ -170,18 +177,18 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     if (isIdle) void follower.refresh();
   }, [follower, isIdle]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: which calls may run depends on the tools and the holds.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: which calls may run depends on all of these.
   useEffect(() => {
     session.observe(messages);
-  }, [session, messages, tools, holds]);
+  }, [session, messages, tools, holds, decisions]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a change of `unread` signals new chunks.
   useEffect(() => {
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);
 
-  const answers = useAnswers({ chat, session, follower });
-  const turn = useTurn({ chat, session, follower, server });
+  const answers = useAnswers({ chat: current, session, follower });
+  const turn = useTurn({ chat: current, session, follower, server });
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
   return {
@@ -199,6 +206,19 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     toolRuns,
     toolErrors,
     retryTool,
+  };
+}
+
+/** The transport of the current session. */
+function transportOf<UI_MESSAGE extends UIMessage>(
+  current: () => ChatTransport<UI_MESSAGE>,
+): ChatTransport<UI_MESSAGE> {
+  return {
+    get resumeStreamIsReplay() {
+      return (current() as { resumeStreamIsReplay?: boolean }).resumeStreamIsReplay ?? false;
+    },
+    sendMessages: (request) => current().sendMessages(request),
+    reconnectToStream: (request) => current().reconnectToStream(request),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { UseChatHelpers } from "@ai-sdk/react";
+import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import { useMemo, useRef } from "react";
+import { useMemo } from "react";
 import { repeatUntilAnswered } from "../server/repeat.js";
 import { stopChat } from "../server/stop-chat.js";
 import { withTimeLimit } from "../server/time-limit.js";
@@ -28,13 +28,11 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
   follower,
   server,
 }: {
-  chat: UseChatHelpers<UI_MESSAGE>;
+  chat: Chat<UI_MESSAGE>;
   session: HoldpointSession<UI_MESSAGE>;
   follower: ChatFollower<UI_MESSAGE>;
   server: LiveChatTransportOptions;
 }): TurnControls {
-  const latest = useRef(chat);
-  latest.current = chat;
   return useMemo(() => {
     const stop = async () => {
       session.set({ stopping: { state: "sending" } });
@@ -53,19 +51,18 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
           stopping: { state: "failed", error: error instanceof Error ? error : new Error(String(error)) },
         });
       }
-      if (session.isBusy) await latest.current.stop();
+      if (session.isBusy) await chat.stop();
       await follower.refresh();
     };
     const resend = async () => {
       await follower.refresh();
       const { unsent } = session.getState();
-      const { messages, setMessages, sendMessage } = latest.current;
-      const [next] = messages.filter(({ id }) => unsent.includes(id));
+      const [next] = chat.messages.filter(({ id }) => unsent.includes(id));
       if (next === undefined) return;
       // Resend it under its own id, so that the server recognizes a duplicate.
-      setMessages(messages.filter((message) => message !== next));
-      await sendMessage(next as Parameters<typeof sendMessage>[0]);
+      chat.messages = chat.messages.filter((message) => message !== next);
+      await chat.sendMessage(next as Parameters<typeof chat.sendMessage>[0]);
     };
     return { stop, resend };
-  }, [session, follower, server]);
+  }, [chat, session, follower, server]);
 }

@@ -1,10 +1,10 @@
 import { act, renderHook } from "@testing-library/react";
 import * as ai from "ai";
 import { StrictMode } from "react";
-import WebSocket from "ws";
 import { changeBgm, getLocation, openUrl, type ToolHandlers } from "../../src/index.js";
 import { type HoldpointMode, type UseHoldpointOptions, useHoldpoint } from "../../src/react/index.js";
 import { toolPartOf } from "../../src/tools/tool-part.js";
+import { jitter } from "./slow-network.js";
 import { until } from "./until.js";
 
 // The types are those of version 7 only, the module may be that of version 6.
@@ -46,7 +46,7 @@ export function renderChat(mode: HoldpointMode, options: Partial<UseHoldpointOpt
   const initialProps: UseHoldpointOptions = {
     mode,
     chatId,
-    webSocket: WebSocket,
+    ...jitter(),
     webSocketTransport,
     handlers,
     onError: (error) => errors.push(error),
