@@ -118,8 +118,9 @@ fn typescript(root: &Path) -> Result {
 
 /// Runs npm scripts in sequence, with the server that the Rust tests have built.
 pub(crate) fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
-    // The same features as the Rust tests, which have built it already.
-    cargo(root, &["build", "--workspace", "--all-features", "--bin", "holdpoint"])?;
+    // As part of a test target, so that the dependencies have the features that the Rust tests have built them with:
+    // `cargo build` leaves out those of the dev-dependencies, and builds most of the tree once more.
+    cargo(root, &["test", "--workspace", "--all-features", "--no-run", "--test", "serve"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");
     scripts.iter().try_for_each(|script| Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root).wait())

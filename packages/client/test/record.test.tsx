@@ -308,7 +308,12 @@ describe.each(modes)("%s", (mode) => {
       await ended(chat, "Smile.");
       expect(Date.now() - begun).toBeLessThan(5_000);
       expect(chat.calls()[0]).toMatchObject({ state: "output-error", errorText: failed });
-      expect(Object.values(chat.chat().toolErrors).map(({ message }) => message)).toEqual([failed]);
+      // The server's answer to the acknowledgement may come after the text.
+      const errors = await until("the report", () => {
+        const found = Object.values(chat.chat().toolErrors);
+        return found.length > 0 && found;
+      });
+      expect(errors.map(({ message }) => message)).toEqual([failed]);
     });
 
     it("fails at once after its approval, which may come after a reload", async () => {

@@ -30,6 +30,11 @@ const CHECKS: &[Check] = &[
         run: |root| stages::npm(root, &[&["run", "faults", "-w", "tests/crash"]]),
     },
     Check {
+        name: "network",
+        what: "the npm package's hooks on a slow network, where everything arrives late by chance",
+        run: |root| stages::npm(root, &[&["run", "test:slow-network", "-w", "packages/client"]]),
+    },
+    Check {
         name: "schemathesis",
         what: "requests made from /openapi.json, against the real server: no 5xx, answers as declared",
         run: schemathesis::run,
