@@ -1,11 +1,11 @@
-export {
-  type AnswerKey,
-  type DecidableMessage,
-  type DecideContext,
-  decide,
-  type SendDecision,
-} from "./auto-send/decide.js";
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
+export {
+  type AutoSendContext,
+  type AutoSendMessage,
+  type AutoSendResult,
+  type SubmissionKey,
+  shouldAutoSend,
+} from "./auto-send/should-auto-send.js";
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";

@@ -1,4 +1,4 @@
-import type { DecidableMessage } from "../auto-send/decide.js";
+import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
 import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
 import { fetchHolds } from "../server/fetch-holds.js";
 import { Server } from "../server/server.js";
@@ -50,7 +50,7 @@ export class FrontendToolExecutor {
   readonly #questions = new OpenQuestions();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
-  #messages: readonly DecidableMessage[] = [];
+  #messages: readonly AutoSendMessage[] = [];
   #isReading = false;
 
   constructor(options: FrontendToolExecutorOptions) {
@@ -68,7 +68,7 @@ export class FrontendToolExecutor {
    * Scans the chat's messages and runs what may run now. Call it after every change; extra calls are harmless. `holds`
    * is the result of `fetchHolds`; if omitted, it is fetched when needed.
    */
-  observe(messages: readonly DecidableMessage[], holds?: readonly ChatHold[]): void {
+  observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
     this.#messages = messages;
     for (const toolCallId of this.#questions.calls) {
       const tool = this.#partOf(toolCallId);
