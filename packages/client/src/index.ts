@@ -20,7 +20,7 @@ export type { ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
 export { watchServer } from "./server/watch-server.js";
-export { askUser, type UserAnswer, type UserQuestion } from "./tools/ask-user.js";
+export { askUser, type UserAnswer, type UserPrompt } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";
 export {
   FrontendToolExecutor,

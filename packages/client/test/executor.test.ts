@@ -9,7 +9,7 @@ import {
   type ToolReport,
   type ToolSpec,
   type UserAnswer,
-  type UserQuestion,
+  type UserPrompt,
 } from "../src/index.js";
 import { until } from "./support/until.js";
 
@@ -216,24 +216,24 @@ describe("a tool without a handler", () => {
   });
 });
 
-describe("a question of a running tool", () => {
-  const question = () =>
+describe("a prompt of a running tool", () => {
+  const promptCall = () =>
     part("ask_user", "input-available", { input: { message: "Which?", schema: {}, from: "book" } });
   /** A form that is never filled in, but for what `answer` says. */
   const form = () => {
-    const asked: UserQuestion[] = [];
+    const prompts: UserPrompt[] = [];
     const answers: ((answer: UserAnswer) => void)[] = [];
-    const ask = (question: UserQuestion) =>
+    const prompt = (each: UserPrompt) =>
       new Promise<UserAnswer>((resolve, reject) => {
-        asked.push(question);
+        prompts.push(each);
         answers.push(resolve);
-        question.signal.addEventListener("abort", () => reject(new Error("taken back")));
+        each.signal.addEventListener("abort", () => reject(new Error("withdrawn")));
       });
-    return { asked, answers, handlers: { ask_user: askUser({ ask }) } };
+    return { prompts, answers, handlers: { ask_user: askUser({ prompt }) } };
   };
 
-  it("is asked although no tool is listed, and acknowledged", async () => {
-    const { asked, answers, handlers } = form();
+  it("is opened although no tool is listed, and acknowledged", async () => {
+    const { prompts, answers, handlers } = form();
     const reports: ToolReport[] = [];
     const executor = new FrontendToolExecutor({
       baseUrl,
@@ -241,44 +241,46 @@ describe("a question of a running tool", () => {
       handlers,
       onReport: (report) => reports.push(report),
     });
-    const call = question();
+    const call = promptCall();
     const see = () => executor.observe([{ role: "assistant", parts: [call] }]);
     see();
     executor.setTools([]);
     see();
-    expect(asked).toEqual([expect.objectContaining({ message: "Which?", from: "book", toolCallId: call.toolCallId })]);
+    expect(prompts).toEqual([
+      expect.objectContaining({ message: "Which?", from: "book", toolCallId: call.toolCallId }),
+    ]);
     answers[0]?.({ action: "accept", content: { seat: "12A" } });
     await until("the end", () => reports.at(-1)?.state === "done");
     see();
-    expect(asked).toHaveLength(1);
+    expect(prompts).toHaveLength(1);
     const output = { action: "accept", content: { seat: "12A" } };
     expect(acks).toEqual([expect.objectContaining({ toolCallId: call.toolCallId, status: "success", output })]);
   });
 
-  it("is asked in every hook, and taken back where another one or time was faster", async () => {
+  it("is opened in every hook, and withdrawn where another one or time was faster", async () => {
     const [here, there] = [form(), form()];
     const [one, two] = [make({ handlers: here.handlers }), make({ handlers: there.handlers })];
-    const call = question();
+    const call = promptCall();
     one.see(call);
     two.see(call);
     here.answers[0]?.({ action: "decline" });
     await until("the end", () => one.last() === "done");
-    expect(there.asked[0]?.signal.aborted).toBe(false);
+    expect(there.prompts[0]?.signal.aborted).toBe(false);
     two.see({ ...call, state: "output-error", errorText: "timeout" } as typeof call);
-    expect(there.asked[0]?.signal.aborted).toBe(true);
+    expect(there.prompts[0]?.signal.aborted).toBe(true);
     await until("the other end", () => two.last() === "done");
     expect(acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
   });
 
-  it("is taken back with its page, and asked again by the next and by hand", async () => {
-    const { asked, answers, handlers } = form();
+  it("is withdrawn with its page, and opened again by the next and by hand", async () => {
+    const { prompts, answers, handlers } = form();
     const { executor, see, reports, last } = make({ handlers });
-    const call = question();
+    const call = promptCall();
     see(call);
-    executor.leave();
-    expect(asked[0]?.signal.aborted).toBe(true);
+    executor.withdrawPrompts();
+    expect(prompts[0]?.signal.aborted).toBe(true);
     see(call);
-    expect(asked).toHaveLength(2);
+    expect(prompts).toHaveLength(2);
     responses = [{ status: 422, body: { ok: false, reason: "content: wrong" } }];
     answers[1]?.({ action: "accept" });
     await until("the report", () => last() === "failed");

@@ -1,6 +1,6 @@
 import { isToolUIPart, type UIMessage } from "ai";
 import { useEffect, useRef, useState } from "react";
-import { questionOf } from "../ask/question";
+import { promptOf } from "../prompt/prompt";
 import { visible } from "../text/runs";
 import { subjectOf } from "../tools/subject";
 import { textOf } from "./messageText";
@@ -35,8 +35,8 @@ export function Announcer({ message, isStreaming, record }: Props) {
       const tool = record.toolNamed(toolName);
       return [`Approval needed: ${subjectOf(title ?? tool?.title ?? toolName, input, tool?.inputSchema)}`];
     }
-    const question = state.kind === "prompt" ? questionOf(input) : undefined;
-    return question ? [`${titleOf(question.from ?? "A tool")} asks: ${visible(question.message)}`] : [];
+    const prompt = state.kind === "prompt" ? promptOf(input) : undefined;
+    return prompt ? [`${titleOf(prompt.from ?? "A tool")} asks: ${visible(prompt.message)}`] : [];
   });
   return (
     <>

@@ -1,6 +1,6 @@
 import { isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
-import { AskCard } from "../ask/AskCard";
-import { ASK_USER } from "../ask/question";
+import { PromptCard } from "../prompt/PromptCard";
+import { ASK_USER } from "../prompt/prompt";
 import { Untrusted } from "../text/Untrusted";
 import { ToolCard } from "../tools/ToolCard";
 import { DataPart } from "./DataPart";
@@ -18,7 +18,7 @@ interface Props {
 export function MessagePart({ id, part, record }: Props) {
   if (isToolUIPart(part)) {
     const name = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
-    return name === ASK_USER ? <AskCard part={part} record={record} /> : <ToolCard part={part} record={record} />;
+    return name === ASK_USER ? <PromptCard part={part} record={record} /> : <ToolCard part={part} record={record} />;
   }
   if (isReasoningUIPart(part)) return <Reasoning text={part.text} isStreaming={part.state === "streaming"} />;
   if (isDataUIPart(part)) return <DataPart id={id} value={part.data} />;

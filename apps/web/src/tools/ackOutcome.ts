@@ -1,4 +1,4 @@
-import { isObject } from "../ask/isObject";
+import { isObject } from "../prompt/isObject";
 import type { CallStatus } from "./callStatus";
 
 /** The browser's report, if the tool's output is the acknowledgement itself. */

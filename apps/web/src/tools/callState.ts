@@ -1,7 +1,7 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import { type Cause, type ChatHold, type Decision, type DecisionReport, settledMetadata } from "holdpoint";
 import type { ToolInfo } from "../api/types";
-import { ASK_USER } from "../ask/question";
+import { ASK_USER } from "../prompt/prompt";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
 

@@ -185,7 +185,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     void this.#learnTools(abort.signal);
     return () => {
       abort.abort();
-      this.executor.leave();
+      this.executor.withdrawPrompts();
       (this.#inner as { close?: () => void }).close?.();
     };
   }

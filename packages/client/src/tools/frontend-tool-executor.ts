@@ -5,7 +5,7 @@ import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
-import { ASK_USER, OpenQuestions } from "./open-questions.js";
+import { ASK_USER, OpenPrompts } from "./open-prompts.js";
 import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
 import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
@@ -47,7 +47,7 @@ export class FrontendToolExecutor {
   readonly #server: Server;
   readonly #life = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
-  readonly #questions = new OpenQuestions();
+  readonly #prompts = new OpenPrompts();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
   #messages: readonly AutoSendMessage[] = [];
@@ -70,9 +70,9 @@ export class FrontendToolExecutor {
    */
   observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
     this.#messages = messages;
-    for (const toolCallId of this.#questions.calls) {
+    for (const toolCallId of this.#prompts.calls) {
       const tool = this.#partOf(toolCallId);
-      if (tool !== undefined && isSettled(tool)) this.#questions.takeBack(toolCallId);
+      if (tool !== undefined && isSettled(tool)) this.#prompts.withdraw(toolCallId);
     }
     const last = messages.at(-1);
     const open = last?.role === "assistant" ? toolPartsOf(last).filter((tool) => this.#mayBeOwn(tool)) : [];
@@ -114,19 +114,19 @@ export class FrontendToolExecutor {
     if (tool?.state === "approval-requested") throw new Error("This call waits for its approval.");
     const isWaiting = seen.isWaiting && !(tool !== undefined && isSettled(tool));
     if (seen.call.toolName === ASK_USER) {
-      this.#questions.takeBack(toolCallId);
+      this.#prompts.withdraw(toolCallId);
       await this.#start(seen.call, isWaiting);
     } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
   }
 
   /** The user left this chat: withdraws open prompts. They are shown again on return. */
-  leave(): void {
-    for (const toolCallId of this.#questions.calls) this.#questions.takeBack(toolCallId);
+  withdrawPrompts(): void {
+    for (const toolCallId of this.#prompts.calls) this.#prompts.withdraw(toolCallId);
   }
 
   /** Stops sending results that are not acknowledged yet. */
   close(): void {
-    this.leave();
+    this.withdrawPrompts();
     this.#life.abort();
   }
 
@@ -186,7 +186,7 @@ export class FrontendToolExecutor {
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
     if (call.toolName === ASK_USER)
-      return this.#questions.ask(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
+      return this.#prompts.open(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
     return runOnce(this.#key(call.toolCallId), () => this.#run(call, isWaiting));
   }
 
