@@ -26,8 +26,8 @@ test.describe("two tabs race", () => {
       // Clicks at the same moment, however busy the machine is.
       const press = (button: Locator) => button.evaluate((element: HTMLElement) => element.click());
       await Promise.all([press(mine.getByRole("button", { name: /^Approve/ })), press(deny)]);
-      await expect(mine).toHaveAttribute("data-standing", "settled");
-      await expect(theirs).toHaveAttribute("data-standing", "settled");
+      await expect(mine).toHaveAttribute("data-call-state", "settled");
+      await expect(theirs).toHaveAttribute("data-call-state", "settled");
       const isPaid = (await mine.locator(".pill").innerText()) === "Done";
       const [winner, loser] = isPaid ? [mine, theirs] : [theirs, mine];
       await expect(theirs.locator(".pill")).toHaveText(isPaid ? "Done" : "Denied");

@@ -25,7 +25,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
   const holds = useHoldsOf(chatId, !isWaiting || report !== undefined);
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
   const known = callStateOf({ hold, report, tool });
-  const state = isWaiting || known.kind !== "asking" ? known : leftTheList(holds);
+  const state = isWaiting || known.kind !== "approval-requested" ? known : leftTheList(holds);
   return (
     <CallCard
       call={{
@@ -34,7 +34,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
         input,
         state,
         report,
-        question: {
+        request: {
           requestedAt: approval.requestedAt,
           expiresAt: approval.expiresAt ?? undefined,
           reason: approval.reason ?? undefined,

@@ -3,7 +3,7 @@ import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-reac
 import { useEffect, useMemo, useState } from "react";
 import { toolsStore } from "../api/resources";
 import { AssistantMessage } from "../chat/AssistantMessage";
-import type { ChatRecord } from "../chat/standing";
+import type { CallLookup } from "../chat/callRecords";
 import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
@@ -35,7 +35,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
     () => ({ ...recording, entries: recording.entries.slice(0, position) }),
     [recording, position],
   );
-  const record = useMemo<ChatRecord>(
+  const lookup = useMemo<CallLookup>(
     () => ({
       toolNamed: (tool) => tools?.find((candidate) => candidate.name === tool),
       holdOf: () => undefined,
@@ -101,7 +101,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
           <AssistantMessage
             key={message.id}
             message={message}
-            record={record}
+            lookup={lookup}
             earlier={NO_ATTEMPTS}
             isStreaming={false}
             onRegenerate={undefined}

@@ -1,6 +1,6 @@
 import type { UserAnswer } from "holdpoint";
 import { useMemo, useRef } from "react";
-import { type ChatRecord, callOf } from "../chat/standing";
+import { type CallLookup, callOf } from "../chat/callRecords";
 import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
@@ -19,24 +19,24 @@ import { ASK_USER, promptOf } from "./prompt";
 
 interface Props {
   part: AnyToolPart;
-  record: ChatRecord;
+  lookup: CallLookup;
 }
 
 /** A prompt of a running tool: the tool, its text, a form, and the answer. */
-export function PromptCard({ part, record }: Props) {
+export function PromptCard({ part, lookup }: Props) {
   const card = useRef<HTMLElement>(null);
   const { toolCallId, input } = part;
-  const { actions } = record;
-  const { state } = callOf(part, record);
+  const { actions } = lookup;
+  const { state } = callOf(part, lookup);
   const answer = useStore(promptsStore).get(toolCallId);
   const prompt = useMemo(() => (part.state === "input-streaming" ? undefined : promptOf(input)), [part.state, input]);
   const fields = useMemo(() => (prompt ? fieldsOf(prompt) : []), [prompt]);
-  const from = prompt?.from === undefined ? "A tool" : (record.toolNamed(prompt.from)?.title ?? prompt.from);
+  const from = prompt?.from === undefined ? "A tool" : (lookup.toolNamed(prompt.from)?.title ?? prompt.from);
   const given =
     state.kind === "settled" && state.result.kind === "output" ? answerOf(state.result.output, fields) : undefined;
   const status = statusOf(state, given);
-  const isWaiting = state.kind === "prompt" && prompt !== undefined;
-  const problem = record.runOf(toolCallId)?.error?.message;
+  const isWaiting = state.kind === "prompted" && prompt !== undefined;
+  const problem = lookup.runOf(toolCallId)?.error?.message;
 
   const send = (given: UserAnswer) => {
     guardDecisions();
@@ -50,7 +50,7 @@ export function PromptCard({ part, record }: Props) {
       className="tool-card"
       data-tone={status.tone}
       data-state={part.state}
-      data-standing={state.kind}
+      data-call-state={state.kind}
       data-tool={ASK_USER}
       data-call={toolCallId}
       aria-label={`${visible(from)} asks you: ${status.label}`}

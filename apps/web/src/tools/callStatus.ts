@@ -13,11 +13,11 @@ export function callStatus(state: CallState): CallStatus {
   switch (state.kind) {
     case "preparing":
       return { label: "Preparing", tone: "busy" };
-    case "asking":
+    case "approval-requested":
       return state.mayDecide
         ? { label: "Waiting for you", tone: "hold" }
         : { label: "Waiting for approval", tone: "hold" };
-    case "prompt":
+    case "prompted":
       return { label: "Waiting for you", tone: "hold" };
     case "sending":
       return { label: "Sending", tone: "busy" };

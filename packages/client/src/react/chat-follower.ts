@@ -133,10 +133,12 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const { status, clearError, resumeStream } = this.#chat();
     // An error that the server reported stays until the user acts on it.
     if (status === "error" && !session.isLost) return;
-    const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
+    const awaitsDecision = record.holds.some(
+      ({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut,
+    );
     // While an approval request is open only outcomes are written, and each one is an event. A live connection delivers
     // them itself.
-    const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
+    const isFollowed = session.live !== undefined || awaitsDecision || undecided.size > 0;
     if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
       if (session.failures > 0) await this.#afterFailure();
       if (this.#isIdle) void resumeStream();

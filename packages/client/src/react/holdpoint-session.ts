@@ -61,7 +61,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   #failures = 0;
   #requests = 0;
   #open = 0;
-  #isAsked = false;
+  #isOwnRequest = false;
   #status: number | undefined;
   #state: SessionState;
 
@@ -113,7 +113,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       onEnd: () => {
         this.#open--;
         if (this.isBusy) return;
-        this.#isAsked = false;
+        this.#isOwnRequest = false;
         this.#idle.call();
       },
     });
@@ -139,7 +139,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
 
   /** Whether the stream being read was resumed: another tab may have requested it. */
   get isResuming(): boolean {
-    return this.isBusy && !this.#isAsked;
+    return this.isBusy && !this.#isOwnRequest;
   }
 
   /** Calls back whenever the last request in flight ends, until the returned function is called. */
@@ -203,7 +203,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   }
 
   #requested(messages: readonly UI_MESSAGE[], trigger: string): void {
-    this.#isAsked = true;
+    this.#isOwnRequest = true;
     this.#failure = undefined;
     const last = messages.at(-1);
     this.#pending = trigger === "submit-message" && last?.role === "user" ? last.id : undefined;

@@ -3,9 +3,9 @@ import { toolPartOf } from "../tools/tool-part.js";
 
 /** A text or reasoning block: the length known, and the length received in the current replay. */
 type Block = { length: number; isEnded: boolean; told: number };
-type Call = { isAvailable: boolean; isSettled: boolean; asked: Map<ApprovalId, Question>; input: Block };
+type Call = { isAvailable: boolean; isSettled: boolean; requests: Map<ApprovalId, ApprovalRequest>; input: Block };
 /** An approval request, and whether its step was closed: the connection can be lost in between. */
-type Question = { isClosed: boolean };
+type ApprovalRequest = { isClosed: boolean };
 type Kind = "text" | "reasoning";
 
 /**
@@ -23,7 +23,7 @@ export class KnownMessage {
   /** Parts without an id arrive in the same order in every replay. */
   #others = { known: 0, told: 0 };
   #heldStep: Chunk | undefined;
-  #question: Question | undefined;
+  #request: ApprovalRequest | undefined;
 
   constructor(readonly id: MessageId) {}
 
@@ -33,7 +33,7 @@ export class KnownMessage {
     for (const call of this.#calls.values()) call.input.told = 0;
     this.#others.told = 0;
     this.#heldStep = undefined;
-    this.#question = undefined;
+    this.#request = undefined;
   }
 
   isSettled(call: ToolCallId): boolean {
@@ -88,10 +88,10 @@ export class KnownMessage {
       }
       case "tool-approval-request": {
         const call = this.#call(chunk.toolCallId);
-        this.#question = call.isSettled ? { isClosed: true } : call.asked.get(chunk.approvalId);
-        if (this.#question !== undefined) return [];
-        this.#question = { isClosed: false };
-        call.asked.set(chunk.approvalId, this.#question);
+        this.#request = call.isSettled ? { isClosed: true } : call.requests.get(chunk.approvalId);
+        if (this.#request !== undefined) return [];
+        this.#request = { isClosed: false };
+        call.requests.set(chunk.approvalId, this.#request);
         return [chunk];
       }
       case "tool-output-available":
@@ -104,9 +104,9 @@ export class KnownMessage {
         return [chunk];
       }
       case "finish-step": {
-        const isKnown = this.#question?.isClosed ?? false;
-        if (this.#question !== undefined) this.#question.isClosed = true;
-        this.#question = undefined;
+        const isKnown = this.#request?.isClosed ?? false;
+        if (this.#request !== undefined) this.#request.isClosed = true;
+        this.#request = undefined;
         return isKnown ? [] : [chunk];
       }
       case "start":
@@ -140,7 +140,7 @@ export class KnownMessage {
       const call = this.#call(tool.toolCallId);
       call.isAvailable = tool.state !== "input-streaming";
       call.isSettled = tool.state.startsWith("output-");
-      if (tool.approval !== undefined) call.asked.set(tool.approval.id, { isClosed: true });
+      if (tool.approval !== undefined) call.requests.set(tool.approval.id, { isClosed: true });
     }
   }
 
@@ -177,7 +177,7 @@ export class KnownMessage {
     let call = this.#calls.get(id);
     if (call === undefined) {
       const input = { length: 0, isEnded: false, told: 0 };
-      call = { isAvailable: false, isSettled: false, asked: new Map(), input };
+      call = { isAvailable: false, isSettled: false, requests: new Map(), input };
       this.#calls.set(id, call);
     }
     return call;
