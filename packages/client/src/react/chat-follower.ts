@@ -5,7 +5,7 @@ import { Backoff } from "../server/backoff.js";
 import { type ServerEvent, watchEvents } from "../server/events.js";
 import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
 import { fetchMessages } from "../server/fetch-messages.js";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 import {
@@ -109,7 +109,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const { chatId } = this.#server;
     const options = { ...this.#server, calls: this.#calls() };
     const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) =>
-      repeatUntilAnswered(this.#session.server, attempt, { signal });
+      retryUntilResponse(this.#session.server, attempt, { signal });
     const { requests } = this.#session;
     const holds = await read((each) => fetchHolds(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
@@ -126,13 +126,13 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   async #show(record: ChatRecord): Promise<void> {
     const session = this.#session;
-    session.hasTaken(new Set(record.stored.map(({ id }) => id)));
+    session.markStored(new Set(record.stored.map(({ id }) => id)));
     const undecided = this.#undecided(record);
     const unsent = new Set(session.getState().unsent);
     this.#set(mergeRecord(this.#chat().messages, record, { unsent, undecided, followed: session.live?.openMessage }));
     const { status, clearError, resumeStream } = this.#chat();
     // An error that the server reported stays until the user acts on it.
-    if (status === "error" && !session.isLost) return;
+    if (status === "error" && !session.lastRequestLost) return;
     const awaitsDecision = record.holds.some(
       ({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut,
     );

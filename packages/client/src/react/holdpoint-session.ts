@@ -4,7 +4,7 @@ import type { ChatHold, Chunk, MessageId, ToolCallId } from "../protocol.js";
 import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
 import { Listeners } from "../server/listeners.js";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { FrontendToolExecutor, type ToolReport } from "../tools/frontend-tool-executor.js";
@@ -96,7 +96,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.executor = new FrontendToolExecutor({
       ...options,
       handlers: () => callbacks.handlers() ?? {},
-      failsWithoutHandler: (call) => this.#isInCharge(call),
+      failsWithoutHandler: (call) => this.#shouldRun(call),
       onReport: (report) => this.set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
     });
     // Every result of this browser is acknowledged, so none is the client's to send.
@@ -104,7 +104,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.transport = watchTransport<UI_MESSAGE>(transport, {
       onRequest: ({ messages, trigger }) => this.#requested(messages, trigger),
       onChunk: (chunk) => this.#received(chunk as Chunk),
-      onFailure: (_, at) => this.#failed(at === "request" && this.#isRefusal ? "server" : at),
+      onFailure: (_, at) => this.#failed(at === "request" && this.#isPermanent ? "server" : at),
       onBegin: () => {
         this.#requests++;
         this.#open++;
@@ -170,7 +170,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
    * Whether the last request was lost, so that only the record shows its outcome. An error that the server sent is
    * final.
    */
-  get isLost(): boolean {
+  get lastRequestLost(): boolean {
     return this.#failure === "request" || this.#failure === "response";
   }
 
@@ -182,7 +182,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   /** Starts the session. The returned function ends it and leaves the turn running on the server. */
   start(): () => void {
     const abort = new AbortController();
-    void this.#learnTools(abort.signal);
+    void this.#loadTools(abort.signal);
     return () => {
       abort.abort();
       this.executor.withdrawPrompts();
@@ -196,8 +196,8 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.executor.observe(messages, this.#state.holds ?? []);
   }
 
-  /** The server has stored these messages, so they are no longer unsent. */
-  hasTaken(ids: ReadonlySet<MessageId>): void {
+  /** Marks messages as stored by the server: they are no longer unsent. */
+  markStored(ids: ReadonlySet<MessageId>): void {
     const unsent = this.#state.unsent.filter((id) => !ids.has(id));
     if (unsent.length < this.#state.unsent.length) this.set({ unsent });
   }
@@ -209,7 +209,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.#pending = trigger === "submit-message" && last?.role === "user" ? last.id : undefined;
     if (this.#pending === undefined) return;
     this.#sent.add(this.#pending);
-    this.hasTaken(new Set([this.#pending]));
+    this.markStored(new Set([this.#pending]));
   }
 
   #received(chunk: Chunk): void {
@@ -229,7 +229,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
    * Whether the server refused for good, so that a retry gets the same response. After a 409 the record is
    * authoritative.
    */
-  get #isRefusal(): boolean {
+  get #isPermanent(): boolean {
     const status = this.#status ?? 0;
     return status >= 400 && status < 500 && status !== 409 && status !== 429;
   }
@@ -247,7 +247,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
    * Whether this page is expected to run a call: it has handlers, and it started the turn or approved the call. Another
    * page may have handlers that this one lacks.
    */
-  #isInCharge({ toolCallId }: FrontendCall): boolean {
+  #shouldRun({ toolCallId }: FrontendCall): boolean {
     if (this.#callbacks.handlers() === undefined) return false;
     const asked = this.#messages.findLast(({ role }) => role === "user");
     if (asked !== undefined && this.#sent.has(asked.id)) return true;
@@ -255,9 +255,9 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     return approvalId !== undefined && this.decider.getReports()[approvalId]?.state === "in-force";
   }
 
-  async #learnTools(signal: AbortSignal): Promise<void> {
+  async #loadTools(signal: AbortSignal): Promise<void> {
     try {
-      const tools = await repeatUntilAnswered(
+      const tools = await retryUntilResponse(
         this.server,
         (attempt) => fetchTools({ ...this.#options, signal: attempt }),
         { signal },

@@ -14,7 +14,7 @@ import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
-import { type Answers, useAnswers } from "./use-answers.js";
+import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
 
 /**
@@ -76,7 +76,7 @@ export type StopReport =
  * once the server has it.
  */
 export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> &
-  Answers<UI_MESSAGE> &
+  SubmissionHelpers<UI_MESSAGE> &
   TurnControls & {
     /** Whether the server responds, and since when. */
     server: ServerStatus;
@@ -180,13 +180,13 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);
 
-  const answers = useAnswers({ chat, session, follower });
+  const submissions = useSubmissions({ chat, session, follower });
   const turn = useTurn({ chat, session, follower, server });
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
   return {
     ...chat,
-    ...answers,
+    ...submissions,
     ...turn,
     id: chatId,
     server: serverStatus,

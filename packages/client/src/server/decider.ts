@@ -1,7 +1,7 @@
 import type { AckResponse, ApprovalId, DecisionRequest } from "../protocol.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
-import { repeatUntilAnswered } from "./repeat.js";
+import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -87,7 +87,7 @@ class Decisions {
     };
     let settled: SettledDecision;
     try {
-      const { ignored = false } = await repeatUntilAnswered(server, attempt, { onRetry });
+      const { ignored = false } = await retryUntilResponse(server, attempt, { onRetry });
       settled = { ...report, attempts, state: "in-force", ignored };
     } catch (error) {
       settled = { ...report, attempts, state: "refused", error: error as Error };

@@ -25,7 +25,7 @@ export class ServerError extends Error {
 }
 
 /** Whether the same request may succeed later: the server did not respond, failed, or was busy. */
-export function isTemporary(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return !(error instanceof ServerError) || error.status >= 500 || error.status === 429;
 }
 

@@ -101,7 +101,7 @@ export class FrontendToolExecutor {
   }
 
   /** Sends a result that was produced elsewhere on the page. */
-  async answer(call: FrontendCall, result: ToolResult): Promise<void> {
+  async submitResult(call: FrontendCall, result: ToolResult): Promise<void> {
     await this.#deliver(call, result, new Date().toISOString());
   }
 

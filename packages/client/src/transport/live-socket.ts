@@ -1,7 +1,7 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
 import { Server } from "../server/server.js";
-import { isTemporary } from "../server/server-error.js";
+import { isRetryable } from "../server/server-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
@@ -101,7 +101,7 @@ export class LiveSocket {
         if (signal.aborted) return;
         error = thrown instanceof Error ? thrown : new Error(String(thrown));
         // A refused key will be refused again.
-        if (!isTemporary(error)) return this.#giveUp(error);
+        if (!isRetryable(error)) return this.#giveUp(error);
       }
       this.#set({ state: "reconnecting", rttMs: undefined });
       this.#server.reachability.suspect();
