@@ -1,4 +1,4 @@
-import type { ChatHold, Decision, DecisionReport } from "holdpoint";
+import type { ChatHold, Decision, DecisionProgress } from "holdpoint";
 import { describe, expect, it } from "vitest";
 import type { ToolInfo } from "../src/api/types";
 import { type AnyToolPart, callStateOf } from "../src/tools/callState";
@@ -20,7 +20,7 @@ const hold = (rest: Partial<ChatHold> = {}): ChatHold => ({
   cut: false,
   ...rest,
 });
-const report = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionReport;
+const progress = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionProgress;
 const decision: Decision = { kind: "approve", by: ["alice"], at: "2026-01-01T00:00:01Z" };
 const pay = { name: "pay", execution: "server", approval: "always" } as ToolInfo;
 const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
@@ -34,24 +34,30 @@ describe("what a card says follows the record", () => {
   });
 
   it("is sending, then trying again, and never running because of a click", () => {
-    expect(label({ part: asked, hold: hold(), report: report({ state: "sending" }) })).toBe("Sending");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "sending" }) })).toBe("Sending");
     const error = new Error("away");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "retrying", error }) })).toBe("Not confirmed");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "refused", error }) })).toBe("Waiting for you");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "retrying", error }) })).toBe(
+      "Not confirmed",
+    );
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "refused", error }) })).toBe(
+      "Waiting for you",
+    );
   });
 
   it("runs once the decision is in force", () => {
-    expect(label({ part: asked, hold: hold(), report: report({ state: "in-force", ignored: false }) })).toBe("Running");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "in-force", ignored: false }) })).toBe(
+      "Running",
+    );
     expect(label({ part: asked, hold: hold({ state: "running", decision }) })).toBe("Running");
     const tool = { ...pay, execution: "frontend" } as ToolInfo;
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
-    const denied = report({ approved: false, state: "in-force", ignored: false });
-    expect(label({ part: asked, hold: hold(), report: denied })).toBe("Finishing");
+    const denied = progress({ approved: false, state: "in-force", ignored: false });
+    expect(label({ part: asked, hold: hold(), progress: denied })).toBe("Finishing");
   });
 
   it("goes over a decision of this page that is still being sent", () => {
     const settled = hold({ state: "settled", outcome: { cause: "superseded", at: "2026-01-01T00:00:02Z" } });
-    expect(label({ part: asked, hold: settled, report: report({ state: "sending" }) })).toBe("Withdrawn");
+    expect(label({ part: asked, hold: settled, progress: progress({ state: "sending" }) })).toBe("Withdrawn");
   });
 
   it.each([

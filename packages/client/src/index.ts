@@ -9,7 +9,7 @@ export {
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";
-export { Decider, type DecisionReport, type SettledDecision } from "./server/decider.js";
+export { Decider, type DecisionProgress, type SettledDecision } from "./server/decider.js";
 export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
@@ -25,7 +25,7 @@ export { changeBgm } from "./tools/change-bgm.js";
 export {
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
-  type ToolReport,
+  type ToolProgress,
   type ToolResult,
 } from "./tools/frontend-tool-executor.js";
 export { getLocation } from "./tools/get-location.js";

@@ -6,7 +6,7 @@ import {
   type ChatHold,
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
-  type ToolReport,
+  type ToolProgress,
   type ToolSpec,
   type UserAnswer,
   type UserPrompt,
@@ -61,12 +61,12 @@ afterEach(() => {
 function make(options: Partial<FrontendToolExecutorOptions> = {}) {
   const handler = vi.fn(async (_input: unknown): Promise<unknown> => ({ done: true }));
   const names = tools.map(({ name }) => name);
-  const reports: ToolReport[] = [];
+  const reports: ToolProgress[] = [];
   const executor = new FrontendToolExecutor({
     baseUrl,
     chatId: "chat-1",
     handlers: Object.fromEntries(names.map((name) => [name, handler])),
-    onReport: (report) => reports.push(report),
+    onProgress: (report) => reports.push(report),
     ...options,
   });
   executor.setTools(tools);
@@ -234,12 +234,12 @@ describe("a prompt of a running tool", () => {
 
   it("is opened although no tool is listed, and acknowledged", async () => {
     const { prompts, answers, handlers } = form();
-    const reports: ToolReport[] = [];
+    const reports: ToolProgress[] = [];
     const executor = new FrontendToolExecutor({
       baseUrl,
       chatId: "chat-1",
       handlers,
-      onReport: (report) => reports.push(report),
+      onProgress: (report) => reports.push(report),
     });
     const call = promptCall();
     const see = () => executor.observe([{ role: "assistant", parts: [call] }]);

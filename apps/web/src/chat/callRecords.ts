@@ -1,5 +1,5 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { ChatHold, DecisionReport, PendingApproval, ToolReport } from "holdpoint";
+import type { ChatHold, DecisionProgress, PendingApproval, ToolProgress } from "holdpoint";
 import type { ToolInfo } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
@@ -10,8 +10,8 @@ export interface CallLookup {
   toolNamed: (name: string) => ToolInfo | undefined;
   holdOf: (toolCallId: string) => ChatHold | undefined;
   pendingOf: (approvalId: string) => PendingApproval | undefined;
-  reportOf: (approvalId: string) => DecisionReport | undefined;
-  runOf: (toolCallId: string) => ToolReport | undefined;
+  progressOf: (approvalId: string) => DecisionProgress | undefined;
+  runOf: (toolCallId: string) => ToolProgress | undefined;
   /** `undefined` in a replay, which allows no actions. */
   actions: Actions | undefined;
 }
@@ -26,7 +26,7 @@ export function callOf(part: AnyToolPart, lookup: CallLookup): Call & { approval
   const toolName = getToolName(part);
   const hold = lookup.holdOf(part.toolCallId);
   const approvalId = hold?.approvalId ?? part.approval?.id;
-  const report = approvalId === undefined ? undefined : lookup.reportOf(approvalId);
+  const progress = approvalId === undefined ? undefined : lookup.progressOf(approvalId);
   const pending = approvalId === undefined ? undefined : lookup.pendingOf(approvalId);
   const waiting = hold?.state === "waiting" && hold.kind === "approval" ? hold : undefined;
   const request = pending ?? waiting;
@@ -36,8 +36,8 @@ export function callOf(part: AnyToolPart, lookup: CallLookup): Call & { approval
     title: part.title,
     input: part.input,
     approvalId,
-    report,
-    state: callStateOf({ part, hold, report, tool: lookup.toolNamed(toolName) }),
+    progress,
+    state: callStateOf({ part, hold, progress, tool: lookup.toolNamed(toolName) }),
     request: request && {
       requestedAt: request.requestedAt,
       expiresAt: request.expiresAt ?? undefined,

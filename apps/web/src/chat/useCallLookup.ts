@@ -17,7 +17,7 @@ export function useCallLookup(session: ReturnType<typeof useSession>): CallLooku
       toolNamed: (name) => toolByName.get(name),
       holdOf: (toolCallId) => holdByCall.get(toolCallId),
       pendingOf: (approvalId) => approvals?.find((approval) => approval.approvalId === approvalId),
-      reportOf: (approvalId) => decisions[approvalId],
+      progressOf: (approvalId) => decisions[approvalId],
       runOf: (toolCallId) => toolRuns[toolCallId],
       actions: {
         decide: (approvalId, approved, reason) => void decide(approvalId, approved, reason),

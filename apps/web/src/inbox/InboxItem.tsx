@@ -1,4 +1,4 @@
-import type { ChatHold, DecisionReport } from "holdpoint";
+import type { ChatHold, DecisionProgress } from "holdpoint";
 import { MessageSquare } from "lucide-react";
 import type { ToolInfo } from "../api/types";
 import { navigate } from "../shell/route";
@@ -14,17 +14,17 @@ interface Props {
   tool: ToolInfo | undefined;
   chatTitle: string | undefined;
   isCurrentChat: boolean;
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
   decide: Decide;
 }
 
 /** An approval request in the inbox, and its outcome. */
-export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decide }: Props) {
+export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, decide }: Props) {
   const { approval, isWaiting } = entry;
   const { approvalId, toolCallId, chatId, toolName, input } = approval;
-  const holds = useHoldsOf(chatId, !isWaiting || report !== undefined);
+  const holds = useHoldsOf(chatId, !isWaiting || progress !== undefined);
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
-  const known = callStateOf({ hold, report, tool });
+  const known = callStateOf({ hold, progress, tool });
   const state = isWaiting || known.kind !== "approval-requested" ? known : leftTheList(holds);
   return (
     <CallCard
@@ -33,7 +33,7 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
         toolName,
         input,
         state,
-        report,
+        progress,
         request: {
           requestedAt: approval.requestedAt,
           expiresAt: approval.expiresAt ?? undefined,

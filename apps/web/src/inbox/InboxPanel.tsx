@@ -66,7 +66,7 @@ export function InboxPanel({ currentChatId }: Props) {
                 tool={tools?.find(({ name }) => name === toolName)}
                 chatTitle={chats?.find(({ id }) => id === chatId)?.title}
                 isCurrentChat={chatId === currentChatId}
-                report={decisions[approvalId]}
+                progress={decisions[approvalId]}
                 decide={(approved, reason) => {
                   const decision = { approved, ...(reason !== undefined && { reason }) };
                   void markDecision(chatId, { approvalId, approved }, () => decide(approvalId, decision));

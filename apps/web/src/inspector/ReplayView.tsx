@@ -40,7 +40,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
       toolNamed: (tool) => tools?.find((candidate) => candidate.name === tool),
       holdOf: () => undefined,
       pendingOf: () => undefined,
-      reportOf: () => undefined,
+      progressOf: () => undefined,
       runOf: () => undefined,
       actions: undefined,
     }),

@@ -1,4 +1,4 @@
-import type { DecisionReport } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
 import { type ReactNode, useRef, useState } from "react";
 import type { ToolInfo } from "../api/types";
 import { visible } from "../text/runs";
@@ -28,7 +28,7 @@ export interface Call {
   /** Its open approval request. */
   request: ApprovalRequest | undefined;
   /** This page's own decision on it. */
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
 }
 
 export interface ApprovalRequest {
@@ -61,7 +61,7 @@ interface Props {
 export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context, children, attributes }: Props) {
   const card = useRef<HTMLElement>(null);
   const [isReviewing, setIsReviewing] = useState(false);
-  const { toolCallId, toolName, input, state, request, report } = call;
+  const { toolCallId, toolName, input, state, request, progress } = call;
   const schema = tool?.inputSchema;
   const title = call.title ?? tool?.title ?? toolName;
   const subject = subjectOf(title, input, schema);
@@ -144,8 +144,8 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       })}
       {isOpen && !decide && <p className="tool-card__note">Waiting for a decision at this point of the capture.</p>}
       {isOpen && !mayDecide && <p className="tool-card__note">Waiting for an approver.</p>}
-      <DecisionTrouble state={state} report={report} />
-      <DecisionLine state={state} report={report} />
+      <DecisionTrouble state={state} progress={progress} />
+      <DecisionLine state={state} progress={progress} />
       <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />
       {children}
       {isReviewing && (

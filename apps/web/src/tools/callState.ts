@@ -1,5 +1,5 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
-import { type Cause, type ChatHold, type Decision, type DecisionReport, settledMetadata } from "holdpoint";
+import { type Cause, type ChatHold, type Decision, type DecisionProgress, settledMetadata } from "holdpoint";
 import type { ToolInfo } from "../api/types";
 import { ASK_USER } from "../prompt/prompt";
 
@@ -34,20 +34,20 @@ export interface Facts {
   part?: AnyToolPart | undefined;
   hold?: ChatHold | undefined;
   /** This page's own decision. */
-  report?: DecisionReport | undefined;
+  progress?: DecisionProgress | undefined;
   tool?: ToolInfo | undefined;
 }
 
-export function callStateOf({ part, hold, report, tool }: Facts): CallState {
+export function callStateOf({ part, hold, progress, tool }: Facts): CallState {
   if (hold?.state === "settled") return settledByHold(hold, part);
   if (part !== undefined && isSettled(part)) return settledByPart(part, hold);
-  if (report?.state === "sending" || report?.state === "retrying")
-    return { kind: report.state, approved: report.approved };
+  if (progress?.state === "sending" || progress?.state === "retrying")
+    return { kind: progress.state, approved: progress.approved };
   const decision = hold?.decision;
   if (decision !== undefined) return { kind: "running", where: whereOf(tool), decision };
   // The server responded with 200: it is in force, and the record will show it shortly.
-  if (report?.state === "in-force") {
-    return report.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
+  if (progress?.state === "in-force") {
+    return progress.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
   }
   if (hold?.state === "waiting" && hold.kind === "approval") {
     return { kind: "approval-requested", mayDecide: hold.allowed.includes("approve") || hold.allowed.includes("deny") };

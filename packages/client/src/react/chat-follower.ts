@@ -165,9 +165,9 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   /** Approval requests of this chat whose decision is being sent. */
   #undecided({ holds }: ChatRecord): ReadonlySet<ApprovalId> {
-    const reports = this.#session.decider.getReports();
+    const decisions = this.#session.decider.getDecisions();
     const asked = holds.flatMap(({ approvalId }) => approvalId ?? []);
-    return new Set(asked.filter((id) => reports[id]?.state === "sending" || reports[id]?.state === "retrying"));
+    return new Set(asked.filter((id) => decisions[id]?.state === "sending" || decisions[id]?.state === "retrying"));
   }
 
   #concerns(event: ServerEvent): boolean {

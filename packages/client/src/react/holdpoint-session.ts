@@ -7,22 +7,22 @@ import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
 import type { ToolSpec } from "../server/tool-spec.js";
-import { FrontendToolExecutor, type ToolReport } from "../tools/frontend-tool-executor.js";
+import { FrontendToolExecutor, type ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { FrontendCall, ToolHandlers } from "../tools/tool-handler.js";
 import { LiveChatTransport } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { type FailedAt, watchTransport } from "../transport/watch-transport.js";
 import { createTransport, type TransportOptions } from "./create-transport.js";
-import type { HoldpointMode, StopReport } from "./use-holdpoint.js";
+import type { HoldpointMode, StopProgress } from "./use-holdpoint.js";
 
 /** Session state other than the messages. */
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
-  toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+  toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
   holds: ChatHold[] | undefined;
   unsent: readonly MessageId[];
-  stopping: StopReport | undefined;
+  stopping: StopProgress | undefined;
   /** Incremented when something arrives that no stream reads. */
   unread: number;
 };
@@ -97,7 +97,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       ...options,
       handlers: () => callbacks.handlers() ?? {},
       failsWithoutHandler: (call) => this.#shouldRun(call),
-      onReport: (report) => this.set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
+      onProgress: (progress) => this.set({ toolRuns: { ...this.#state.toolRuns, [progress.toolCallId]: progress } }),
     });
     // Every result of this browser is acknowledged, so none is the client's to send.
     this.autoSend = mode === "sse" || mode === "live" ? sendAutomaticallyWhen({ frontendTools: [] }) : undefined;
@@ -252,7 +252,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     const asked = this.#messages.findLast(({ role }) => role === "user");
     if (asked !== undefined && this.#sent.has(asked.id)) return true;
     const approvalId = this.#state.holds?.find((hold) => hold.toolCallId === toolCallId)?.approvalId;
-    return approvalId !== undefined && this.decider.getReports()[approvalId]?.state === "in-force";
+    return approvalId !== undefined && this.decider.getDecisions()[approvalId]?.state === "in-force";
   }
 
   async #loadTools(signal: AbortSignal): Promise<void> {

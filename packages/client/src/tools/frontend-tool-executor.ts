@@ -11,7 +11,7 @@ import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js"
 import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
 
 /** The progress of one call. */
-export type ToolReport = FrontendCall & {
+export type ToolProgress = FrontendCall & {
   state: "running" | "done" | "failed";
   /** For `failed`: the handler's error, or why the result did not reach the server. */
   error?: Error;
@@ -29,7 +29,7 @@ export type FrontendToolExecutorOptions = ServerOptions & {
    */
   failsWithoutHandler?: ((call: FrontendCall) => boolean) | undefined;
   /** Called on every change of a call's progress. */
-  onReport?: ((report: ToolReport) => void) | undefined;
+  onProgress?: ((progress: ToolProgress) => void) | undefined;
 };
 
 /** The result of a call in the browser. */
@@ -226,9 +226,9 @@ export class FrontendToolExecutor {
     }
   }
 
-  #report(call: FrontendCall, state: ToolReport["state"], error?: Error): void {
+  #report(call: FrontendCall, state: ToolProgress["state"], error?: Error): void {
     const { toolCallId, toolName, input } = call;
-    this.#options.onReport?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
+    this.#options.onProgress?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
   }
 }
 
