@@ -222,7 +222,7 @@ describe("a server that falls silent", () => {
     proxy.mute(true);
     await chat.addToolApprovalResponse({ id, approved: true });
     await until("the error", () => chat.status === "error");
-    expect(chat.error?.message).toMatch(/said nothing for/);
+    expect(chat.error?.message).toMatch(/has not responded for/);
     proxy.mute(false);
     proxy.cut();
     await end();

@@ -34,7 +34,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #chat: () => Chat<UI_MESSAGE>;
   readonly #calls: () => ListedCalls | undefined;
   readonly #mayResume: () => boolean;
-  #life: AbortController | undefined;
+  #abort: AbortController | undefined;
   #reading: Promise<void> | undefined;
   #isStale = false;
 
@@ -54,8 +54,8 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   /** Starts following. The returned function stops it. */
   start(): () => void {
-    const life = new AbortController();
-    this.#life = life;
+    const abort = new AbortController();
+    this.#abort = abort;
     const { reachability } = this.#session.server;
     const stopEvents = watchEvents({
       ...this.#server,
@@ -67,16 +67,16 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const stopReachability = reachability.subscribe(() => {
       if (reachability.getStatus().state === "connected") void this.refresh();
     });
-    this.#session.onNews = () => void this.refresh();
+    this.#session.onOutdated = () => void this.refresh();
     // A resume that finds nothing does not change the status.
     const stopIdle = this.#session.onIdle(() => void this.refresh());
     void this.refresh();
     return () => {
-      life.abort();
+      abort.abort();
       stopEvents();
       stopReachability();
       stopIdle();
-      this.#session.onNews = undefined;
+      this.#session.onOutdated = undefined;
     };
   }
 
@@ -95,10 +95,10 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   async #readAll(): Promise<void> {
     // After an unmount and remount, continue the read that was aborted.
     const isWanted = () => this.#isStale && this.#session.isStored;
-    while (isWanted() && this.#life !== undefined && !this.#life.signal.aborted) {
+    while (isWanted() && this.#abort !== undefined && !this.#abort.signal.aborted) {
       this.#isStale = false;
       try {
-        await this.#read(this.#life.signal);
+        await this.#read(this.#abort.signal);
       } catch {
         // The server refused, or the chat was left. Keep what is shown.
       }
@@ -149,7 +149,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   async #afterFailure(): Promise<void> {
     const backoff = new Backoff(100, 10_000);
     for (let failure = 1; failure < this.#session.failures; failure++) backoff.next();
-    if (this.#life !== undefined) await backoff.pause(this.#life.signal);
+    if (this.#abort !== undefined) await backoff.pause(this.#abort.signal);
   }
 
   #set(merged: readonly UI_MESSAGE[]): void {

@@ -48,7 +48,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   /** Whether the server has this chat. If not, its record is not requested. */
   isStored: boolean;
   /** Called for chunks that may change the holds, and for streams that this page did not request. */
-  onNews: (() => void) | undefined;
+  onOutdated: (() => void) | undefined;
   readonly #options: TransportOptions;
   readonly #callbacks: SessionCallbacks;
   readonly #inner: ChatTransport<UI_MESSAGE>;
@@ -222,7 +222,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.autoSend?.observe(chunk as Parameters<AutoSend["observe"]>[0]);
     this.executor.observeChunk(chunk);
     const isTool = chunk.type.startsWith("tool-") && !chunk.type.endsWith("-delta");
-    if (isTool || (chunk.type === "start" && this.isResuming)) this.onNews?.();
+    if (isTool || (chunk.type === "start" && this.isResuming)) this.onOutdated?.();
   }
 
   /**

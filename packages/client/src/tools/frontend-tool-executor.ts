@@ -45,7 +45,7 @@ const KEPT = 500;
 export class FrontendToolExecutor {
   readonly #options: FrontendToolExecutorOptions;
   readonly #server: Server;
-  readonly #life = new AbortController();
+  readonly #abort = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
   readonly #prompts = new OpenPrompts();
   #tools: Map<string, ToolSpec> | undefined;
@@ -127,7 +127,7 @@ export class FrontendToolExecutor {
   /** Stops sending results that are not acknowledged yet. */
   close(): void {
     this.withdrawPrompts();
-    this.#life.abort();
+    this.#abort.abort();
   }
 
   get #handlers(): ToolHandlers {
@@ -153,7 +153,7 @@ export class FrontendToolExecutor {
     if (this.#isReading) return;
     this.#isReading = true;
     try {
-      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#life.signal }));
+      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#abort.signal }));
     } catch {
       // The next change of the messages retries.
     } finally {
@@ -218,11 +218,11 @@ export class FrontendToolExecutor {
         ? ({ status: "failed", errorText: result.error.message } as const)
         : ({ status: "success", output: result.output ?? null, errorText: null } as const);
     try {
-      await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#life.signal);
+      await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#abort.signal);
       if ("error" in result) this.#report(call, "failed", result.error);
       else this.#report(call, "done");
     } catch (error) {
-      if (!this.#life.signal.aborted) this.#report(call, "failed", asError(error));
+      if (!this.#abort.signal.aborted) this.#report(call, "failed", asError(error));
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
+import { chunksFromStored, isSettledMessage } from "./chunks-from-stored.js";
 import { KnownMessage } from "./known-message.js";
-import { isSettledMessage, newsOfStored } from "./news-of-stored.js";
 
 /** The stream may end here: the turn has ended, or waits for an approval. */
 const PAUSE = Symbol("pause");
@@ -46,8 +46,8 @@ export class MessageLog {
   }
 
   /** The server starts a replay with `start`, or repeats how the turn ended. */
-  retell(): void {
-    this.#known.retell();
+  startReplay(): void {
+    this.#known.startReplay();
     this.#isOver = false;
   }
 
@@ -61,9 +61,9 @@ export class MessageLog {
   /** Adds a chunk. Returns whether any of it is new. */
   take(chunk: Chunk): boolean {
     if (this.#isOver) return false;
-    const news = this.#known.news(chunk);
-    for (const fresh of news) this.#add(fresh);
-    return news.length > 0;
+    const chunks = this.#known.newChunks(chunk);
+    for (const fresh of chunks) this.#add(fresh);
+    return chunks.length > 0;
   }
 
   /** The turn has ended. */
@@ -76,7 +76,7 @@ export class MessageLog {
   /** Adds the stored message, which was read because the end was missed. Returns whether it is the end. */
   catchUp(message: UiMessage): boolean {
     if (this.#isOver || !isSettledMessage(message)) return false;
-    for (const fresh of newsOfStored(this.#known, message)) this.#add(fresh);
+    for (const fresh of chunksFromStored(this.#known, message)) this.#add(fresh);
     this.end();
     return true;
   }
