@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ToolInfo } from "../src/api/types";
 import { type AnyToolPart, callStateOf } from "../src/tools/callState";
 import { callStatus } from "../src/tools/callStatus";
-import { refusalText, timeText } from "../src/tools/words";
+import { refusalText, timeText } from "../src/tools/texts";
 
 const base = { type: "tool-pay", toolCallId: "c", input: { amount: 5 } } as const;
 const part = (rest: object) => ({ ...base, ...rest }) as unknown as AnyToolPart;

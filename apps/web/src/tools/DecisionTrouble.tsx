@@ -1,6 +1,6 @@
 import { type DecisionProgress, ServerError } from "holdpoint";
 import type { CallState } from "./callState";
-import { refusalText } from "./words";
+import { refusalText } from "./texts";
 
 interface Props {
   state: CallState;
