@@ -77,6 +77,17 @@ describe("what a card says follows the record", () => {
     expect(label({ part: stored })).toBe(said);
   });
 
+  it("names a call that a decision settled after the decision", () => {
+    const settledBy = (kind: Decision["kind"]) =>
+      hold({
+        state: "settled",
+        decision: { ...decision, kind },
+        outcome: { cause: "decision", at: "2026-01-01T00:00:02Z" },
+      });
+    expect(label({ hold: settledBy("approve") })).toBe("Approved");
+    expect(label({ hold: settledBy("deny") })).toBe("Denied");
+  });
+
   it("does not guess why a call ended", () => {
     const error = part({ state: "output-error", errorText: "User denied the tool call" });
     expect(label({ part: error, hold: hold() })).toBe("Finishing");

@@ -329,7 +329,7 @@ describe("failures", () => {
     await executor.retry(call.toolCallId);
     expect(last()).toBe("done");
     expect(handler).toHaveBeenCalledTimes(2);
-    await expect(executor.retry("never seen")).rejects.toThrow("not one of this browser's");
+    await expect(executor.retry("never seen")).rejects.toThrow("no handler for this call");
   });
 
   it("before a reload are tried again by hand: open calls are answered, settled ones only run", async () => {
@@ -342,6 +342,6 @@ describe("failures", () => {
     await executor.retry(delegated.toolCallId);
     expect(handler).toHaveBeenCalledTimes(2);
     expect(acks).toEqual([]);
-    await expect(executor.retry(asking.toolCallId)).rejects.toThrow("waits for its approval");
+    await expect(executor.retry(asking.toolCallId)).rejects.toThrow("waiting for approval");
   });
 });

@@ -72,7 +72,7 @@ describe("getLocation", () => {
   });
 
   it("says that there is none", () => {
-    expect(() => getLocation()({}, call)).toThrow("can't tell where it is");
+    expect(() => getLocation()({}, call)).toThrow("This browser has no geolocation.");
   });
 });
 

@@ -53,7 +53,7 @@ export function InboxPanel({ currentChatId }: Props) {
         <div className="empty">
           <Inbox size={26} aria-hidden="true" />
           <h2>Nothing waits for you</h2>
-          <p>Questions from all your chats come together here, also those that you are not looking at.</p>
+          <p>Approval requests from all your chats appear here.</p>
         </div>
       )}
       <ul className="inbox__list" aria-label="Approvals">

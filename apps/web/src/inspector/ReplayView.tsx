@@ -63,7 +63,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
         <button
           type="button"
           className="icon-button"
-          aria-label="One record further"
+          aria-label="Next record"
           disabled={position >= total}
           onClick={() => player.step()}
         >
@@ -78,7 +78,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
         >
           <SkipForward size={16} aria-hidden="true" />
         </button>
-        <button type="button" className="icon-button" aria-label="From the beginning" onClick={() => player.restart()}>
+        <button type="button" className="icon-button" aria-label="Restart" onClick={() => player.restart()}>
           <RotateCcw size={15} aria-hidden="true" />
         </button>
         <label className="replay__speed">

@@ -37,7 +37,7 @@ export function callStatus(state: CallState): CallStatus {
 function settled({ cause, result, decision }: CallState & { kind: "settled" }): CallStatus {
   switch (cause) {
     case "decision":
-      return decision?.kind === "approve" ? { label: "Answered", tone: "ok" } : { label: "Denied", tone: "bad" };
+      return decision?.kind === "approve" ? { label: "Approved", tone: "ok" } : { label: "Denied", tone: "bad" };
     case "expired":
       return { label: "Expired", tone: "bad" };
     case "stopped":

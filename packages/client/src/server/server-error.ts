@@ -19,7 +19,7 @@ export class ServerError extends Error {
     const text = await response.text().catch(() => "");
     const reason = reasonOf(text);
     const words = reason ?? (text.trim() || response.statusText || "no reason given");
-    const message = `The server refused (${response.status}): ${words}`;
+    const message = `The server responded with ${response.status}: ${words}`;
     return new ServerError(message, response.status, reason, retryAfterMs(response.headers.get("retry-after")));
   }
 }

@@ -110,8 +110,8 @@ export class FrontendToolExecutor {
     const tool = this.#partOf(toolCallId);
     const seen = this.#seen.get(toolCallId) ?? (tool && { call: callOf(tool), isWaiting: true });
     if (seen === undefined || !Object.hasOwn(this.#handlers, seen.call.toolName))
-      throw new Error("This call is not one of this browser's, so it can't be run here.");
-    if (tool?.state === "approval-requested") throw new Error("This call waits for its approval.");
+      throw new Error("This page has no handler for this call.");
+    if (tool?.state === "approval-requested") throw new Error("This call is waiting for approval.");
     const isWaiting = seen.isWaiting && !(tool !== undefined && isSettled(tool));
     if (seen.call.toolName === ASK_USER) {
       this.#prompts.withdraw(toolCallId);
