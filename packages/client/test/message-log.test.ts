@@ -22,7 +22,7 @@ const turn: Chunk[] = [
   { type: "finish", finishReason: "stop" },
 ];
 
-/** As the server tells a turn whose call is settled: no input, no question, deltas joined. */
+/** As the server tells a turn whose call is settled: no input, no approval request, deltas joined. */
 const shortened: Chunk[] = [
   ...turn.slice(0, 2),
   { type: "reasoning-delta", id: "0", delta: "I think, so 🙂 I ask." },
@@ -76,10 +76,10 @@ describe("what was received before is not new", () => {
       log.end();
       const after = read(log);
       expect(sum([...before, ...after])).toBe(WHOLE);
-      const questions = [...before, ...after].filter(
+      const requests = [...before, ...after].filter(
         (chunk) => chunk !== "pause" && chunk.type === "tool-approval-request",
       );
-      expect(questions.length).toBeLessThanOrEqual(1);
+      expect(requests.length).toBeLessThanOrEqual(1);
       expect(after.at(-1)).toBe("pause");
     }
   });
@@ -125,7 +125,7 @@ describe("what was received before is not new", () => {
 });
 
 describe("reading", () => {
-  it("pauses after the question, and not where the answer is there already", () => {
+  it("pauses after the approval request, and not where the answer is there already", () => {
     const log = new MessageLog("m1");
     for (const chunk of turn.slice(0, 10)) log.take(chunk);
     expect(read(log).at(-1)).toBe("pause");
