@@ -58,7 +58,7 @@ for (const screen of screens("desktop")) {
       await expect(card).not.toContainText("You denied");
     });
 
-    test(`a question that a newer message withdrew was denied by nobody, ${screen}`, async ({ console, page }) => {
+    test(`an approval request that a newer message withdrew was denied by nobody, ${screen}`, async ({ console, page }) => {
       await console.open("ai-sdk");
       await console.send(HANAKO);
       const card = console.card("process_payment");
@@ -94,7 +94,7 @@ test("a browser that refuses after the approval is a failure, not a denial", asy
   await expect(card).not.toContainText(/Denied|declined/);
 });
 
-test.describe("the old button of a question that is gone", () => {
+test.describe("the old button of an approval request that is gone", () => {
   test.use({ setup: { allowed: [/status of 410 .*approvals/, /ERR_FAILED.*events/] } });
 
   for (const mode of isFull ? MODES : (["sse"] as const)) {

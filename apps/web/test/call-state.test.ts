@@ -26,7 +26,7 @@ const pay = { name: "pay", execution: "server", approval: "always" } as ToolInfo
 const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
 
 describe("what a card says follows the record", () => {
-  it("waits while the question is open", () => {
+  it("waits while the approval request is open", () => {
     expect(label({ part: asked })).toBe("Waiting for you");
     expect(label({ part: asked, hold: hold() })).toBe("Waiting for you");
     expect(label({ part: asked, hold: hold({ allowed: [] }) })).toBe("Waiting for approval");
@@ -124,7 +124,7 @@ describe("what a card says follows the record", () => {
     expect(page({ status: "timeout" })).toBe("Expired");
   });
 
-  it("has a question on its way for a call that must be approved", () => {
+  it("has an approval request on its way for a call that must be approved", () => {
     expect(label({ part: part({ state: "input-available" }), tool: pay })).toBe("Preparing");
     expect(label({ part: part({ state: "input-available" }), tool: { ...pay, approval: "never" } })).toBe("Running");
   });
