@@ -58,7 +58,10 @@ for (const screen of screens("desktop")) {
       await expect(card).not.toContainText("You denied");
     });
 
-    test(`an approval request that a newer message withdrew was denied by nobody, ${screen}`, async ({ console, page }) => {
+    test(`an approval request that a newer message withdrew was denied by nobody, ${screen}`, async ({
+      console,
+      page,
+    }) => {
       await console.open("ai-sdk");
       await console.send(HANAKO);
       const card = console.card("process_payment");
