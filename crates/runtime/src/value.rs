@@ -7,7 +7,7 @@
 use std::io;
 
 use holdpoint_protocol::{
-    json::{is_forbidden_key, is_private_key},
+    json::{is_forbidden_key, is_reserved_key},
     message::{Part, UiMessage},
 };
 use serde::Serialize;
@@ -90,7 +90,7 @@ pub fn admit_input(value: &Value) -> Result<(), Unfit> {
 fn reserved_key(value: &Value) -> Option<&str> {
     match value {
         Value::Array(items) => items.iter().find_map(reserved_key),
-        Value::Object(fields) => fields.iter().find_map(|(key, field)| match is_private_key(key) {
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| match is_reserved_key(key) {
             true => Some(key.as_str()),
             false => reserved_key(field),
         }),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use holdpoint_protocol::json::is_private_key;
+use holdpoint_protocol::json::is_reserved_key;
 use serde::{
     Deserializer, Serialize,
     de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
@@ -159,7 +159,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         let Some((key, value)) = self.fields.next() else { return Ok(None) };
-        if is_private_key(key) {
+        if is_reserved_key(key) {
             // A handler's own `Value` would give the object a special meaning and parse its content.
             return Err(de::Error::custom(format_args!("a tool of this program can't be given the key {key:?}")));
         }
