@@ -96,7 +96,7 @@ impl Reducer {
     }
 
     /// Continues a message in a new response. Text blocks that were open are now closed.
-    pub fn go_on(sdk: Sdk, message: UiMessage) -> Self {
+    pub fn continue_from(sdk: Sdk, message: UiMessage) -> Self {
         let inputs = tools::begun_inputs(&message);
         let written = Some(message.parts.len());
         Self { sdk, message, texts: HashMap::new(), reasonings: HashMap::new(), inputs, written }
