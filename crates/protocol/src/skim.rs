@@ -33,7 +33,7 @@ pub struct Outline {
 struct Counted {
     count: usize,
     last: Option<MessageId>,
-    is_last_ours: bool,
+    is_last_from_assistant: bool,
 }
 
 impl Outline {
@@ -54,7 +54,7 @@ impl Outline {
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let last = self.messages.count.checked_sub(1)?;
         // An assistant message is the server's own, so only its answers count. Its calls have inputs of any size.
-        let whole = if self.messages.is_last_ours { None } else { Some(last) };
+        let whole = if self.messages.is_last_from_assistant { None } else { Some(last) };
         let request = Skim { budget: &budget, levels: limits.levels, whole };
         let request = deserializer.deserialize_map(request).ok()?;
         deserializer.end().ok().map(|()| request)
@@ -79,11 +79,11 @@ impl<'de> Deserialize<'de> for Counted {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counted, A::Error> {
-                let mut counted = Counted { count: 0, last: None, is_last_ours: false };
+                let mut counted = Counted { count: 0, last: None, is_last_from_assistant: false };
                 while let Some(Message { id, role }) = seq.next_element()? {
                     counted.count += 1;
                     counted.last = id;
-                    counted.is_last_ours = role == Some(Role::Assistant);
+                    counted.is_last_from_assistant = role == Some(Role::Assistant);
                 }
                 Ok(counted)
             }

@@ -35,7 +35,7 @@ pub(super) struct Call {
     /// The segment in which its approval was requested.
     pub(super) asked_in: Option<u32>,
     /// The segment in which it was announced again after that.
-    pub(super) again_in: Option<u32>,
+    pub(super) reannounced_in: Option<u32>,
     pub(super) preliminary: bool,
 }
 
@@ -96,7 +96,7 @@ impl Calls {
     pub(super) fn announce_again(&mut self, id: &ToolCallId, segment: u32) {
         if let Some(call) = self.calls.get_mut(id).filter(|call| call.state == State::Asked) {
             call.state = State::Announced { available: true };
-            call.again_in = Some(segment);
+            call.reannounced_in = Some(segment);
             self.asked -= 1;
         }
     }

@@ -98,7 +98,7 @@ impl Checker {
                 if let Event::Incomplete { line, .. } = event {
                     *has_payload = true;
                     stream.line = line;
-                    stream.tell(
+                    stream.report(
                         Rule::F2,
                         "the capture ends before the blank line that completes this event: a client never sees it",
                     );
@@ -138,7 +138,10 @@ impl Checker {
                 }
                 Event::Junk { line, text } => {
                     stream.line = line;
-                    stream.tell(Rule::F2, format!("{} is no field of an event: a client drops the line", Shown(text)));
+                    stream.report(
+                        Rule::F2,
+                        format!("{} is no field of an event: a client drops the line", Printable(text)),
+                    );
                 }
                 Event::TooLarge { line } => drop(unreadable.get_or_insert(Unreadable::TooLarge { line })),
                 Event::Comment { .. } | Event::Incomplete { .. } => {}
@@ -213,9 +216,9 @@ impl Lines {
 }
 
 /// A printable excerpt of a capture.
-pub(super) struct Shown<'a>(pub(super) &'a [u8]);
+pub(super) struct Printable<'a>(pub(super) &'a [u8]);
 
-impl std::fmt::Display for Shown<'_> {
+impl std::fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy(&self.0[..self.0.len().min(240)]);
         let short: String = text.chars().take(60).collect();

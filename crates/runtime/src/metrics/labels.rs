@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::ASK_USER;
+use holdpoint_protocol::PROMPT_TOOL;
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -40,7 +40,7 @@ impl HoldKind {
     pub(crate) fn of(hold: &Hold) -> Self {
         match hold.request {
             Some(_) => Self::Approval,
-            None if &*hold.name == ASK_USER => Self::Prompt,
+            None if &*hold.name == PROMPT_TOOL => Self::Prompt,
             None => Self::Frontend,
         }
     }

@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ASK_USER, Approval, Execution, Handler, InputSchema, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSpec,
-    Wait, input,
+    Approval, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError,
+    ToolSpec, Wait, input,
 };
 
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -65,7 +65,7 @@ pub enum ToolDefinitionError {
          what models take"
     )]
     Name { name: String },
-    #[error("`{ASK_USER}` can't be the name of a tool: it is that of a running tool's question to the user")]
+    #[error("`{PROMPT_TOOL}` can't be the name of a tool: it is that of a running tool's question to the user")]
     Reserved,
     #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
     Schema { tool: String, problem: SchemaError },
@@ -189,7 +189,7 @@ impl ToolBuilder {
             return Err(ToolDefinitionError::Name { name: self.name });
         }
         // The name is reserved: clients and the checker recognize a prompt by it.
-        if self.name == ASK_USER {
+        if self.name == PROMPT_TOOL {
             return Err(ToolDefinitionError::Reserved);
         }
         let input = match self.input {
@@ -343,7 +343,7 @@ mod tests {
             let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
             assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
         }
-        let reserved = Tool::frontend::<Value>(ASK_USER, "Asks").build().expect_err("it is taken");
+        let reserved = Tool::frontend::<Value>(PROMPT_TOOL, "Asks").build().expect_err("it is taken");
         assert_eq!(reserved, ToolDefinitionError::Reserved);
         assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
         assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());

@@ -108,7 +108,7 @@ pub struct ToolContext {
     pub prompter: Option<Prompter>,
 }
 
-pub use holdpoint_protocol::ASK_USER;
+pub use holdpoint_protocol::PROMPT_TOOL;
 
 /// A running tool's prompt to the user.
 #[derive(Debug, Clone, PartialEq)]

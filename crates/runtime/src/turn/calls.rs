@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
-    tool::{self, ASK_USER, Execution, Returns, ToolSpec, Wait},
+    tool::{self, Execution, PROMPT_TOOL, Returns, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -168,10 +168,10 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         return Reply::None;
     }
     let call = env.call_id();
-    draft.push(Fact::InputStarted { call: call.clone(), name: ASK_USER.to_owned() });
+    draft.push(Fact::InputStarted { call: call.clone(), name: PROMPT_TOOL.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
-        name: ASK_USER.to_owned(),
+        name: PROMPT_TOOL.to_owned(),
         input,
         execution: Execution::Frontend,
         // The tool is running, so the response is open.
