@@ -93,7 +93,7 @@ impl Keys {
     }
 
     /// Whether no key is required.
-    pub fn is_open(&self) -> bool {
+    pub fn allows_anonymous(&self) -> bool {
         self.keys.is_empty()
     }
 
@@ -155,19 +155,19 @@ impl FromRequestParts<Server> for Caller {
 
 fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     let keys = &server.inner.keys;
-    if keys.is_open() {
+    if keys.allows_anonymous() {
         return Ok(Subject::local());
     }
     if let Some(key) = key_of(&parts.headers) {
-        return keys.subject(key.as_bytes()).ok_or(Failure::KeyUnknown);
+        return keys.subject(key.as_bytes()).ok_or(Failure::KeyInvalid);
     }
     if !is_socket(parts) {
-        return Err(Failure::KeyNeeded);
+        return Err(Failure::KeyRequired);
     }
     // As pairs: other parameters may be repeated, and of several tickets the first counts.
-    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketNeeded)?;
-    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketNeeded)?;
-    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
+    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketRequired)?;
+    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketRequired)?;
+    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketInvalid)
 }
 
 /// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
 };
 use holdpoint_server::config::ConfigError;
 
-use super::place::Place;
+use super::data_args::DataArgs;
 
 /// The longest line, in bytes.
 const LINE: u64 = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ pub(super) struct Args {
     /// What `holdpoint export` wrote; `-` for standard input.
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    data_args: DataArgs,
 }
 
 /// Why the import failed or is incomplete.
@@ -72,13 +72,13 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
-    let config = args.place.settings()?;
+    let config = args.data_args.settings()?;
     let name = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut input: Box<dyn BufRead> = match name.as_str() {
         "standard input" => Box::new(io::stdin().lock()),
         _ => Box::new(BufReader::new(File::open(&args.file).map_err(|error| Failure::Read(name.clone(), error))?)),
     };
-    let log = SqliteLog::open(&args.place.folder(&config))?;
+    let log = SqliteLog::open(&args.data_args.folder(&config))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut importer = Importer::new(&log);
     let (mut number, mut line) = (0, Vec::new());

@@ -1,6 +1,7 @@
 //! The command line: `serve` (the default) and the offline commands.
 
 mod check;
+mod data_args;
 mod doctor;
 mod export;
 mod import;
@@ -9,7 +10,6 @@ mod masked;
 mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod place;
 mod serve;
 
 use std::process::ExitCode;

@@ -24,8 +24,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    data_args::{DATA, settings},
     logging,
-    place::{DATA, settings},
 };
 
 /// Timeout for the programs of MCP servers to end.
@@ -105,7 +105,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
 async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
-    if keys.is_open() && !address.ip().is_loopback() {
+    if keys.allows_anonymous() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     // The settings come first: their errors are reported whether or not the address is free.

@@ -9,7 +9,7 @@ use holdpoint_server::config::{Config, ConfigError};
 pub(super) const DATA: &str = "holdpoint-data";
 
 #[derive(clap::Args)]
-pub(super) struct Place {
+pub(super) struct DataArgs {
     /// Where chats are kept [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) config: Option<PathBuf>,
 }
 
-impl Place {
+impl DataArgs {
     /// The settings.
     pub(super) fn settings(&self) -> Result<Config, ConfigError> {
         settings(self.config.as_deref())
