@@ -8,7 +8,7 @@ use tokio::{pin, time};
 use super::{chat::ChatError, counters::count, runtime::Inner};
 use crate::{
     backoff::Backoff,
-    log::{Append, Appended, Health, LogError},
+    log::{Append, AppendResult, Health, LogError},
 };
 
 /// Delays between attempts. They use system time instead of the injected clock: the cause is the disk, and no deadline
@@ -36,9 +36,9 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
             }
         };
         match appended.first() {
-            Some(Appended::Committed { .. }) => return Ok(()),
-            Some(Appended::Conflict { .. }) => return Err(ChatError::Lost),
-            Some(Appended::Unknown) | None => {}
+            Some(AppendResult::Committed { .. }) => return Ok(()),
+            Some(AppendResult::Conflict { .. }) => return Err(ChatError::Lost),
+            Some(AppendResult::Unknown) | None => {}
         }
         count(&inner.counters.repeated_appends);
         stuck.get_or_insert_with(|| inner.counters.stuck());

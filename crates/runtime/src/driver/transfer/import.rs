@@ -13,7 +13,7 @@ use crate::{
     clock::Timestamp,
     driver::{head::HeadData, record::key_of},
     fact::{Fact, text_of},
-    log::{Append, AppendId, Appended, Log, LogError},
+    log::{Append, AppendId, AppendResult, Log, LogError},
     subject::Subject,
     turn::ChatState,
 };
@@ -154,7 +154,7 @@ impl<'a> Importer<'a> {
         });
         // One call of the log writes everything or nothing.
         let results = self.log.append_many(appends.collect()).await;
-        match results.iter().all(|result| matches!(result, Appended::Committed { .. })) {
+        match results.iter().all(|result| matches!(result, AppendResult::Committed { .. })) {
             true => Ok(Imported::Written { chat, length: state.len }),
             false => Err(LogError::Failed(format!("chat {chat} could not be written")).into()),
         }
