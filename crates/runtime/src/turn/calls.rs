@@ -110,7 +110,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         }
         // The tool's server has not listed its tools yet, so the driver waits. This needs a person's approval, since
         // the tool's own policy is unknown too.
-        None if is_approved && env.tools.patience(origin).is_some() => None,
+        None if is_approved && env.tools.pending_timeout(origin).is_some() => None,
         None => {
             let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
             return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
@@ -191,7 +191,7 @@ pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value,
         let outcome = match outcome {
             Ok(output) => match admit_sized(&output) {
                 Ok(()) => Outcome::Output(output),
-                Err(unfit) => Outcome::Error(format!("The tool ran, but its output can't be used: {unfit}")),
+                Err(error) => Outcome::Error(format!("The tool ran, but its output can't be used: {error}")),
             },
             Err(error) => Outcome::Error(error),
         };

@@ -255,7 +255,8 @@ fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
 fn admit_results(answers: &[Answer]) -> Result<(), Rejection> {
     for answer in answers {
         if let Answer::Result { result: ClientResult::Output(output), .. } = answer {
-            admit_sized(output).map_err(|unfit| Rejection::Unfit { what: "messages: a tool's output", unfit })?;
+            admit_sized(output)
+                .map_err(|error| Rejection::InvalidValue { what: "messages: a tool's output", error })?;
         }
     }
     Ok(())

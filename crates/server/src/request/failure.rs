@@ -393,8 +393,8 @@ pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
         Answered::Again => Ok(true),
         Answered::Contradicts => Err(Failure::ContradictsDecision),
         Answered::TooLate(cause) => Err(Failure::TooLate(cause)),
-        Answered::Unfit(unfit) => {
-            Err(Failure::Invalid { detail: format!("output: {unfit}"), pointer: Some("/output".to_owned()) })
+        Answered::InvalidValue(error) => {
+            Err(Failure::Invalid { detail: format!("output: {error}"), pointer: Some("/output".to_owned()) })
         }
         Answered::NeedsApproval => Err(Failure::ApprovalRequired),
         Answered::Unknown | Answered::NotAwaited => Err(Failure::NotHeld),

@@ -287,7 +287,7 @@ impl Connection {
             Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
             Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
             Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
-            Ok(Answered::Unfit(unfit)) => self.error(&format!("the result can't be used: {unfit}")).await,
+            Ok(Answered::InvalidValue(error)) => self.error(&format!("the result can't be used: {error}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
             Err(error) => self.error(&Failure::from(error).to_string()).await,
