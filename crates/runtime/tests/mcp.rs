@@ -13,7 +13,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
-        Approval, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
+        ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
         mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport},
     },
 };
@@ -59,7 +59,7 @@ impl Fake {
         let log = self.log().display().to_string();
         let mut all = vec![("FAKE_LOG", log.as_str())];
         all.extend(env);
-        McpSettings { approval: Approval::Never, ..command("fake", &["node", &script], &all) }
+        McpSettings { approval: ApprovalPolicy::Never, ..command("fake", &["node", &script], &all) }
     }
 
     /// Waits until the server has been told this.
@@ -302,7 +302,7 @@ async fn the_filesystem_server_says_what_its_tools_do() {
     std::fs::write(folder.join("note.txt"), "remember the milk").expect("written");
     let path = folder.display().to_string();
     let settings = command("files", &["node", &npm("server-filesystem"), &path], &[]);
-    let server = McpServer::start(McpSettings { approval: Approval::Never, ..settings }).await.expect("starts");
+    let server = McpServer::start(McpSettings { approval: ApprovalPolicy::Never, ..settings }).await.expect("starts");
     let note = folder.join("note.txt").display().to_string();
     let read = call(&server, "files_read_text_file", json!({"path": note})).await.expect("an output");
     assert!(read.to_string().contains("remember the milk"), "{read}");

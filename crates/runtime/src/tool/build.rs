@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    Approval, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError,
+    ApprovalPolicy, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError,
     ToolSpec, Wait, input,
 };
 
@@ -46,7 +46,7 @@ pub struct ToolBuilder {
     description: String,
     input: Result<InputSchema, SchemaError>,
     execution: Execution,
-    approval: Approval,
+    approval: ApprovalPolicy,
     approval_timeout: Option<Duration>,
     timeout: Duration,
     wait: Wait,
@@ -100,7 +100,7 @@ impl ToolBuilder {
             description: description.to_owned(),
             input: InputSchema::of::<I>(),
             execution,
-            approval: Approval::Never,
+            approval: ApprovalPolicy::Never,
             approval_timeout: Some(APPROVAL_TIMEOUT),
             timeout: TIMEOUT,
             wait: Wait::default(),
@@ -117,15 +117,15 @@ impl ToolBuilder {
         self
     }
 
-    /// Sets the approval rule; never by default.
-    pub fn approval(mut self, approval: impl Into<Approval>) -> Self {
+    /// Sets the approval policy; never by default.
+    pub fn approval(mut self, approval: impl Into<ApprovalPolicy>) -> Self {
         self.approval = approval.into();
         self
     }
 
     /// Requires approval for every call.
     pub fn approve_always(self) -> Self {
-        self.approval(Approval::Always)
+        self.approval(ApprovalPolicy::Always)
     }
 
     /// Sets the timeout for an approval: five minutes by default; `None` or zero means none.
@@ -311,7 +311,7 @@ mod tests {
     fn what_is_said_is_in_the_spec() {
         let spec = add().build().unwrap().spec;
         assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
-        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &Approval::Never));
+        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
         assert_eq!((spec.approval_timeout, spec.timeout), (Some(APPROVAL_TIMEOUT), TIMEOUT));
         assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
 
@@ -329,11 +329,11 @@ mod tests {
             .unwrap()
             .spec;
         assert_eq!((spec.title.as_deref(), spec.execution), (Some("Look"), Execution::Frontend));
-        assert_eq!((&spec.approval, spec.approval_timeout), (&Approval::When(rule), None));
+        assert_eq!((&spec.approval, spec.approval_timeout), (&ApprovalPolicy::When(rule), None));
         assert_eq!((spec.timeout, spec.wait, spec.returns), (Duration::from_secs(5), Wait::Resubmit, Returns::Ack));
         assert!(spec.is_idempotent && spec.input.check(&json!({})).is_err());
         let always = add().approve_always().approval_timeout(Some(Duration::ZERO)).build().unwrap().spec;
-        assert_eq!((&always.approval, always.approval_timeout), (&Approval::Always, None));
+        assert_eq!((&always.approval, always.approval_timeout), (&ApprovalPolicy::Always, None));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     model::{ModelEvent, Usage},
     project::history,
     subject::Subject,
-    tool::{Approval, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{ApprovalPolicy, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
     turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -30,11 +30,11 @@ fn tools() -> ToolSet {
     };
     let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
     [
-        build(server("pay").approval(Approval::Always)),
+        build(server("pay").approval(ApprovalPolicy::Always)),
         build(server("look")),
         build(server("again").idempotent()),
-        build(server("slow").approval(Approval::Always).approval_timeout(None)),
-        build(browser("locate", Execution::Frontend).approval(Approval::Always)),
+        build(server("slow").approval(ApprovalPolicy::Always).approval_timeout(None)),
+        build(browser("locate", Execution::Frontend).approval(ApprovalPolicy::Always)),
         build(browser("open", Execution::Frontend).returns(Returns::Ack)),
         build(browser("hand", Execution::Delegate)),
     ]

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    SendInput,
+    InputPlacement,
     address::{OtherHost, PrivateAddress},
     template::Template,
 };
@@ -35,11 +35,11 @@ const ERROR_BYTES: usize = 4096;
 const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
 
 /// A validated, ready-to-use call.
-pub(super) struct Call {
+pub(super) struct PreparedCall {
     pub(super) template: Template,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) send: SendInput,
+    pub(super) send: InputPlacement,
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
     pub(super) client: Client,
@@ -72,19 +72,19 @@ enum CallError {
     #[error("The endpoint said that it answers in JSON, and did not, so {OUTCOME_UNKNOWN}")]
     NotJson,
     #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
-    Unfit(ReadError),
+    Unusable(ReadError),
 }
 
 impl CallError {
     fn of(error: ReadError) -> Self {
         match error {
             ReadError::Syntax(_) => Self::NotJson,
-            beyond => Self::Unfit(beyond),
+            beyond => Self::Unusable(beyond),
         }
     }
 }
 
-impl Call {
+impl PreparedCall {
     pub(super) async fn run(
         &self,
         call: &ToolCallId,
@@ -113,11 +113,11 @@ impl Call {
         };
         let mut url = self.template.fill(&mut input).map_err(CallError::Input)?;
         let mut request = match self.send {
-            SendInput::Query => {
+            InputPlacement::Query => {
                 extend(&mut url, &input);
                 self.client.request(self.method.clone(), url)
             }
-            SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
+            InputPlacement::Json => self.client.request(self.method.clone(), url).json(&input),
         };
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
         // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose

@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, time::Duration};
 pub use server::McpServer;
 pub use servers::McpServers;
 
-use super::{Approval, Secret};
+use super::{ApprovalPolicy, Secret};
 
 /// Maximum length of a server's name, the prefix of its tools.
 const NAME_LENGTH: usize = 32;
@@ -32,8 +32,8 @@ pub struct McpSettings {
     pub name: String,
     /// Its transport.
     pub transport: McpTransport,
-    /// The approval rule for its tools. A tool's annotations can make it stricter, never looser.
-    pub approval: Approval,
+    /// The approval policy for its tools. A tool's annotations can make it stricter, never looser.
+    pub approval: ApprovalPolicy,
     /// Timeout for approvals and prompts. `None` means none for approvals and an hour for prompts.
     pub approval_timeout: Option<Duration>,
     /// Timeout of a call, not counting prompts to the user.
@@ -45,8 +45,8 @@ pub struct McpSettings {
 /// Settings of one tool of an MCP server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpToolSettings {
-    /// The approval rule, in place of the server's.
-    pub approval: Option<Approval>,
+    /// The approval policy, in place of the server's.
+    pub approval: Option<ApprovalPolicy>,
     /// Ignores the tool's annotations: the operator knows the tool better.
     pub ignore_hints: bool,
 }
@@ -76,7 +76,7 @@ impl McpSettings {
         Self {
             name: name.to_owned(),
             transport,
-            approval: Approval::Always,
+            approval: ApprovalPolicy::Always,
             approval_timeout: Some(Duration::from_secs(300)),
             timeout: Duration::from_secs(60),
             tools: BTreeMap::new(),
