@@ -126,17 +126,17 @@ pub fn admit_message(message: &UiMessage) -> Result<(), ValueError> {
 }
 
 /// Bytes kept of a rejected value.
-const KEPT: usize = 2048;
+const MAX_EXCERPT_BYTES: usize = 2048;
 
 /// The beginning of a rejected text.
 pub fn excerpt_text(text: &str) -> Value {
-    let end = text.floor_char_boundary(KEPT);
+    let end = text.floor_char_boundary(MAX_EXCERPT_BYTES);
     Value::String(if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() })
 }
 
 /// The beginning of a rejected value, as text for display.
 pub fn excerpt(value: &Value) -> Value {
-    let mut text = Excerpt { text: Vec::new(), left: KEPT };
+    let mut text = Excerpt { text: Vec::new(), left: MAX_EXCERPT_BYTES };
     // It stops at the limit. Levels are cut too, since the serializer recurses.
     let _ = shallow(value, MAX_LEVELS).serialize(&mut serde_json::Serializer::new(&mut text));
     let is_cut = text.left == 0;

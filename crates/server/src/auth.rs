@@ -18,9 +18,9 @@ use subtle::ConstantTimeEq;
 use crate::{app::Server, request::Failure};
 
 /// The lifetime of a ticket.
-const TICKET: Duration = Duration::from_secs(60);
+const TICKET_LIFETIME: Duration = Duration::from_secs(60);
 /// How many unused tickets a subject may have. The oldest is dropped.
-const TICKETS: usize = 100;
+const MAX_TICKETS: usize = 100;
 
 /// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -116,12 +116,12 @@ impl Keys {
         tickets.retain(|_, (_, until)| *until > now);
         let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
         let own: Vec<(String, Timestamp)> = own.map(|(ticket, (_, until))| (ticket.clone(), *until)).collect();
-        if own.len() >= TICKETS
+        if own.len() >= MAX_TICKETS
             && let Some((oldest, _)) = own.into_iter().min_by_key(|(_, until)| *until)
         {
             tickets.remove(&oldest);
         }
-        tickets.insert(ticket.clone(), (subject, now.after(TICKET)));
+        tickets.insert(ticket.clone(), (subject, now.after(TICKET_LIFETIME)));
         ticket
     }
 

@@ -7,7 +7,7 @@ use crate::sse::{Decoder, Event};
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// How many bytes are examined to detect the format of a capture.
-const LOOK: usize = 64 * 1024;
+const MAX_DETECTION_BYTES: usize = 64 * 1024;
 
 /// Checks the bytes of a capture. Feed it, finish it, and take the violations as they come.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Checker {
 
     /// Takes more of the file.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let look = &bytes[..bytes.len().min(LOOK - self.looked)];
+        let look = &bytes[..bytes.len().min(MAX_DETECTION_BYTES - self.looked)];
         self.looked += look.len();
         if look.contains(&0) {
             self.unreadable.get_or_insert(Unreadable::Binary);
@@ -156,7 +156,7 @@ fn form_of(begun: &[u8], is_all: bool) -> Option<Form> {
     let text = begun.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(begun);
     let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     match text.get(blank) {
-        None if is_all || begun.len() >= LOOK => Some(Form::Sse(Decoder::new(MAX_EVENT))),
+        None if is_all || begun.len() >= MAX_DETECTION_BYTES => Some(Form::Sse(Decoder::new(MAX_EVENT))),
         None => None,
         Some(b'{' | b'[') => Some(Form::Lines(Lines::default())),
         Some(_) if begun.len() < 3 && !is_all => None,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Bytes of a payload shown with a violation.
-const SHOWN: usize = 200;
+const MAX_SHOWN_BYTES: usize = 200;
 
 /// Checks the chunks of one chat, in the order in which a client receives them.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl StreamChecker {
             options,
             audience: Audience::Any,
             violations: Vec::new(),
-            shown: Vec::with_capacity(SHOWN),
+            shown: Vec::with_capacity(MAX_SHOWN_BYTES),
             line: 0,
             message: Message::default(),
             segment: Segment::default(),
@@ -184,7 +184,7 @@ impl StreamChecker {
     /// Keeps the beginning of the current payload.
     pub(super) fn show(&mut self, payload: &[u8]) {
         self.shown.clear();
-        self.shown.extend_from_slice(&payload[..payload.len().min(SHOWN)]);
+        self.shown.extend_from_slice(&payload[..payload.len().min(MAX_SHOWN_BYTES)]);
     }
 
     fn open(&mut self, start: Option<&Start>) {

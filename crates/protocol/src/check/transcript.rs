@@ -118,7 +118,7 @@ impl Request {
 }
 
 /// How many ended requests are kept, to detect late frames.
-const ENDED: usize = 1024;
+const MAX_ENDED_REQUESTS: usize = 1024;
 
 /// Reads a transcript line by line.
 #[derive(Debug, Default)]
@@ -290,7 +290,7 @@ impl Transcript {
             }
             return;
         }
-        if self.requests.len() >= ENDED {
+        if self.requests.len() >= MAX_ENDED_REQUESTS {
             self.requests.retain(|_, socket| !socket.is_over);
         }
         let is_resume = kind == "resume";

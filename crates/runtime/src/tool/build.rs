@@ -11,10 +11,10 @@ use super::{
     ToolSpec, Wait, input,
 };
 
-const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
-const TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The limit of model providers.
-const NAME_LENGTH: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// A builder for a tool: see [`Tool::server`], [`Tool::frontend`] and [`Tool::delegate`].
 ///
@@ -61,7 +61,7 @@ pub struct ToolBuilder {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ToolDefinitionError {
     #[error(
-        "{name:?} can't be the name of a tool: use 1 to {NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
+        "{name:?} can't be the name of a tool: use 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
          what models take"
     )]
     Name { name: String },
@@ -101,8 +101,8 @@ impl ToolBuilder {
             input: InputSchema::of::<I>(),
             execution,
             approval: ApprovalPolicy::Never,
-            approval_timeout: Some(APPROVAL_TIMEOUT),
-            timeout: TIMEOUT,
+            approval_timeout: Some(DEFAULT_APPROVAL_TIMEOUT),
+            timeout: DEFAULT_TIMEOUT,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -185,7 +185,7 @@ impl ToolBuilder {
     /// Builds the tool.
     pub fn build(self) -> Result<Tool, ToolDefinitionError> {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
+        if !(1..=MAX_NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
             return Err(ToolDefinitionError::Name { name: self.name });
         }
         // The name is reserved: clients and the checker recognize a prompt by it.
@@ -312,7 +312,7 @@ mod tests {
         let spec = add().build().unwrap().spec;
         assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
         assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
-        assert_eq!((spec.approval_timeout, spec.timeout), (Some(APPROVAL_TIMEOUT), TIMEOUT));
+        assert_eq!((spec.approval_timeout, spec.timeout), (Some(DEFAULT_APPROVAL_TIMEOUT), DEFAULT_TIMEOUT));
         assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
 
         let rule = Condition::over("/left", 5).unwrap();

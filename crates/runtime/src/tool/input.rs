@@ -16,17 +16,17 @@ use super::{
 };
 
 /// Maximum length of an error.
-const TEXT: usize = 500;
+const MAX_ERROR_CHARS: usize = 500;
 
 /// Reads an input.
 pub(super) fn read<I: DeserializeOwned>(input: &Value) -> Result<I, ToolError> {
-    I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), TEXT)))
+    I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
 /// Serializes a handler's output.
 pub(super) fn write<O: Serialize>(output: &O) -> Result<Value, ToolError> {
     serde_json::to_value(output).map_err(|error| {
-        ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), TEXT)))
+        ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), MAX_ERROR_CHARS)))
     })
 }
 

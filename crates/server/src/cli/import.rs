@@ -16,7 +16,7 @@ use holdpoint_server::config::ConfigError;
 use super::data_args::DataArgs;
 
 /// The longest line, in bytes.
-const LINE: u64 = 64 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -37,7 +37,7 @@ enum Failure {
     Read(String, io::Error),
     #[error("{0}, line {1}: {2}")]
     Line(String, u64, ImportError),
-    #[error("{0}, line {1}: it is longer than {LINE} bytes")]
+    #[error("{0}, line {1}: it is longer than {MAX_LINE_BYTES} bytes")]
     Long(String, u64),
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -85,12 +85,12 @@ fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
     loop {
         line.clear();
         number += 1;
-        let read = (&mut input).take(LINE).read_until(b'\n', &mut line);
+        let read = (&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let read = read.map_err(|error| Failure::Read(name.clone(), error))?;
         if read == 0 {
             return importer.finish().map_err(|error| Failure::Line(name, number, error));
         }
-        if read as u64 == LINE {
+        if read as u64 == MAX_LINE_BYTES {
             return Err(Failure::Long(name, number));
         }
         let imported = runtime.block_on(importer.line(&line));

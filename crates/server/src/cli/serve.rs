@@ -29,7 +29,7 @@ use super::{
 };
 
 /// Timeout for the programs of MCP servers to end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const MCP_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -156,7 +156,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     server.serve(listener, router, config.limits.connections(), stop.cancelled()).await;
     stopped.cancel();
-    let _ = tokio::time::timeout(FAREWELL, following).await;
+    let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, following).await;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ impl Received {
 }
 
 /// The step in which bytes in flight are reserved.
-const STEP: usize = 256 * 1024;
+const RESERVE_STEP_BYTES: usize = 256 * 1024;
 
 /// Reads the whole body, within the limit. Bytes in flight are reserved as it arrives: a peer that sends nothing holds
 /// none.
@@ -42,8 +42,8 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<
         let Ok(data) = frame.into_data() else { continue };
         let needed = received.bytes.len() + data.len();
         if needed > received.bytes.capacity() {
-            let room = match needed > STEP {
-                true => needed.next_multiple_of(STEP).min(limit),
+            let room = match needed > RESERVE_STEP_BYTES {
+                true => needed.next_multiple_of(RESERVE_STEP_BYTES).min(limit),
                 false => needed,
             };
             in_flight.grow(&mut received.held, room).await?;

@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// The maximum number of reported violations.
-const MOST: usize = 1000;
+const MAX_VIOLATIONS: usize = 1000;
 /// The number of bytes checked before the violations are counted.
-const PIECE: usize = 16 * 1024;
+const PIECE_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize)]
 pub(crate) struct CheckQuery {
@@ -68,17 +68,17 @@ pub(crate) async fn post(
 fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
     let mut checker = Checker::new(options);
     let mut found = Vec::new();
-    for piece in capture.chunks(PIECE) {
+    for piece in capture.chunks(PIECE_BYTES) {
         checker.feed(piece);
         found.append(&mut checker.take_violations());
-        if found.len() >= MOST {
-            found.truncate(MOST);
+        if found.len() >= MAX_VIOLATIONS {
+            found.truncate(MAX_VIOLATIONS);
             return Ok(found);
         }
     }
     checker.finish();
     found.append(&mut checker.take_violations());
-    found.truncate(MOST);
+    found.truncate(MAX_VIOLATIONS);
     match checker.unreadable() {
         Some(unreadable) => Err(Failure::invalid(unreadable.to_string())),
         None => Ok(found),

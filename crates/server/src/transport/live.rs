@@ -81,7 +81,7 @@ struct Connection {
 }
 
 /// The number of unknown frame types that do not count as abuse.
-const UNKNOWN_KINDS: usize = 16;
+const MAX_UNKNOWN_KINDS: usize = 16;
 
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
@@ -230,7 +230,7 @@ impl Connection {
             return Ok(());
         }
         let text = format!("frames of type {kind:?} are not known here, and are ignored");
-        if self.unknown_kinds.len() >= UNKNOWN_KINDS {
+        if self.unknown_kinds.len() >= MAX_UNKNOWN_KINDS {
             return self.bad(&text).await;
         }
         self.unknown_kinds.insert(kind);

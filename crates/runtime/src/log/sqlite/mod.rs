@@ -39,9 +39,9 @@ const QUEUE: usize = 1024;
 
 /// How long the writer waits for another process that writes. Shorter than when opening the file: all requests wait
 /// with it, and a failed append is retried.
-const WRITE_PATIENCE: Duration = Duration::from_secs(1);
+const WRITER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// A write this recent makes a probe unnecessary.
-const FRESH: Duration = Duration::from_secs(1);
+const PROBE_VALIDITY: Duration = Duration::from_secs(1);
 
 /// A log in the file `holdpoint.db`.
 ///
@@ -83,8 +83,8 @@ impl SqliteLog {
     fn start(mut folder: Folder) -> Result<Self, SqliteError> {
         folder.check()?;
         let connection = folder.writer()?;
-        folder.patience = folder.patience.min(WRITE_PATIENCE);
-        folder.be_patient(&connection)?;
+        folder.busy_timeout = folder.busy_timeout.min(WRITER_BUSY_TIMEOUT);
+        folder.set_busy_timeout(&connection)?;
         let readers = Readers::start(&folder)?;
         let wakeups = broadcast::Sender::new(WAKEUPS);
         let commits = Arc::default();
@@ -157,7 +157,7 @@ impl Log for SqliteLog {
 
     fn probe(&self) -> BoxFuture<'_, Health> {
         Box::pin(async move {
-            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(FRESH) {
+            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(PROBE_VALIDITY) {
                 return Health::Writable;
             }
             let written = self.ask(Request::probe).await;

@@ -26,11 +26,11 @@ const SOON: Duration = Duration::from_millis(20);
 /// Longer than any test takes.
 const LATE: Duration = Duration::from_secs(60);
 
-/// A log whose writer gives up after `patience`, and another connection to its file.
-fn log_and_other(patience: Duration) -> (TempDir, SqliteLog, Connection) {
+/// A log whose writer gives up after `busy_timeout`, and another connection to its file.
+fn log_and_other(busy_timeout: Duration) -> (TempDir, SqliteLog, Connection) {
     let dir = TempDir::new().expect("a temporary folder");
     let mut folder = Folder::lock(dir.path()).expect("it is free");
-    folder.patience = patience;
+    folder.busy_timeout = busy_timeout;
     let log = SqliteLog::start(folder).expect("it opens");
     let other = Connection::open(dir.path().join(FILE)).expect("it opens");
     (dir, log, other)

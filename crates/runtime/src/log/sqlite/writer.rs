@@ -17,7 +17,7 @@ use super::{error::QueryFailure, open::Folder, schema};
 use crate::log::{Append, AppendResult, Health};
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
-const GROUP: usize = 512;
+const MAX_GROUP_REQUESTS: usize = 512;
 
 /// A request to the writer, with room for its result. The transaction fills it in, and it is sent after the commit.
 pub(super) enum Request {
@@ -97,8 +97,8 @@ impl Writer {
 
     /// Writes until all senders are gone and all requests are done.
     pub(super) fn run(mut self) {
-        let mut group = Vec::with_capacity(GROUP);
-        while self.waiting.blocking_recv_many(&mut group, GROUP) > 0 {
+        let mut group = Vec::with_capacity(MAX_GROUP_REQUESTS);
+        while self.waiting.blocking_recv_many(&mut group, MAX_GROUP_REQUESTS) > 0 {
             self.settle(&mut group);
         }
     }

@@ -40,7 +40,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// model.
 const READ_TIMEOUT: Duration = Duration::from_secs(600);
 /// Anthropic requires a limit in every request. This one is for models whose own limit is unknown.
-const ANTHROPIC_TOKENS: u64 = 8192;
+const ANTHROPIC_MAX_TOKENS: u64 = 8192;
 
 /// Settings of a provider's model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -127,7 +127,7 @@ fn connect(
             let config = base_url.into_iter().fold(config, AnthropicConfig::with_base_url);
             let client = config.connect(client);
             let mut model = client.completion(&spec.model);
-            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_TOKENS);
+            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_MAX_TOKENS);
             (model.erase(), listing!(client))
         }
         Provider::Gemini => {

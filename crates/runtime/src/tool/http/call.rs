@@ -27,9 +27,9 @@ use crate::{
 /// Identifies the call to the endpoint. A header in the settings takes precedence.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Characters of an error body that are reported.
-const ERROR_TEXT: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 /// Bytes of an error body that are read.
-const ERROR_BYTES: usize = 4096;
+const MAX_ERROR_BYTES: usize = 4096;
 
 /// The limits of the log. Nothing larger is built.
 const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
@@ -128,9 +128,9 @@ impl PreparedCall {
         let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
         let status = response.status();
         if !status.is_success() {
-            let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
+            let (body, _) = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
             // Mask before cutting: half a secret would not be recognized.
-            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), ERROR_TEXT);
+            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), MAX_ERROR_CHARS);
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
         }

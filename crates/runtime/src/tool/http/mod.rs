@@ -18,8 +18,8 @@ pub use template::TemplateError;
 use super::{Execution, ToolBuilder, ToolContext, secret::Secret};
 use crate::redact::Mask;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
-const MAX_BYTES: usize = 1 << 20;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_BYTES: usize = 1 << 20;
 
 /// How the input is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
@@ -76,8 +76,8 @@ impl HttpEndpoint {
             method: "POST".to_owned(),
             headers: Vec::new(),
             send: None,
-            timeout: TIMEOUT,
-            max_bytes: MAX_BYTES,
+            timeout: DEFAULT_TIMEOUT,
+            max_bytes: DEFAULT_MAX_BYTES,
             allow_private: false,
         }
     }

@@ -25,7 +25,7 @@ use sse_stream::{Sse, SseStream};
 use super::screen::ScreenError;
 
 /// Maximum size of one message.
-const MESSAGE: usize = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -198,8 +198,8 @@ async fn read(mut response: Response) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     let mut screen = Screen::default();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MESSAGE {
-            return Err(unexpected(ScreenError::Size { limit: MESSAGE }.to_string()));
+        if body.len() + chunk.len() > MAX_MESSAGE_BYTES {
+            return Err(unexpected(ScreenError::Size { limit: MAX_MESSAGE_BYTES }.to_string()));
         }
         if screen.feed(&chunk) {
             return Err(unexpected(ScreenError::Key.to_string()));
@@ -235,7 +235,7 @@ fn screened(
         };
         let error = match (screen.feed(&chunk), event.feed(&chunk)) {
             (true, _) => Some(ScreenError::Key),
-            (_, size) if size > MESSAGE => Some(ScreenError::Size { limit: MESSAGE }),
+            (_, size) if size > MAX_MESSAGE_BYTES => Some(ScreenError::Size { limit: MAX_MESSAGE_BYTES }),
             _ => None,
         };
         Some(match error {

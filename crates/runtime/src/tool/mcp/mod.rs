@@ -23,7 +23,7 @@ pub use servers::McpServers;
 use super::{ApprovalPolicy, Secret};
 
 /// Maximum length of a server's name, the prefix of its tools.
-const NAME_LENGTH: usize = 32;
+const MAX_NAME_LENGTH: usize = 32;
 
 /// An MCP server whose tools are offered.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl McpSettings {
 
     fn check(&self) -> Result<(), McpProblem> {
         let is_usual = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-        if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.chars().all(is_usual) {
+        if !(1..=MAX_NAME_LENGTH).contains(&self.name.len()) || !self.name.chars().all(is_usual) {
             return Err(McpProblem::Name);
         }
         match &self.transport {
@@ -111,7 +111,7 @@ pub struct McpError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum McpProblem {
-    #[error("its name must have 1 to {NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`")]
+    #[error("its name must have 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`")]
     Name,
     #[error("there are two of that name")]
     Twice,

@@ -8,10 +8,10 @@ use rustix::fs::{Access, access, statvfs};
 use super::{Finding, State};
 
 /// Below this, writes will soon fail.
-const LITTLE: u64 = 1024 * 1024 * 1024;
-const TOO_LITTLE: u64 = 100 * 1024 * 1024;
+const LOW_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
+const NO_SPACE_BYTES: u64 = 100 * 1024 * 1024;
 /// At most this many chats are counted.
-const COUNTED: usize = 100_000;
+const MAX_COUNTED_CHATS: usize = 100_000;
 
 pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     let finding = |state, text: String| Finding::new("data", state, format!("{}: {text}", folder.display()));
@@ -45,13 +45,13 @@ async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::l
     let mut counts = Vec::new();
     for only_open in [false, true] {
         let (mut query, mut count) = (HeadQuery { only_open, ..HeadQuery::default() }, 0);
-        while count < COUNTED {
+        while count < MAX_COUNTED_CHATS {
             let page = log.heads(query.clone(), 1000).await?;
             let Some((last, ..)) = page.last() else { break };
             query.after = Some(last.clone());
             count += page.len();
         }
-        counts.push(if count < COUNTED { count.to_string() } else { format!("{COUNTED} or more") });
+        counts.push(if count < MAX_COUNTED_CHATS { count.to_string() } else { format!("{MAX_COUNTED_CHATS} or more") });
     }
     let open = counts.pop().unwrap_or_default();
     Ok((counts.pop().unwrap_or_default(), open))
@@ -70,8 +70,8 @@ pub(super) fn disk(folder: &Path) -> Finding {
 
 fn judge(left: u64) -> State {
     match left {
-        ..TOO_LITTLE => State::Fail,
-        TOO_LITTLE..LITTLE => State::Warn,
+        ..NO_SPACE_BYTES => State::Fail,
+        NO_SPACE_BYTES..LOW_SPACE_BYTES => State::Warn,
         _ => State::Ok,
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn little_space_is_told() {
         assert_eq!(
-            [0, TOO_LITTLE - 1, TOO_LITTLE, LITTLE - 1, LITTLE].map(judge),
+            [0, NO_SPACE_BYTES - 1, NO_SPACE_BYTES, LOW_SPACE_BYTES - 1, LOW_SPACE_BYTES].map(judge),
             [State::Fail, State::Fail, State::Warn, State::Warn, State::Ok]
         );
     }
