@@ -215,7 +215,7 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     assert_eq!(says("one").await, Ok(json!("Echo: one")));
     drop(server);
     let error = says("two").await.unwrap_err();
-    assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
+    assert_eq!(error.0, "The MCP server `every` is not connected, so the call was not made");
     let server = HttpServer::start(port).await;
     assert_eq!(says("three").await, Ok(json!("Echo: three")), "the next call finds it again");
     // Started anew between two calls: the first of them finds out that its session is gone.
@@ -242,7 +242,7 @@ async fn nobody_is_told_the_address_of_a_server() {
     // The first finds out that it is gone; the next waits for it, in vain.
     for _ in 0..2 {
         let error = run(&echo, json!({"message": "hi"}), context("chat", None)).await.unwrap_err();
-        assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
+        assert_eq!(error.0, "The MCP server `every` is not connected, so the call was not made");
     }
 }
 
@@ -321,7 +321,7 @@ async fn a_died_server_is_started_again() {
     let server = McpServer::start(fake.settings(&[])).await.expect("starts");
     for _ in 0..2 {
         let error = call(&server, "fake_die", json!({})).await.unwrap_err();
-        assert!(error.0.contains("`fake` went away while the call was running"), "{error}");
+        assert!(error.0.contains("`fake` disconnected during the call"), "{error}");
         assert!(error.0.ends_with(UNKNOWN), "{error}");
         assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
     }

@@ -60,12 +60,10 @@ pub enum KeyError {
     Hash { subject: String },
     #[error("auth.keys: a key has no `subject`. Add one")]
     NoSubject,
-    #[error("{first:?} and {second:?} have the same key. Give each its own")]
+    #[error("auth.keys: {first:?} and {second:?} have the same key. Give each its own")]
     Shared { first: String, second: String },
     /// Rejected because nothing enforces roles yet, and an operator might rely on them.
-    #[error(
-        "roles of {subject:?}: roles give no rights yet, so this key is refused. Remove `roles`: every key is a user's"
-    )]
+    #[error("auth.keys, {subject:?}: `roles` is not supported yet. Remove it: every key has the rights of a user")]
     Roles { subject: String },
 }
 

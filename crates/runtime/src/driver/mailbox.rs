@@ -86,7 +86,7 @@ impl Inner {
             };
             let answer = tokio::select! {
                 answer = asked => answer,
-                () = self.out_of_patience(until) => {
+                () = self.log_timeout(until) => {
                     count(&self.counters.unanswered);
                     return Err(RuntimeError::Unconfirmed);
                 }
@@ -107,7 +107,7 @@ impl Inner {
     }
 
     /// Completes when the deadline has passed and the log is the cause.
-    async fn out_of_patience(&self, until: Instant) {
+    async fn log_timeout(&self, until: Instant) {
         time::sleep_until(until).await;
         while self.is_writable() {
             time::sleep(LOG_CHECK_INTERVAL).await;

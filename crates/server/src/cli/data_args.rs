@@ -10,10 +10,10 @@ pub(super) const DATA: &str = "holdpoint-data";
 
 #[derive(clap::Args)]
 pub(super) struct DataArgs {
-    /// Where chats are kept [default: ./holdpoint-data].
+    /// The data folder [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Settings.
+    /// The settings file (TOML).
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }

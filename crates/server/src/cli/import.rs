@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let imported = import(args, &mut summary);
     let Summary { written, known, taken } = summary;
     if imported.is_ok() || written + known + taken > 0 {
-        eprintln!("holdpoint import: {written} written, {known} were there already, {taken} refused");
+        eprintln!("holdpoint import: {written} imported, {known} already present, {taken} rejected");
     }
     match imported {
         Ok(()) => ExitCode::from(u8::from(taken > 0)),
@@ -101,7 +101,7 @@ fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
             Some(Imported::Taken { chat }) => {
                 summary.taken += 1;
                 let chat = chat.as_str();
-                eprintln!("holdpoint import: {chat:?}: there is another chat of this id, and it stays as it is");
+                eprintln!("holdpoint import: {chat:?}: a different chat with this id exists and was kept");
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// The address to listen on [default: 127.0.0.1:8787].
     #[arg(long)]
     listen: Option<SocketAddr>,
-    /// Where chats are kept [default: ./holdpoint-data].
+    /// The data folder [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
     data: Option<PathBuf>,
     /// Keep chats in memory only.
@@ -45,10 +45,10 @@ pub(super) struct Args {
     /// The model: demo, script:FILE, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: demo].
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
-    /// Where the model's provider is, if not at its usual address.
+    /// The base URL of the model's provider.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Settings.
+    /// The settings file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

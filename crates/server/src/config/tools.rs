@@ -67,9 +67,9 @@ pub enum ToolConfigProblem {
          `url`. A tool of an MCP server is set in that server's `[[mcp]]` table, under `tools`"
     )]
     Unknown,
-    #[error("a tool of this server that exists only in the settings needs the `url` of an endpoint")]
+    #[error("a server tool defined in the settings needs a `url`")]
     NoUrl,
-    #[error("`{key}` of a tool that exists can't be changed")]
+    #[error("`{key}` of a built-in tool can't be changed")]
     Fixed { key: &'static str },
     #[error("`{key}` is for a tool with a `url`")]
     OnlyWithUrl { key: &'static str },

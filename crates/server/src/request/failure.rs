@@ -26,7 +26,7 @@ use crate::app::Server;
 pub(crate) enum Failure {
     #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
     KeyRequired,
-    #[error("this key is not known: check it, or ask whoever runs this server for one")]
+    #[error("this key is not known: check it, or ask the operator of this server for one")]
     KeyInvalid,
     #[error(
         "a key is needed: a browser's WebSocket sends a ticket in its address, `?ticket=TICKET`, from `POST /api/ticket` with the key; other clients send the key as `Authorization: Bearer KEY`"

@@ -40,10 +40,10 @@ pub(crate) enum ProfileName {
     tag = "tools",
     operation_id = "check",
     params(
-        ("profile" = Option<ProfileName>, Query, description = "How the stream is meant to be written; `ai-sdk` if nothing is said."),
-        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client asked for text as it comes."),
+        ("profile" = Option<ProfileName>, Query, description = "The profile of the stream; `ai-sdk` by default."),
+        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client requested progressive text."),
     ),
-    request_body(content = String, content_type = "text/plain", description = "An SSE capture, one chunk a line, or a transcript.", example = json!(openapi::examples::SSE)),
+    request_body(content = String, content_type = "text/plain", description = "The capture: SSE, one JSON chunk per line, or a transcript.", example = json!(openapi::examples::SSE)),
     responses((status = 200, description = "The first violations, at most 1,000.", body = Vec<openapi::ViolationBody>, example = json!([{"line": 3, "rule": "F5", "text": "the stream ends without finish"}]))),
 )]
 pub(crate) async fn post(

@@ -70,7 +70,7 @@ fn a_migration_that_fails_leaves_the_file_as_it_was() {
     schema::migrate(&mut file, &versions[..1], "f".as_ref()).expect("it is made");
     let error = schema::migrate(&mut file, &versions, "some/file".as_ref()).expect_err("it can't be");
     let text = error.to_string();
-    assert!(text.starts_with("some/file could not be brought from format 1 to 3: near \"nonsense\""), "{text}");
+    assert!(text.starts_with("some/file could not be migrated from format 1 to 3: near \"nonsense\""), "{text}");
     assert_eq!(version(&file), 1);
     let tables: Vec<String> = file
         .prepare("SELECT name FROM sqlite_schema")

@@ -124,7 +124,7 @@ impl Writer {
             Err(Failure::Begin(error) | Failure::Request(error) | Failure::Commit(error)) => {
                 // Logged once until a write succeeds again, since callers retry about every second.
                 if self.set_health(Health::Failing) {
-                    tracing::error!(folder = %self.folder, %error, "the log can't be written; it is tried again");
+                    tracing::error!(folder = %self.folder, %error, "the log can't be written; retrying");
                 }
                 self.reopen();
                 group.drain(..).for_each(|request| fail(request, &error));

@@ -117,17 +117,17 @@ impl FailureKind {
             ),
             Self::Busy(wanted) => format!("{name} is getting too many requests. Please try again {}.", when(wanted)),
             Self::ProviderError(wanted) => {
-                format!("{name} has a problem of its own at the moment. Please try again {}.", when(wanted))
+                format!("{name} is having problems. Please try again {}.", when(wanted))
             }
             Self::Unreachable => format!(
-                "{name} can't be reached. Please try again; if it stays so, whoever runs the server has to check its network."
+                "{name} can't be reached. Please try again. If it keeps failing, the server's operator must check its network."
             ),
             Self::Refused if provider == Provider::Ollama => {
                 "Ollama is not running where the server looks for it. Start it with `ollama serve`, or set OLLAMA_HOST."
                     .to_owned()
             }
             Self::Refused => {
-                format!("Nobody answers at the address of {name}. The server's operator must check the address.")
+                format!("The connection to {name} was refused. The server's operator must check the address.")
             }
             Self::Timeout => format!("{name} did not answer in time. Please try again."),
             Self::TooLong => {
@@ -143,7 +143,7 @@ impl FailureKind {
             Self::CutOff => "The model's answer was cut off. Please try again.".to_owned(),
             Self::Rejected => format!("{name} did not accept the request. The server's log says why."),
             Self::Malformed => format!(
-                "{name} sent something that can't be understood. Please try again; if it stays so, whoever runs the server has to check the address."
+                "{name} sent something that can't be understood. Please try again. If it keeps failing, the server's operator must check the address."
             ),
         }
     }

@@ -25,9 +25,9 @@ const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 /// Why a response can't be given to `rig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ScreenError {
-    #[error("the answer has an object key that can't be read")]
+    #[error("the response contains a reserved object key")]
     Key,
-    #[error("the answer has a line of more than {MAX_LINE_BYTES} bytes")]
+    #[error("the response has a line of more than {MAX_LINE_BYTES} bytes")]
     Line,
     /// `rig` repairs arguments that it can't parse, at a cost quadratic in their depth.
     #[error("the arguments of a call are nested deeper than {MAX_DEPTH} levels")]

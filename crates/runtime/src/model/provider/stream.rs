@@ -52,7 +52,7 @@ impl ModelRequestStream {
                 Err(failure) => match self.pause(&failure) {
                     Some(pause) => {
                         let error = failure.to_model_error(&self.inner.spec, &self.inner.mask);
-                        tracing::info!(detail = %error.detail, ?pause, "the model's provider is asked again");
+                        tracing::info!(detail = %error.detail, ?pause, "retrying the model request");
                         tokio::time::sleep(pause).await;
                         self.state = State::Ready;
                         continue;

@@ -30,11 +30,11 @@ pub enum RuleError {
     Pattern { pattern: String, problem: String },
     #[error("unknown key `{key}`; {KEYS}")]
     UnknownKey { key: String },
-    #[error("`{first}` and `{second}` can't stand in one rule: put each into a rule of its own, in `all` or `any`")]
+    #[error("`{first}` and `{second}` can't be in one rule. Combine two rules with `all` or `any`")]
     Together { first: String, second: String },
     #[error("the rule has nothing to compare with; {KEYS}")]
     NoComparison,
-    #[error("`{key}` says nothing about which value is meant: add `when = \"/field\"`")]
+    #[error("`{key}` needs `when = \"/field\"` to name the value")]
     NoPointer { key: String },
     #[error(
         "{value} is not an approval policy: use \"always\", \"never\", or a rule such as {{ when = \"/amount\", over = 100 }}"
@@ -208,9 +208,9 @@ mod tests {
             (json!({"when": "/a"}), "nothing to compare with"),
             (json!({"when": "/a", "ovr": 5}), "unknown key `ovr`"),
             (json!({"when": "/a", "over": 5, "then": 1}), "unknown key `then`"),
-            (json!({"when": "/a", "over": 5, "under": 9}), "`over` and `under` can't stand in one rule"),
-            (json!({"when": "/a", "all": []}), "`when` and `all` can't stand in one rule"),
-            (json!({"over": 5}), "add `when"),
+            (json!({"when": "/a", "over": 5, "under": 9}), "`over` and `under` can't be in one rule"),
+            (json!({"when": "/a", "all": []}), "`when` and `all` can't be in one rule"),
+            (json!({"over": 5}), "`over` needs `when"),
             (json!({"when": 5, "over": 5}), "`when` needs a JSON pointer, not 5"),
             (json!({"when": "a", "over": 5}), "start it with a slash"),
             (json!({"when": "/a", "over": "5"}), "`over` needs a number, not \"5\""),

@@ -69,7 +69,7 @@ enum CallError {
     TooLarge(usize),
     #[error("The endpoint answered {status}{text}")]
     Status { status: reqwest::StatusCode, text: String },
-    #[error("The endpoint said that it answers in JSON, and did not, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's response is not the JSON that its content type announces, so {OUTCOME_UNKNOWN}")]
     NotJson,
     #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
     Unusable(ReadError),

@@ -35,11 +35,11 @@ impl Handler {
         };
         let server = &self.shared.settings.name;
         let Ok(fits) = InputSchema::new(schema.clone()) else {
-            tracing::warn!(server, "a question of an MCP server has a schema that can't be used: declined");
+            tracing::warn!(server, "a prompt of an MCP server has a schema that can't be used: declined");
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let PromptOwner::Call(prompter) = self.shared.calls.owner_of(request).await else {
-            tracing::warn!(server, "it can't be told whose call a question of an MCP server belongs to: declined");
+            tracing::warn!(server, "a prompt of an MCP server can't be matched to a call: declined");
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let _pause = prompter.pause();
@@ -51,7 +51,7 @@ impl Handler {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
             PromptResponse::Accepted(_) => {
-                tracing::warn!(server, "an answer to a question of an MCP server does not fit its schema: declined");
+                tracing::warn!(server, "an answer to a prompt of an MCP server does not fit its schema: declined");
                 ElicitResult::new(ElicitationAction::Decline)
             }
             PromptResponse::Declined | PromptResponse::Expired => ElicitResult::new(ElicitationAction::Decline),

@@ -82,9 +82,9 @@ fn danger(hints: &ToolAnnotations) -> Option<&'static str> {
         None => hints.read_only_hint == Some(false),
     };
     if is_destructive {
-        Some("The tool's own server says that it can change or delete what is there")
+        Some("The server marks this tool as destructive")
     } else if hints.open_world_hint == Some(true) && !is_read_only {
-        Some("The tool's own server says that it acts on the world outside")
+        Some("The server marks this tool as acting on external systems")
     } else {
         None
     }
@@ -127,11 +127,11 @@ mod tests {
         let rule = settings(Condition::over("/amount", 100).expect("a rule").into());
         for settings in [&never, &rule] {
             for (hints, word) in [
-                (json!({"destructiveHint": true}), "delete"),
-                (json!({"destructiveHint": true, "readOnlyHint": true}), "delete"),
-                (json!({"readOnlyHint": false}), "delete"),
-                (json!({"openWorldHint": true}), "outside"),
-                (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "outside"),
+                (json!({"destructiveHint": true}), "destructive"),
+                (json!({"destructiveHint": true, "readOnlyHint": true}), "destructive"),
+                (json!({"readOnlyHint": false}), "destructive"),
+                (json!({"openWorldHint": true}), "external"),
+                (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "external"),
             ] {
                 let reason = approval_reason(settings, hints.clone()).unwrap_or_else(|| panic!("{hints} asks"));
                 assert!(reason.contains(word), "{hints}: {reason}");
@@ -181,7 +181,7 @@ mod tests {
         );
         settings.tools.insert("typo".to_owned(), McpToolSettings::default());
         let error = tools(&settings, &[listed("t", json!({}))], nothing).unwrap_err().to_string();
-        assert!(error.contains("\"typo\"") && error.ends_with("It has t"), "{error}");
+        assert!(error.contains("\"typo\"") && error.ends_with("Its tools: t"), "{error}");
     }
 
     #[test]

@@ -127,11 +127,11 @@ pub enum McpProblem {
     Client(String),
     #[error("it did not answer within {} s", .0.as_secs_f32())]
     Slow(Duration),
-    #[error("it did not take the connection: {0}")]
+    #[error("the connection failed: {0}")]
     Refused(String),
-    #[error("it could not say which tools it has: {0}")]
+    #[error("its tools could not be listed: {0}")]
     List(String),
-    #[error("there are settings for {tool:?}, and it has no such tool. It has {known}")]
+    #[error("the settings name the tool {tool:?}, which it does not have. Its tools: {known}")]
     UnknownTool { tool: String, known: String },
 }
 

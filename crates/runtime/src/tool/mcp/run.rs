@@ -23,11 +23,9 @@ enum CallError {
     #[error("the input is not an object")]
     Input,
     /// The cause goes to the log only: it may name an internal address.
-    #[error("The MCP server `{0}` is not there at the moment, so the call was not made")]
+    #[error("The MCP server `{0}` is not connected, so the call was not made")]
     Away(String),
-    #[error(
-        "The MCP server `{0}` went away while the call was running and is being started again, so {OUTCOME_UNKNOWN}"
-    )]
+    #[error("The MCP server `{0}` disconnected during the call and is being restarted, so {OUTCOME_UNKNOWN}")]
     Died(String),
     #[error("The connection to the MCP server `{0}` broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
     Lost(String),

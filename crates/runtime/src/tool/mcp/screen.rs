@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Why a message can't be given to `rmcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ScreenError {
-    #[error("the message has an object key that can't be read")]
+    #[error("the message contains a reserved object key")]
     Key,
     #[error("the message is larger than {limit} bytes")]
     Size { limit: usize },

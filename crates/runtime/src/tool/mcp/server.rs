@@ -207,13 +207,13 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
                 let since = Instant::now();
                 stay(&shared, running).await;
                 shared.peer.send_replace(None);
-                shared.set_problem(Some("It went away and is being started again".to_owned()));
+                shared.set_problem(Some("It disconnected and is being restarted".to_owned()));
                 if since.elapsed() > BACKOFF_RESET {
                     backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
                 }
             }
             Err(problem) => {
-                tracing::warn!(server = shared.settings.name, %problem, "an MCP server is not there");
+                tracing::warn!(server = shared.settings.name, %problem, "an MCP server can't be connected");
                 shared.set_problem(Some(problem.to_string()));
                 match begun.take() {
                     Some(begun) if problem.is_final() => {
@@ -242,12 +242,12 @@ async fn stay(shared: &Arc<Shared>, running: Running) {
             biased;
             () = shared.stop.cancelled() => break,
             _ = &mut gone => {
-                tracing::warn!(server = shared.settings.name, "an MCP server went away");
+                tracing::warn!(server = shared.settings.name, "an MCP server disconnected");
                 return;
             }
             () = shared.recheck.notified() => {
                 if !is_alive(&peer).await {
-                    tracing::warn!(server = shared.settings.name, "an MCP server does not know us any more");
+                    tracing::warn!(server = shared.settings.name, "an MCP server has lost our session");
                     break;
                 }
                 shared.peer.send_replace(Some(peer.clone()));

@@ -18,8 +18,8 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     if !folder.exists() {
         let above = existing(folder);
         findings.push(match access(&above, Access::WRITE_OK) {
-            Ok(()) => finding(State::Ok, "not there yet; the server makes it".to_owned()),
-            Err(error) => finding(State::Fail, format!("not there, and {} is not writable: {error}", above.display())),
+            Ok(()) => finding(State::Ok, "missing; the server creates it".to_owned()),
+            Err(error) => finding(State::Fail, format!("missing, and {} is not writable: {error}", above.display())),
         });
         return;
     }
@@ -28,14 +28,12 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     }
     let user = if SqliteLog::is_in_use(folder) { "in use by a holdpoint that is running" } else { "not in use" };
     if !folder.join("holdpoint.db").exists() {
-        return findings.push(finding(State::Ok, format!("{user}, and empty")));
+        return findings.push(finding(State::Ok, format!("{user}; empty")));
     }
     findings.push(match SqliteLog::open_read_only(folder) {
         Err(error) => finding(State::Fail, error.to_string()),
         Ok(log) => match count(&log).await {
-            Ok((chats, open)) => {
-                finding(State::Ok, format!("{user}; {chats} chats, something waits or runs in {open}"))
-            }
+            Ok((chats, open)) => finding(State::Ok, format!("{user}; {chats} chats, {open} of them open")),
             Err(error) => finding(State::Fail, error.to_string()),
         },
     });
@@ -64,7 +62,7 @@ pub(super) fn disk(folder: &Path) -> Finding {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => return Finding::new("disk", State::Warn, format!("{}: {error}", above.display())),
     };
-    let text = format!("{} MB are left at {}", left / 1_000_000, above.display());
+    let text = format!("{} MB free at {}", left / 1_000_000, above.display());
     Finding::new("disk", judge(left), text)
 }
 

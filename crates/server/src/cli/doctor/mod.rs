@@ -21,10 +21,10 @@ use super::data_args::DataArgs;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The model, if not that of the settings.
+    /// The model; overrides the settings.
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
-    /// Where the model's provider is, if not at its usual address.
+    /// The base URL of the model's provider.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Print `[{check, state, text, lines}]`.
@@ -99,7 +99,7 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         Ok(tools) => findings.push(Finding::new(
             "tools",
             State::Ok,
-            format!("{} besides those of MCP servers", tools.iter().count()),
+            format!("{}, not counting MCP servers", tools.iter().count()),
         )),
         Err(error) => findings.push(Finding::new("tools", State::Fail, error.to_string())),
     }
