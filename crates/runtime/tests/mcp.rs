@@ -312,7 +312,7 @@ async fn the_filesystem_server_says_what_its_tools_do() {
     let asks = |name: &str| tool(&server, name).spec.approval.approval_reason(&json!({}));
     assert_eq!(asks("files_read_text_file"), None);
     let reason = asks("files_write_file").expect("somebody is asked");
-    assert!(reason.contains("change or delete"), "{reason}");
+    assert!(reason.contains("marks this tool as destructive"), "{reason}");
 }
 
 #[tokio::test]

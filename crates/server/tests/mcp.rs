@@ -139,7 +139,7 @@ async fn the_inbox_says_what_the_server_says_of_its_tool() {
     fixture.server.chat().ask("go").await;
     let waiting = fixture.server.approvals().await;
     let reason = waiting[0]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("can change or delete"), "{reason}");
+    assert!(reason.contains("marks this tool as destructive"), "{reason}");
 }
 
 /// A call that was approved after its tool went away has an end, and the turn goes on.
