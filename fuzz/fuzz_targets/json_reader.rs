@@ -4,7 +4,7 @@
 #![no_main]
 
 use holdpoint_protocol::{
-    json::{self, Limits, ReadError, Screen},
+    json::{self, JsonLimits, ReadError, Screen},
     live::LiveFrame,
     request::{AckRequest, ChatRequest},
     websocket::WsRequest,
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// A quarter of a server thread's stack.
 const STACK: usize = 512 * 1024;
-const LIMITS: Limits = Limits { levels: 64, nodes: 1000 };
+const LIMITS: JsonLimits = JsonLimits { levels: 64, nodes: 1000 };
 
 fuzz_target!(|input: &[u8]| {
     let input = input.to_vec();

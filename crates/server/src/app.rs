@@ -64,8 +64,8 @@ impl Default for Limits {
 
 impl Limits {
     /// The limits on the JSON of a body or a frame.
-    pub(crate) fn json(&self) -> holdpoint_protocol::json::Limits {
-        holdpoint_protocol::json::Limits { levels: self.depth, nodes: self.nodes }
+    pub(crate) fn json(&self) -> holdpoint_protocol::json::JsonLimits {
+        holdpoint_protocol::json::JsonLimits { levels: self.depth, nodes: self.nodes }
     }
 }
 

@@ -73,7 +73,7 @@ pub enum ReduceError {
     #[error("metadata that is no object can't be merged with")]
     Metadata,
     #[error("{0}")]
-    Told(String),
+    ErrorChunk(String),
 }
 
 /// Builds one assistant message from chunks.
@@ -183,7 +183,7 @@ impl Reducer {
                 return Ok(any);
             }
             Chunk::Abort(_) => return Ok(false),
-            Chunk::Error(c) => return Err(ReduceError::Told(c.error_text.clone())),
+            Chunk::Error(c) => return Err(ReduceError::ErrorChunk(c.error_text.clone())),
 
             Chunk::TextStart(c) => {
                 self.texts.insert(c.id.clone(), self.message.parts.len());

@@ -296,7 +296,7 @@ impl Runtime {
     pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
         let live = LiveStream::new(self.reader(subject, chat, true).await?, subject.clone(), view);
         // The client has connected, so an idle turn resumes.
-        match self.input(subject, chat, Input::GoOn, Channel::Live).await {
+        match self.input(subject, chat, Input::ResumeIdle, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
             Err(error) => Err(error),
         }

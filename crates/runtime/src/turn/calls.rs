@@ -18,12 +18,12 @@ use crate::{
 /// Asks about or starts every call that is ready, and starts the next step once all are settled.
 pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     take_up(draft, env);
-    go_on(draft, env);
+    resume_if_idle(draft, env);
 }
 
 /// Once all calls are settled, starts the next step, or the next turn if one waits.
-pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    if !draft.state.stands_still() {
+pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    if !draft.state.is_idle() {
         return;
     }
     if !draft.state.next.is_empty() {
@@ -207,7 +207,7 @@ pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, 
     }
     take_up(draft, env);
     if is_watched {
-        go_on(draft, env);
+        resume_if_idle(draft, env);
     }
 }
 

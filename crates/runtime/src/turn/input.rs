@@ -68,7 +68,7 @@ pub enum Input {
         prompt: Prompt,
     },
     /// A client has connected: a turn that went idle after an unwatched expiry resumes.
-    GoOn,
+    ResumeIdle,
     /// The server has restarted: what is running according to the state no longer runs.
     Recover,
 }

@@ -104,7 +104,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
     let input = match input {
         Ok(input) => input,
         Err(text) => {
-            let read = json::parse_within(text.as_bytes(), json::Limits { levels: MAX_LEVELS, nodes: MAX_NODES });
+            let read = json::parse_within(text.as_bytes(), json::JsonLimits { levels: MAX_LEVELS, nodes: MAX_NODES });
             let error = match read {
                 Ok(_) => "the input is not a JSON object".to_owned(),
                 Err(json::ReadError::Syntax(_)) => "the input is not valid JSON".to_owned(),

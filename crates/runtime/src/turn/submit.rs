@@ -89,7 +89,7 @@ fn say(
         }
         released.retain(|id| draft.call(id).is_some_and(Call::runs_here));
         calls::supersede_calls(draft, &released, env);
-        calls::go_on(draft, env);
+        calls::resume_if_idle(draft, env);
     }
     Ok(match draft.state.next.len().checked_sub(1) {
         Some(before) => ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) },
@@ -175,7 +175,7 @@ fn answer(
             _ => known += 1,
         }
     }
-    calls::go_on(draft, env);
+    calls::resume_if_idle(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
         return Ok(ResponsePlan { unsettled, overruled, ..ResponsePlan::from(from) });

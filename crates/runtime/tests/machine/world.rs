@@ -85,7 +85,7 @@ pub(crate) enum Act {
         which: usize,
     },
     Stop,
-    GoOn,
+    ResumeIdle,
     Crash,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Regenerate),
         3 => any::<usize>().prop_map(|which| Act::Ask { which }),
         1 => Just(Act::Stop),
-        2 => Just(Act::GoOn),
+        2 => Just(Act::ResumeIdle),
         3 => Just(Act::Crash),
     ]
 }
@@ -282,7 +282,7 @@ impl World {
             }
             Act::Regenerate => drop(self.submit(json!({"trigger": "regenerate-message", "messages": []}))),
             Act::Stop => drop(self.input(Input::Stop { reason: None })),
-            Act::GoOn => drop(self.input(Input::GoOn)),
+            Act::ResumeIdle => drop(self.input(Input::ResumeIdle)),
             Act::Crash => self.crash(),
             _ => {}
         }
@@ -363,7 +363,7 @@ impl World {
                 let result = FrontendResult { status: AckStatus::Success, output: None, error_text: None, ack: None };
                 self.input(Input::Result { call, result: Arc::new(result) });
             } else {
-                self.input(Input::GoOn);
+                self.input(Input::ResumeIdle);
             }
         }
         Err(TestCaseError::fail("the turn does not end"))

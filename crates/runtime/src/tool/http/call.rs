@@ -4,7 +4,7 @@ use std::{error::Error as _, time::Duration};
 
 use holdpoint_protocol::{
     ids::ToolCallId,
-    json::{self, Limits, ReadError},
+    json::{self, JsonLimits, ReadError},
 };
 use reqwest::{
     Client, Method, Response, Url,
@@ -32,7 +32,7 @@ const MAX_ERROR_CHARS: usize = 300;
 const MAX_ERROR_BYTES: usize = 4096;
 
 /// The limits of the log. Nothing larger is built.
-const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
+const LIMITS: JsonLimits = JsonLimits { levels: MAX_LEVELS, nodes: MAX_NODES };
 
 /// A validated, ready-to-use call.
 pub(super) struct PreparedCall {
