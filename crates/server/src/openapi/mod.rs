@@ -34,7 +34,7 @@ use crate::app;
         (name = "holds", description = "What waits for somebody, and the answers."),
         (name = "chats", description = "Stored chats."),
         (name = "tools", description = "Tools, and the checker of streams."),
-        (name = "operations", description = "For whoever runs the server."),
+        (name = "operations", description = "For the server's operator."),
     ),
     security((), ("bearer" = []), ("key" = [])),
     components(schemas(holdpoint_protocol::problem::Problem)),

@@ -172,7 +172,7 @@ fn weather() {
         let turn = works(text);
         assert_eq!(turn.steps, [[("get_weather".to_owned(), json!({ "location": place }))]]);
         let weather = run(&demo_tools(), "get_weather", &json!({ "location": place })).unwrap();
-        let degrees = super::action::decimal(&weather["temperature"], 1).unwrap();
+        let degrees = super::phrase::decimal(&weather["temperature"], 1).unwrap();
         says(&turn.text, &[part, &degrees]);
     }
 }
