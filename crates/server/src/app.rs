@@ -188,9 +188,7 @@ impl Server {
     /// The routes, behind the guard against other hosts and origins.
     pub fn router(&self) -> Router {
         let router = Router::from(routes())
-            // A chat may have the name of a route. A chat with an empty id can no longer be created, but it can be
-            // deleted.
-            .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
+            // A chat with an empty id can no longer be created, but it can be deleted.
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
@@ -210,7 +208,7 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(transport::stream::post))
         .routes(routes!(transport::live::get))
         .routes(routes!(transport::chat::post))
-        .routes(routes!(transport::chat_ws::get))
+        .routes(routes!(transport::chat_ws::get, transport::chats::delete_ws))
         .routes(routes!(transport::chat::resume))
         .routes(routes!(transport::ack::post))
         .routes(routes!(transport::approvals::list))

@@ -176,13 +176,12 @@ mod tests {
     use super::*;
 
     const UNDESCRIBED: &str = r#"
-            .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))"#;
 
     /// Every route comes from its description: only `routes!` makes one.
     #[test]
     fn no_route_is_made_without_a_description() {
-        // Routes kept for chats whose ids are no longer valid are not part of the interface.
+        // The route for a chat whose id is no longer valid is not part of the interface.
         let source = include_str!("../app.rs").replace(UNDESCRIBED, "");
         assert!(source.len() + UNDESCRIBED.len() == include_str!("../app.rs").len(), "it is not there any more");
         assert!(source.contains(".routes(routes!("), "the table of routes has moved: move this test along");

@@ -31,7 +31,7 @@ pub(super) fn answer(done: &[FinishedCall<'_>], language: Language) -> String {
 
 fn sentence(done: FinishedCall<'_>, language: Language) -> String {
     let phrase = || phrase(&done.call.name, &done.call.input, language);
-    match Outcome::of(&done.result.outcome) {
+    match Outcome::of(done.result) {
         Outcome::Done(output) => success(done.call, output, language),
         Outcome::Denied(reason) => {
             let reason = reason.map(|reason| plain(reason, MAX_QUOTE_CHARS));

@@ -110,7 +110,7 @@ fn deactivate(done: &[FinishedCall<'_>], language: Language) -> Option<Step> {
         return None;
     }
     let search = done.iter().find(|done| done.call.name == "search_database")?;
-    let Outcome::Done(output) = Outcome::of(&search.result.outcome) else { return None };
+    let Outcome::Done(output) = Outcome::of(search.result) else { return None };
     let ids: Vec<Value> = users(output)?.into_iter().map(|(_, id)| id).collect();
     if ids.is_empty() {
         return None;
