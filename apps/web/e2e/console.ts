@@ -57,8 +57,8 @@ export class Console {
   async approve(card: Locator): Promise<void> {
     const button = card.getByRole("button", { name: /^Approve/ });
     await button.click();
-    const asking = card.and(this.page.locator('[data-standing="asking"]'));
-    const isTaken = asking.waitFor({ state: "hidden", timeout: 1_500 }).then(
+    const requested = card.and(this.page.locator('[data-call-state="approval-requested"]'));
+    const isTaken = requested.waitFor({ state: "hidden", timeout: 1_500 }).then(
       () => true,
       () => this.page.getByRole("dialog").isVisible(),
     );

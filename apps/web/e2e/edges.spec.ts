@@ -25,7 +25,7 @@ test.describe("while the model writes", () => {
   }
 
   for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
-    test(`another tab sees the question and the answer: ${mode}`, async ({ console, newTab }) => {
+    test(`another tab sees the approval request and the decision: ${mode}`, async ({ console, newTab }) => {
       await console.open(mode);
       await console.send("first");
       await expect(console.text).toHaveText(WHOLE);
@@ -108,7 +108,7 @@ test.describe("a failing ack", () => {
   });
 });
 
-test.describe("an answer here and one in the inbox, for two questions of the same step", () => {
+test.describe("an answer here and one in the inbox, for two approval requests of the same step", () => {
   for (const mode of ["sse", "ai-sdk"] as const) {
     test(mode, async ({ console, newTab }) => {
       await console.open(mode);

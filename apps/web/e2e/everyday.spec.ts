@@ -42,7 +42,7 @@ test("deleting a chat asks first, and says when it waits", async ({ console, pag
   const list = page.getByRole("navigation", { name: "Chats" });
   await list.getByRole("button", { name: /^Delete chat send 50/ }).click();
   const dialog = page.getByRole("alertdialog", { name: "Delete this chat?" });
-  await expect(dialog).toContainText("It waits for an answer");
+  await expect(dialog).toContainText("Its open requests will be withdrawn.");
   await dialog.getByRole("button", { name: "Keep it" }).click();
   await expect(list.getByRole("listitem")).toHaveCount(1);
   await list.getByRole("button", { name: /^Delete chat send 50/ }).click();

@@ -54,7 +54,7 @@ for (const { name, viewport, colorScheme } of SCREENS) {
       await console.expectIdle();
       await look(page, `${name}-5-done`);
       await page.getByRole("button", { name: "Inspector" }).click();
-      await expect(page.getByRole("img", { name: /Who worked/ })).toBeVisible();
+      await expect(page.getByRole("img", { name: /^Timeline/ })).toBeVisible();
       await look(page, `${name}-6-inspector`);
       await page.getByRole("button", { name: "Close the panel" }).click();
       await console.send("open https://example.com");

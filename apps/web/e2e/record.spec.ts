@@ -26,8 +26,8 @@ test.describe("two tabs race", () => {
       // Clicks at the same moment, however busy the machine is.
       const press = (button: Locator) => button.evaluate((element: HTMLElement) => element.click());
       await Promise.all([press(mine.getByRole("button", { name: /^Approve/ })), press(deny)]);
-      await expect(mine).toHaveAttribute("data-standing", "settled");
-      await expect(theirs).toHaveAttribute("data-standing", "settled");
+      await expect(mine).toHaveAttribute("data-call-state", "settled");
+      await expect(theirs).toHaveAttribute("data-call-state", "settled");
       const isPaid = (await mine.locator(".pill").innerText()) === "Done";
       const [winner, loser] = isPaid ? [mine, theirs] : [theirs, mine];
       await expect(theirs.locator(".pill")).toHaveText(isPaid ? "Done" : "Denied");
@@ -58,7 +58,10 @@ for (const screen of screens("desktop")) {
       await expect(card).not.toContainText("You denied");
     });
 
-    test(`a question that a newer message withdrew was denied by nobody, ${screen}`, async ({ console, page }) => {
+    test(`an approval request that a newer message withdrew was denied by nobody, ${screen}`, async ({
+      console,
+      page,
+    }) => {
       await console.open("ai-sdk");
       await console.send(HANAKO);
       const card = console.card("process_payment");
@@ -94,7 +97,7 @@ test("a browser that refuses after the approval is a failure, not a denial", asy
   await expect(card).not.toContainText(/Denied|declined/);
 });
 
-test.describe("the old button of a question that is gone", () => {
+test.describe("the old button of an approval request that is gone", () => {
   test.use({ setup: { allowed: [/status of 410 .*approvals/, /ERR_FAILED.*events/] } });
 
   for (const mode of isFull ? MODES : (["sse"] as const)) {

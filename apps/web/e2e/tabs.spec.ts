@@ -4,7 +4,7 @@ import { expect, test } from "./test";
 
 const HANAKO = "send 50 dollars to Hanako";
 
-test.describe("a reload in mid-approval comes back to the question", () => {
+test.describe("a reload in mid-approval comes back to the approval request", () => {
   for (const mode of MODES) {
     test(mode, async ({ console, page }) => {
       await console.open(mode);
@@ -114,7 +114,7 @@ async function countLocations(context: import("@playwright/test").BrowserContext
   return counts;
 }
 
-test("stop withdraws the question, and the chat stays usable", async ({ console }) => {
+test("stop withdraws the approval request, and the chat stays usable", async ({ console }) => {
   await console.open("sse");
   await console.send(HANAKO);
   const card = console.card("process_payment");
@@ -149,7 +149,7 @@ test("edit replaces what came after, regenerate answers again", async ({ console
   await expect(console.answers).toHaveCount(1);
 });
 
-test("another mode shows the same chat, also in the middle of a question", async ({ console, page }) => {
+test("another mode shows the same chat, also in the middle of an approval request", async ({ console, page }) => {
   await console.open("sse");
   await console.send(HANAKO);
   await console.expectState(console.card("process_payment"), "approval-requested");

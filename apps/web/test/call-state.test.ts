@@ -1,9 +1,9 @@
-import type { ChatHold, Decision, DecisionReport } from "holdpoint";
+import type { ChatHold, Decision, DecisionProgress } from "holdpoint";
 import { describe, expect, it } from "vitest";
 import type { ToolInfo } from "../src/api/types";
 import { type AnyToolPart, callStateOf } from "../src/tools/callState";
 import { callStatus } from "../src/tools/callStatus";
-import { refusalText, timeText } from "../src/tools/words";
+import { refusalText, timeText } from "../src/tools/texts";
 
 const base = { type: "tool-pay", toolCallId: "c", input: { amount: 5 } } as const;
 const part = (rest: object) => ({ ...base, ...rest }) as unknown as AnyToolPart;
@@ -20,13 +20,13 @@ const hold = (rest: Partial<ChatHold> = {}): ChatHold => ({
   cut: false,
   ...rest,
 });
-const report = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionReport;
+const progress = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionProgress;
 const decision: Decision = { kind: "approve", by: ["alice"], at: "2026-01-01T00:00:01Z" };
 const pay = { name: "pay", execution: "server", approval: "always" } as ToolInfo;
 const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
 
 describe("what a card says follows the record", () => {
-  it("waits while the question is open", () => {
+  it("waits while the approval request is open", () => {
     expect(label({ part: asked })).toBe("Waiting for you");
     expect(label({ part: asked, hold: hold() })).toBe("Waiting for you");
     expect(label({ part: asked, hold: hold({ allowed: [] }) })).toBe("Waiting for approval");
@@ -34,24 +34,30 @@ describe("what a card says follows the record", () => {
   });
 
   it("is sending, then trying again, and never running because of a click", () => {
-    expect(label({ part: asked, hold: hold(), report: report({ state: "sending" }) })).toBe("Sending");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "sending" }) })).toBe("Sending");
     const error = new Error("away");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "retrying", error }) })).toBe("Not confirmed");
-    expect(label({ part: asked, hold: hold(), report: report({ state: "refused", error }) })).toBe("Waiting for you");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "retrying", error }) })).toBe(
+      "Not confirmed",
+    );
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "refused", error }) })).toBe(
+      "Waiting for you",
+    );
   });
 
   it("runs once the decision is in force", () => {
-    expect(label({ part: asked, hold: hold(), report: report({ state: "in-force", ignored: false }) })).toBe("Running");
+    expect(label({ part: asked, hold: hold(), progress: progress({ state: "in-force", ignored: false }) })).toBe(
+      "Running",
+    );
     expect(label({ part: asked, hold: hold({ state: "running", decision }) })).toBe("Running");
     const tool = { ...pay, execution: "frontend" } as ToolInfo;
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
-    const denied = report({ approved: false, state: "in-force", ignored: false });
-    expect(label({ part: asked, hold: hold(), report: denied })).toBe("Finishing");
+    const denied = progress({ approved: false, state: "in-force", ignored: false });
+    expect(label({ part: asked, hold: hold(), progress: denied })).toBe("Finishing");
   });
 
   it("goes over a decision of this page that is still being sent", () => {
     const settled = hold({ state: "settled", outcome: { cause: "superseded", at: "2026-01-01T00:00:02Z" } });
-    expect(label({ part: asked, hold: settled, report: report({ state: "sending" }) })).toBe("Withdrawn");
+    expect(label({ part: asked, hold: settled, progress: progress({ state: "sending" }) })).toBe("Withdrawn");
   });
 
   it.each([
@@ -69,6 +75,17 @@ describe("what a card says follows the record", () => {
     const callProviderMetadata = { holdpoint: { cause, decidedBy: [], edited: false } };
     const stored = part({ state: "output-error", errorText: outcome.errorText, callProviderMetadata });
     expect(label({ part: stored })).toBe(said);
+  });
+
+  it("names a call that a decision settled after the decision", () => {
+    const settledBy = (kind: Decision["kind"]) =>
+      hold({
+        state: "settled",
+        decision: { ...decision, kind },
+        outcome: { cause: "decision", at: "2026-01-01T00:00:02Z" },
+      });
+    expect(label({ hold: settledBy("approve") })).toBe("Approved");
+    expect(label({ hold: settledBy("deny") })).toBe("Denied");
   });
 
   it("does not guess why a call ended", () => {
@@ -107,7 +124,7 @@ describe("what a card says follows the record", () => {
     expect(page({ status: "timeout" })).toBe("Expired");
   });
 
-  it("has a question on its way for a call that must be approved", () => {
+  it("has an approval request on its way for a call that must be approved", () => {
     expect(label({ part: part({ state: "input-available" }), tool: pay })).toBe("Preparing");
     expect(label({ part: part({ state: "input-available" }), tool: { ...pay, approval: "never" } })).toBe("Running");
   });

@@ -19,7 +19,7 @@ describe("spansOf", () => {
     ]);
   });
 
-  it("lets the question grow while nobody has answered", () => {
+  it("lets the approval request grow while nobody has decided", () => {
     expect(brief(record(PAYMENT.slice(0, 7)), onServer, 800)).toEqual([
       ["model", 0, 100],
       ["human", 100, 800, "open"],
@@ -36,7 +36,7 @@ describe("spansOf", () => {
     expect(brief(record(steps), inBrowser, 9999)).toContainEqual(["browser", 5120, 5150]);
   });
 
-  it("counts a question that was answered elsewhere until its outcome", () => {
+  it("counts an approval request that was decided elsewhere until its outcome", () => {
     const steps = PAYMENT.filter((step) => !("decided" in step));
     const spans = brief(record(steps), onServer, 9999);
     expect(spans).toContainEqual(["human", 100, 5150]);

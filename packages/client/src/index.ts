@@ -1,15 +1,15 @@
-export {
-  type AnswerKey,
-  type DecidableMessage,
-  type DecideContext,
-  decide,
-  type SendDecision,
-} from "./auto-send/decide.js";
 export { type AutoSend, sendAutomaticallyWhen } from "./auto-send/send-automatically-when.js";
+export {
+  type AutoSendContext,
+  type AutoSendMessage,
+  type AutoSendResult,
+  type SubmissionKey,
+  shouldAutoSend,
+} from "./auto-send/should-auto-send.js";
 export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";
-export { Decider, type DecisionReport, type SettledDecision } from "./server/decider.js";
+export { Decider, type DecisionProgress, type SettledDecision } from "./server/decider.js";
 export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
@@ -20,12 +20,12 @@ export type { ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
 export { watchServer } from "./server/watch-server.js";
-export { askUser, type UserAnswer, type UserQuestion } from "./tools/ask-user.js";
+export { askUser, type UserAnswer, type UserPrompt } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";
 export {
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
-  type ToolReport,
+  type ToolProgress,
   type ToolResult,
 } from "./tools/frontend-tool-executor.js";
 export { getLocation } from "./tools/get-location.js";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
-import { type DecidableMessage, type DecideContext, decide, sendAutomaticallyWhen } from "../src/index.js";
+import { type AutoSendContext, type AutoSendMessage, sendAutomaticallyWhen, shouldAutoSend } from "../src/index.js";
 
 type Case = {
   name: string;
   messages?: unknown;
   parts?: unknown;
-  context?: DecideContext;
+  context?: AutoSendContext;
   send: boolean;
   check: number;
 };
@@ -19,11 +19,11 @@ const approved = (state: string, more: object = {}) => ({
   parts: [{ type: "tool-pay", toolCallId: "c1", state, input: {}, approval: { id: "p1", approved: true }, ...more }],
 });
 
-describe("decide", () => {
+describe("shouldAutoSend", () => {
   it.each(cases)("$name", ({ context, send, check, ...given }) => {
     const messages = "messages" in given ? given.messages : [{ role: "assistant", parts: given.parts }];
-    const decision = decide(messages as DecidableMessage[], context);
-    expect({ send: decision.send, check: decision.check }).toEqual({ send, check });
+    const result = shouldAutoSend(messages as AutoSendMessage[], context);
+    expect({ send: result.send, check: result.check }).toEqual({ send, check });
   });
 
   it("has a case for every check", () => {
@@ -31,15 +31,19 @@ describe("decide", () => {
   });
 
   it("says no to what is missing", () => {
-    expect(decide(undefined)).toEqual({ send: false, check: 1 });
-    expect(decide([undefined] as unknown as DecidableMessage[])).toEqual({ send: false, check: 1 });
+    expect(shouldAutoSend(undefined)).toEqual({ send: false, check: 1 });
+    expect(shouldAutoSend([undefined] as unknown as AutoSendMessage[])).toEqual({ send: false, check: 1 });
     const autoSend = sendAutomaticallyWhen() as (options?: unknown) => boolean;
     expect([autoSend(), autoSend(null), autoSend({}), autoSend({ messages: null })]).toEqual(Array(4).fill(false));
   });
 
   it("names what it sends", () => {
-    expect(decide([approved("approval-responded")])).toEqual({ send: true, check: 8, answers: ["approval:c1"] });
-    expect(decide([approved("output-available")])).toEqual({ send: true, check: 7, answers: ["result:c1"] });
+    expect(shouldAutoSend([approved("approval-responded")])).toEqual({
+      send: true,
+      check: 8,
+      answers: ["approval:c1"],
+    });
+    expect(shouldAutoSend([approved("output-available")])).toEqual({ send: true, check: 7, answers: ["result:c1"] });
   });
 });
 

@@ -24,7 +24,7 @@ describe("a decision", () => {
   it("is sent at once, and is in force when it is answered", async () => {
     const { decider, sent } = fake(ok());
     const seen: string[] = [];
-    decider.subscribe(() => seen.push(decider.getReports()["a/1"]?.state ?? "none"));
+    decider.subscribe(() => seen.push(decider.getDecisions()["a/1"]?.state ?? "none"));
     const settled = await decider.decide("a/1", { approved: false, reason: "too much" });
     expect(settled).toEqual({
       approvalId: "a/1",
@@ -49,7 +49,7 @@ describe("a decision", () => {
   ])("is repeated after %s", async (_, failure) => {
     const { decider, sent } = fake(failure, ok({ ignored: true }));
     const seen: string[] = [];
-    decider.subscribe(() => seen.push(decider.getReports().a?.state ?? "none"));
+    decider.subscribe(() => seen.push(decider.getDecisions().a?.state ?? "none"));
     expect(await decider.decide("a", { approved: true })).toMatchObject({
       state: "in-force",
       ignored: true,
@@ -73,7 +73,7 @@ describe("a decision", () => {
     expect(settled).toMatchObject({ state: "refused", attempts: 1 });
     expect(settled.state === "refused" && settled.error).toBeInstanceOf(ServerError);
     expect(settled).toMatchObject({ error: { status, reason } });
-    expect(decider.getReports().a).toBe(settled);
+    expect(decider.getDecisions().a).toBe(settled);
     expect(sent).toHaveLength(1);
   });
 
@@ -99,7 +99,7 @@ describe("two decisions at once", () => {
     const { decider, options, sent } = fake(answer);
     const other = new Decider({ ...options, fetch: (input, init) => options.fetch(input, init) });
     const both = [decider.decide("a", { approved: true }), other.decide("a", { approved: true })];
-    expect(other.getReports()).toBe(decider.getReports());
+    expect(other.getDecisions()).toBe(decider.getDecisions());
     open(ok());
     const [one, two] = await Promise.all(both);
     expect(two).toBe(one);
@@ -115,7 +115,7 @@ describe("two decisions at once", () => {
     const first = decider.decide("a", { approved: true });
     const settled = await decider.decide("a", second);
     expect(settled).toMatchObject({ state: "refused", attempts: 0, ...second });
-    expect(decider.getReports().a).toMatchObject({ state: "sending", approved: true });
+    expect(decider.getDecisions().a).toMatchObject({ state: "sending", approved: true });
     open(ok());
     expect(await first).toMatchObject({ state: "in-force" });
     expect(sent).toHaveLength(1);
@@ -143,7 +143,7 @@ it("remembers a limited number of answered decisions, and all that are under way
   const { decider } = fake(() => never, ok());
   void decider.decide("open", { approved: true });
   for (let i = 0; i < 510; i++) await decider.decide(`a-${i}`, { approved: true });
-  const ids = Object.keys(decider.getReports());
+  const ids = Object.keys(decider.getDecisions());
   expect(ids).toHaveLength(502);
   expect(ids).toContain("open");
   expect(ids).toContain("a-509");

@@ -59,15 +59,15 @@ describe.each(modes)("%s", (mode) => {
   it("is in force at once, whatever else is open, and is shown as the server has it", async () => {
     const chat = open();
     await chat.say("two");
-    const first = await chat.question();
+    const first = await chat.approvalRequest();
     await act(async () => void (await chat.chat().approve(first)));
     const holds = await elsewhere(server.url).holds(chat.chatId);
     expect(holds.find(({ approvalId }) => approvalId === first)).toMatchObject({ decision: { kind: "approve" } });
     expect((await elsewhere(server.url).approvals()).map(({ approvalId }) => approvalId)).not.toContain(first);
     expect(chat.chat().decisions[first]).toMatchObject({ state: "in-force", approved: true, attempts: 1 });
-    // Its outcome is shown although the other question is open.
+    // Its outcome is shown although the other approval request is open.
     await until("the first outcome", () => chat.calls()[0]?.state === "output-available");
-    const second = await chat.question();
+    const second = await chat.approvalRequest();
     expect(second).not.toBe(first);
     await act(async () => void (await chat.chat().deny(second, "not him")));
     await ended("Both done.", chat);
@@ -78,7 +78,7 @@ describe.each(modes)("%s", (mode) => {
   it.each(["before it is sent", "while it is sent"])("outlives a server that is killed %s", async (when) => {
     const chat = open({ baseUrl: proxy.url });
     await chat.say("one");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     if (when === "while it is sent") proxy.loseAnswer(/POST \/api\/approvals/);
     else await server.kill();
     let report: Promise<unknown> = Promise.resolve();
@@ -107,7 +107,7 @@ describe.each(modes)("%s", (mode) => {
   it("outlives a lost answer", async () => {
     const chat = open({ baseUrl: proxy.url });
     await chat.say("one");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     proxy.loseAnswer(/POST \/api\/approvals/);
     await act(async () => {
       expect(await chat.chat().approve(id)).toMatchObject({ state: "in-force", ignored: true, attempts: 2 });
@@ -119,7 +119,7 @@ describe.each(modes)("%s", (mode) => {
   it("is repeated when the server is busy, no earlier than it says", async () => {
     const chat = open({ baseUrl: proxy.url });
     await chat.say("one");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     proxy.answerNext(/POST \/api\/approvals/, 503);
     proxy.answerNext(/POST \/api\/approvals/, 429, { "retry-after": "1" });
     const begun = Date.now();
@@ -133,11 +133,11 @@ describe.each(modes)("%s", (mode) => {
   it("two clients race: the loser is told, and shows what stands", async () => {
     const [one, two] = [open(), open()];
     await one.say("one");
-    const id = await one.question();
+    const id = await one.approvalRequest();
     const chatId = one.chatId;
     const other = open({ chatId });
     two.hook.unmount();
-    await until("the other's question", () => other.calls()[0]?.approval?.id === id);
+    await until("the other's approval request", () => other.calls()[0]?.approval?.id === id);
     const decided: { state: string }[] = [];
     await act(async () => {
       decided.push(
@@ -168,13 +168,13 @@ describe.each(modes)("%s", (mode) => {
     if (report?.state === "refused") expect(report.error).toMatchObject({ status: 409 });
   });
 
-  it("a decision of a question that is gone is refused, and what stands is shown", async () => {
+  it("a decision of an approval request that is gone is refused, and what stands is shown", async () => {
     const chat = open();
     await chat.say("one");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     await act(async () => void chat.chat().sendMessage({ text: "hello" }));
     await ended("Hello.", chat);
-    // The old card is not a question any more, without anybody having asked.
+    // The old card is not an approval request any more, without anybody having asked.
     const old = () => chat.chat().messages[1]?.parts.find((part) => "toolCallId" in part);
     await until(
       "what stands",
@@ -190,7 +190,7 @@ describe.each(modes)("%s", (mode) => {
   it("a frontend tool runs after its decision is in force, and not before", async () => {
     const chat = open({ baseUrl: proxy.url });
     await chat.say("where");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     proxy.answerNext(/POST \/api\/approvals/, 503);
     proxy.answerNext(/POST \/api\/approvals/, 503);
     let report: Promise<unknown> = Promise.resolve();
@@ -207,7 +207,7 @@ describe.each(modes)("%s", (mode) => {
   it("the other decision, while one is under way, is refused here", async () => {
     const chat = open({ baseUrl: proxy.url });
     await chat.say("one");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     proxy.answerNext(/POST \/api\/approvals/, 503);
     const before = proxy.requests.length;
     await act(async () => {

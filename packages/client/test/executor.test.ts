@@ -6,10 +6,10 @@ import {
   type ChatHold,
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
-  type ToolReport,
+  type ToolProgress,
   type ToolSpec,
   type UserAnswer,
-  type UserQuestion,
+  type UserPrompt,
 } from "../src/index.js";
 import { until } from "./support/until.js";
 
@@ -61,12 +61,12 @@ afterEach(() => {
 function make(options: Partial<FrontendToolExecutorOptions> = {}) {
   const handler = vi.fn(async (_input: unknown): Promise<unknown> => ({ done: true }));
   const names = tools.map(({ name }) => name);
-  const reports: ToolReport[] = [];
+  const reports: ToolProgress[] = [];
   const executor = new FrontendToolExecutor({
     baseUrl,
     chatId: "chat-1",
     handlers: Object.fromEntries(names.map((name) => [name, handler])),
-    onReport: (report) => reports.push(report),
+    onProgress: (report) => reports.push(report),
     ...options,
   });
   executor.setTools(tools);
@@ -216,69 +216,71 @@ describe("a tool without a handler", () => {
   });
 });
 
-describe("a question of a running tool", () => {
-  const question = () =>
+describe("a prompt of a running tool", () => {
+  const promptCall = () =>
     part("ask_user", "input-available", { input: { message: "Which?", schema: {}, from: "book" } });
   /** A form that is never filled in, but for what `answer` says. */
   const form = () => {
-    const asked: UserQuestion[] = [];
+    const prompts: UserPrompt[] = [];
     const answers: ((answer: UserAnswer) => void)[] = [];
-    const ask = (question: UserQuestion) =>
+    const prompt = (each: UserPrompt) =>
       new Promise<UserAnswer>((resolve, reject) => {
-        asked.push(question);
+        prompts.push(each);
         answers.push(resolve);
-        question.signal.addEventListener("abort", () => reject(new Error("taken back")));
+        each.signal.addEventListener("abort", () => reject(new Error("withdrawn")));
       });
-    return { asked, answers, handlers: { ask_user: askUser({ ask }) } };
+    return { prompts, answers, handlers: { ask_user: askUser({ prompt }) } };
   };
 
-  it("is asked although no tool is listed, and acknowledged", async () => {
-    const { asked, answers, handlers } = form();
-    const reports: ToolReport[] = [];
+  it("is opened although no tool is listed, and acknowledged", async () => {
+    const { prompts, answers, handlers } = form();
+    const reports: ToolProgress[] = [];
     const executor = new FrontendToolExecutor({
       baseUrl,
       chatId: "chat-1",
       handlers,
-      onReport: (report) => reports.push(report),
+      onProgress: (report) => reports.push(report),
     });
-    const call = question();
+    const call = promptCall();
     const see = () => executor.observe([{ role: "assistant", parts: [call] }]);
     see();
     executor.setTools([]);
     see();
-    expect(asked).toEqual([expect.objectContaining({ message: "Which?", from: "book", toolCallId: call.toolCallId })]);
+    expect(prompts).toEqual([
+      expect.objectContaining({ message: "Which?", from: "book", toolCallId: call.toolCallId }),
+    ]);
     answers[0]?.({ action: "accept", content: { seat: "12A" } });
     await until("the end", () => reports.at(-1)?.state === "done");
     see();
-    expect(asked).toHaveLength(1);
+    expect(prompts).toHaveLength(1);
     const output = { action: "accept", content: { seat: "12A" } };
     expect(acks).toEqual([expect.objectContaining({ toolCallId: call.toolCallId, status: "success", output })]);
   });
 
-  it("is asked in every hook, and taken back where another one or time was faster", async () => {
+  it("is opened in every hook, and withdrawn where another one or time was faster", async () => {
     const [here, there] = [form(), form()];
     const [one, two] = [make({ handlers: here.handlers }), make({ handlers: there.handlers })];
-    const call = question();
+    const call = promptCall();
     one.see(call);
     two.see(call);
     here.answers[0]?.({ action: "decline" });
     await until("the end", () => one.last() === "done");
-    expect(there.asked[0]?.signal.aborted).toBe(false);
+    expect(there.prompts[0]?.signal.aborted).toBe(false);
     two.see({ ...call, state: "output-error", errorText: "timeout" } as typeof call);
-    expect(there.asked[0]?.signal.aborted).toBe(true);
+    expect(there.prompts[0]?.signal.aborted).toBe(true);
     await until("the other end", () => two.last() === "done");
     expect(acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
   });
 
-  it("is taken back with its page, and asked again by the next and by hand", async () => {
-    const { asked, answers, handlers } = form();
+  it("is withdrawn with its page, and opened again by the next and by hand", async () => {
+    const { prompts, answers, handlers } = form();
     const { executor, see, reports, last } = make({ handlers });
-    const call = question();
+    const call = promptCall();
     see(call);
-    executor.leave();
-    expect(asked[0]?.signal.aborted).toBe(true);
+    executor.withdrawPrompts();
+    expect(prompts[0]?.signal.aborted).toBe(true);
     see(call);
-    expect(asked).toHaveLength(2);
+    expect(prompts).toHaveLength(2);
     responses = [{ status: 422, body: { ok: false, reason: "content: wrong" } }];
     answers[1]?.({ action: "accept" });
     await until("the report", () => last() === "failed");
@@ -327,7 +329,7 @@ describe("failures", () => {
     await executor.retry(call.toolCallId);
     expect(last()).toBe("done");
     expect(handler).toHaveBeenCalledTimes(2);
-    await expect(executor.retry("never seen")).rejects.toThrow("not one of this browser's");
+    await expect(executor.retry("never seen")).rejects.toThrow("no handler for this call");
   });
 
   it("before a reload are tried again by hand: open calls are answered, settled ones only run", async () => {
@@ -340,6 +342,6 @@ describe("failures", () => {
     await executor.retry(delegated.toolCallId);
     expect(handler).toHaveBeenCalledTimes(2);
     expect(acks).toEqual([]);
-    await expect(executor.retry(asking.toolCallId)).rejects.toThrow("waits for its approval");
+    await expect(executor.retry(asking.toolCallId)).rejects.toThrow("waiting for approval");
   });
 });

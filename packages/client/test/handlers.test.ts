@@ -72,7 +72,7 @@ describe("getLocation", () => {
   });
 
   it("says that there is none", () => {
-    expect(() => getLocation()({}, call)).toThrow("can't tell where it is");
+    expect(() => getLocation()({}, call)).toThrow("This browser has no geolocation.");
   });
 });
 
@@ -97,16 +97,16 @@ describe("askUser", () => {
     [{ action: "decline" }, { action: "decline" }],
     [{ action: "cancel" }, { action: "cancel" }],
   ])("%j is answered", async (answer, output) => {
-    const ask = vi.fn(() => answer);
-    expect(await askUser({ ask })(input, call)).toEqual(output);
-    expect(ask.mock.calls).toEqual([[{ ...input, toolCallId: "c1", signal: expect.any(AbortSignal) }]]);
+    const prompt = vi.fn(() => answer);
+    expect(await askUser({ prompt })(input, call)).toEqual(output);
+    expect(prompt.mock.calls).toEqual([[{ ...input, toolCallId: "c1", signal: expect.any(AbortSignal) }]]);
   });
 
-  it("asks nothing where there is no question, and anything without a form", async () => {
-    const ask = vi.fn((): UserAnswer => ({ action: "accept" }));
-    await expect(askUser({ ask })({ schema: {} }, call)).rejects.toThrow("no question");
-    expect(ask).not.toHaveBeenCalled();
-    await askUser({ ask })({ message: "Go on?", schema: "none" }, call);
-    expect(ask).toHaveBeenCalledWith(expect.objectContaining({ schema: {}, from: undefined }));
+  it("rejects a prompt without a message, and accepts one without a form", async () => {
+    const prompt = vi.fn((): UserAnswer => ({ action: "accept" }));
+    await expect(askUser({ prompt })({ schema: {} }, call)).rejects.toThrow("The prompt has no message.");
+    expect(prompt).not.toHaveBeenCalled();
+    await askUser({ prompt })({ message: "Go on?", schema: "none" }, call);
+    expect(prompt).toHaveBeenCalledWith(expect.objectContaining({ schema: {}, from: undefined }));
   });
 });

@@ -33,7 +33,7 @@ async function proxied(options: Partial<LiveChatTransportOptions> = {}) {
 }
 
 describe("a turn", () => {
-  it("is ready at the question, and goes on with the answer in the same message", async () => {
+  it("is ready at the approval request, and goes on with the answer in the same message", async () => {
     const { chat, answer, end, received } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
     expect(chat.status).toBe("ready");
@@ -64,9 +64,9 @@ describe("a turn", () => {
   });
 
   it("is superseded by a new message while it waits", async () => {
-    const { chat, question, end } = open();
+    const { chat, approvalRequest, end } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    await question();
+    await approvalRequest();
     await chat.sendMessage({ text: "what is the weather in Tokyo?" });
     await end();
     expect(shown(chat.lastMessage)).toContain("get_weather: output-available");
@@ -74,18 +74,18 @@ describe("a turn", () => {
   });
 
   it("is shown when somebody else decides while nobody reads", async () => {
-    const { chat, question, end } = open();
+    const { chat, approvalRequest, end } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    expect(await elsewhere(server.url).decide(await question(), false, "too much")).toBe(200);
+    expect(await elsewhere(server.url).decide(await approvalRequest(), false, "too much")).toBe(200);
     await end();
     expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-error");
     expect(chat.messages).toHaveLength(2);
   });
 
   it("is interrupted: every open call gets its outcome, and the chat goes on", async () => {
-    const { chat, transport, question, end } = open();
+    const { chat, transport, approvalRequest, end } = open();
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    await question();
+    await approvalRequest();
     transport.interrupt();
     await until("the outcome", () => chat.calls[0]?.state === "output-error" && chat.status === "ready");
     await chat.sendMessage({ text: "what is the weather in Tokyo?" });
@@ -139,9 +139,9 @@ describe("a lost connection", () => {
       await chat.sendMessage({ text: "what is the weather in Tokyo?" });
       await end();
     },
-    location: async ({ chat, question, end }) => {
+    location: async ({ chat, approvalRequest, end }) => {
       await chat.sendMessage({ text: "where am I?" });
-      void chat.addToolApprovalResponse({ id: await question(), approved: true });
+      void chat.addToolApprovalResponse({ id: await approvalRequest(), approved: true });
       const { toolCallId } = chat.calls[0] ?? { toolCallId: "" };
       void chat.addToolOutput({ tool: "get_location", toolCallId, output: { latitude: 1, longitude: 2, accuracy: 3 } });
       await end();
@@ -187,16 +187,16 @@ describe("a lost connection", () => {
   });
 
   it("while nobody reads: the connection is made again, and what was missed is shown", async () => {
-    const { proxy, chat, question, end } = await proxied();
+    const { proxy, chat, approvalRequest, end } = await proxied();
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    const id = await question();
+    const id = await approvalRequest();
     proxy.refuse(true);
     proxy.cut();
     expect(await elsewhere(server.url).decide(id, true)).toBe(200);
     await until("the end at the server", async () =>
       (await elsewhere(server.url).approvals()).every((approval) => approval.approvalId !== id),
     );
-    expect(chat.question).toBe(id);
+    expect(chat.approvalRequest).toBe(id);
     proxy.refuse(false);
     await end();
     expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-available");
@@ -216,13 +216,13 @@ describe("a lost connection", () => {
 
 describe("a server that falls silent", () => {
   it("after an answer is an error within the limit, and what comes later is shown", async () => {
-    const { proxy, chat, question, end } = await proxied({ answerTimeoutMs: 300 });
+    const { proxy, chat, approvalRequest, end } = await proxied({ answerTimeoutMs: 300 });
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    const id = await question();
+    const id = await approvalRequest();
     proxy.mute(true);
     await chat.addToolApprovalResponse({ id, approved: true });
     await until("the error", () => chat.status === "error");
-    expect(chat.error?.message).toMatch(/said nothing for/);
+    expect(chat.error?.message).toMatch(/has not responded for/);
     proxy.mute(false);
     proxy.cut();
     await end();
@@ -252,9 +252,9 @@ describe("the connection", () => {
     cleanups.push(locked.stop);
     const proxy = await startProxy(locked.url);
     cleanups.push(proxy.stop);
-    const { chat, question, answer, end } = open({ baseUrl: proxy.url, apiKey: key });
+    const { chat, approvalRequest, answer, end } = open({ baseUrl: proxy.url, apiKey: key });
     await chat.sendMessage({ text: "send $50 to Hanako" });
-    await question();
+    await approvalRequest();
     proxy.cut();
     await answer(true);
     await end();

@@ -22,7 +22,7 @@ const turn: Chunk[] = [
   { type: "finish", finishReason: "stop" },
 ];
 
-/** As the server tells a turn whose call is settled: no input, no question, deltas joined. */
+/** As the server tells a turn whose call is settled: no input, no approval request, deltas joined. */
 const shortened: Chunk[] = [
   ...turn.slice(0, 2),
   { type: "reasoning-delta", id: "0", delta: "I think, so 🙂 I ask." },
@@ -65,21 +65,21 @@ function sum(chunks: (Chunk | "pause")[]): string {
 const WHOLE =
   "<reasoning-start>I think, so 🙂 I ask.<tool-input-start><tool-output-available><source-url><text-start>Paid five.";
 
-describe("what was told before is not news", () => {
-  it.each(turn.map((_, cut) => cut))("cut after %i chunks, then told again", (cut) => {
+describe("what was received before is not new", () => {
+  it.each(turn.map((_, cut) => cut))("cut after %i chunks, then replayed", (cut) => {
     for (const again of [turn, shortened]) {
       const log = new MessageLog("m1");
       for (const chunk of turn.slice(0, cut)) log.take(chunk);
       const before = read(log);
-      log.retell();
+      log.startReplay();
       for (const chunk of again.slice(1)) log.take(chunk);
       log.end();
       const after = read(log);
       expect(sum([...before, ...after])).toBe(WHOLE);
-      const questions = [...before, ...after].filter(
+      const requests = [...before, ...after].filter(
         (chunk) => chunk !== "pause" && chunk.type === "tool-approval-request",
       );
-      expect(questions.length).toBeLessThanOrEqual(1);
+      expect(requests.length).toBeLessThanOrEqual(1);
       expect(after.at(-1)).toBe("pause");
     }
   });
@@ -91,8 +91,8 @@ describe("what was told before is not news", () => {
     expect(log.catchUp(stored)).toBe(true);
     const after = read(log);
     expect(sum([...before, ...after])).toBe(WHOLE);
-    // Should the server tell it after all, nothing of it is new.
-    log.retell();
+    // Should the server replay it after all, nothing of it is new.
+    log.startReplay();
     for (const chunk of turn.slice(1)) log.take(chunk);
     expect(sum(read(log))).toBe("");
   });
@@ -125,7 +125,7 @@ describe("what was told before is not news", () => {
 });
 
 describe("reading", () => {
-  it("pauses after the question, and not where the answer is there already", () => {
+  it("pauses after the approval request, and not where the answer is there already", () => {
     const log = new MessageLog("m1");
     for (const chunk of turn.slice(0, 10)) log.take(chunk);
     expect(read(log).at(-1)).toBe("pause");
@@ -174,7 +174,7 @@ describe("reading", () => {
     expect(log.isOver).toBe(true);
   });
 
-  it("is bounded: what is too long to be kept is told as an error", () => {
+  it("is bounded: what is too long to be kept is an error", () => {
     const log = new MessageLog("m1");
     log.take({ type: "text-start", id: "1" });
     const delta = "x".repeat(1024 * 1024);

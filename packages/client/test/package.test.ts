@@ -85,7 +85,7 @@ it.each([
 ])("loads as JavaScript: %s", (condition) => {
   const code = `
     const [root, react] = await Promise.all([import("holdpoint"), import("holdpoint/react")]);
-    console.log(import.meta.resolve("holdpoint"), import.meta.resolve("holdpoint/react"), typeof root.decide, typeof react.useHoldpoint);`;
+    console.log(import.meta.resolve("holdpoint"), import.meta.resolve("holdpoint/react"), typeof root.shouldAutoSend, typeof react.useHoldpoint);`;
   const said = run(process.execPath, [`--conditions=${condition}`, "--input-type=module", "-e", code], folder);
   expect(said.trim()).toMatch(/dist\/index\.js \S+dist\/react\/index\.js function function$/);
 });

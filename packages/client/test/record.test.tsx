@@ -63,10 +63,10 @@ describe.each(modes)("%s", (mode) => {
     );
 
   describe("holds", () => {
-    it("are current while a question is open, and after it", async () => {
+    it("are current while an approval request is open, and after it", async () => {
       const chat = open();
       await chat.say("pay");
-      const id = await chat.question();
+      const id = await chat.approvalRequest();
       const waiting = await until("the hold", () => chat.chat().holds?.find((hold) => hold.approvalId === id));
       expect(waiting).toMatchObject({ kind: "approval", state: "waiting", toolName: "process_payment", cut: false });
       expect(await elsewhere(server.url).decide(id, false, "no")).toBe(200);
@@ -82,11 +82,11 @@ describe.each(modes)("%s", (mode) => {
     it("keep what a regenerated turn did", async () => {
       const chat = open();
       await chat.say("pay");
-      const id = await chat.question();
+      const id = await chat.approvalRequest();
       await act(async () => void (await chat.chat().approve(id)));
       await ended(chat, "Done.");
       await act(async () => void chat.chat().regenerate());
-      await until("the new question", () => chat.calls().some(({ state }) => state === "approval-requested"));
+      await until("the new approval request", () => chat.calls().some(({ state }) => state === "approval-requested"));
       await until("both", () => chat.chat().holds?.length === 2);
       expect(chat.chat().holds).toMatchObject([
         { cut: true, state: "settled", outcome: { cause: "ran" }, decision: { kind: "approve" } },
@@ -111,17 +111,17 @@ describe.each(modes)("%s", (mode) => {
     const chat = open({ fetch: spy, initialMessages: [] });
     await until("the connection", () => chat.chat().server.state === "connected");
     await chat.say("pay");
-    await chat.question();
+    await chat.approvalRequest();
     await until("the hold", () => chat.chat().holds?.length === 1);
     expect(found).toEqual([]);
   });
 
-  it("shows what happens in another tab: its question, its decision, its next message", async () => {
+  it("shows what happens in another tab: its approval request, its decision, its next message", async () => {
     const chatId = newChatId(`tabs-${mode}`);
     const [one, two] = [open({ chatId }), open({ chatId })];
     await one.say("pay");
-    const id = await one.question();
-    await until("the question in the other", () => two.calls()[0]?.approval?.id === id);
+    const id = await one.approvalRequest();
+    await until("the approval request in the other", () => two.calls()[0]?.approval?.id === id);
     await until("the message before it", () => two.chat().messages.length === 2);
     await act(async () => void (await two.chat().deny(id)));
     for (const tab of [one, two]) {
@@ -153,10 +153,10 @@ describe.each(modes)("%s", (mode) => {
     await ended(two, "last.");
   });
 
-  it("a request that was approved elsewhere is no question here, although nothing has followed yet", async () => {
+  it("a request that was approved elsewhere is not open here, although nothing has followed yet", async () => {
     const chat = open({ handlers: undefined });
     await chat.say("gated");
-    const id = await chat.question();
+    const id = await chat.approvalRequest();
     expect(await elsewhere(server.url).decide(id, true)).toBe(200);
     await until("the decision", () => chat.calls()[0]?.state.match(/^(approval-responded|input-available)$/));
     await until("the hold", () => chat.chat().holds?.[0]?.kind === "frontend");
@@ -177,10 +177,10 @@ describe.each(modes)("%s", (mode) => {
     for (const tab of [one, two]) await ended(tab, "last.");
   });
 
-  it("a question that a newer message took the place of is no question while that is answered", async () => {
+  it("a request that a newer message superseded is not open while that message is answered", async () => {
     const chat = open();
     await chat.say("pay");
-    await chat.question();
+    await chat.approvalRequest();
     await act(async () => void chat.chat().sendMessage({ text: "slow" }));
     const old = () => chat.chat().messages.slice(0, -1).flatMap(toolPartsOf)[0];
     await until("the outcome", () => old()?.state === "output-denied");
@@ -220,7 +220,11 @@ describe.each(modes)("%s", (mode) => {
       expect(chat.chat().unsent).toEqual([unsent]);
       expect(chat.chat().messages.at(-1)?.id).toBe(unsent);
       await act(async () => void chat.chat().resend());
-      await until("the question", () => chat.calls().some(({ state }) => state === "approval-requested"), 15_000);
+      await until(
+        "the approval request",
+        () => chat.calls().some(({ state }) => state === "approval-requested"),
+        15_000,
+      );
       expect(chat.chat().unsent).toEqual([]);
       const stored = await elsewhere(server.url).messages(chat.chatId);
       expect(stored.filter(({ role }) => role === "user").map(({ id }) => id)).toEqual(
@@ -319,10 +323,10 @@ describe.each(modes)("%s", (mode) => {
     it("fails at once after its approval, which may come after a reload", async () => {
       const first = open();
       await first.say("gated");
-      const id = await first.question();
+      const id = await first.approvalRequest();
       first.hook.unmount();
       const chat = open({ chatId: first.chatId });
-      await until("the question", () => chat.calls()[0]?.approval?.id === id);
+      await until("the approval request", () => chat.calls()[0]?.approval?.id === id);
       await act(async () => void (await chat.chat().approve(id)));
       await ended(chat, "Scanned.");
       expect(chat.calls()[0]).toMatchObject({ state: "output-error" });

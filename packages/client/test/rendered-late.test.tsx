@@ -24,15 +24,15 @@ describe.each(modes)("%s", (mode) => {
   // The record is read at every point of the response that follows the first decision.
   it.each([0, 10, 20, 30, 40, 60])("two payments, and the record arrives %i ms late", async (delay) => {
     const isRecord = (url: string) => url.includes("/messages") || url.includes("/holds");
-    const { chat, say, question, settled } = renderChat(mode, {
+    const { chat, say, approvalRequest, settled } = renderChat(mode, {
       baseUrl: server.url,
       fetch: slowFetch((url) => (isRecord(url) ? delay : 0)),
       webSocket: slowWebSocket(() => 4),
     });
     await say("send $30 to Alice and $40 to Bob");
-    const first = await question();
+    const first = await approvalRequest();
     await act(async () => void (await chat().approve(first)));
-    const second = await until("the second request", () => question().then((id) => id !== first && id));
+    const second = await until("the second request", () => approvalRequest().then((id) => id !== first && id));
     await act(async () => void (await chat().approve(second)));
     await settled("output-available");
   });

@@ -24,7 +24,7 @@ afterEach(async () => {
 async function ask() {
   const live = openLive({ baseUrl: server.url, webSocket: WebSocket });
   await live.chat.sendMessage({ text: "send $50 to Hanako" });
-  return { ...live, id: await live.question() };
+  return { ...live, id: await live.approvalRequest() };
 }
 
 it("follows the inbox: what comes, what is decided here, what is decided elsewhere", async () => {

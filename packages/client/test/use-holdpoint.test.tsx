@@ -28,9 +28,9 @@ const renderChat = (mode: HoldpointMode, { baseUrl = server.url, ...options }: P
 
 describe.each(modes)("%s", (mode) => {
   it("approve: the answer goes out by itself, once", async () => {
-    const { chat, say, question, settled } = renderChat(mode);
+    const { chat, say, approvalRequest, settled } = renderChat(mode);
     await say("send $50 to Hanako");
-    const id = await question();
+    const id = await approvalRequest();
     await act(async () => void (await chat().approve(id)));
     await settled("output-available");
     expect(chat().messages).toHaveLength(2);
@@ -42,9 +42,9 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("deny: the model is told why", async () => {
-    const { chat, say, question, settled, calls } = renderChat(mode);
+    const { chat, say, approvalRequest, settled, calls } = renderChat(mode);
     await say("send $50 to Hanako");
-    const id = await question();
+    const id = await approvalRequest();
     await act(async () => void (await chat().deny(id, "too much")));
     await settled("output-denied");
     expect(calls()[0]?.approval).toEqual({ id, approved: false, reason: "too much" });
@@ -53,20 +53,20 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("two payments, answered one after the other", async () => {
-    const { chat, say, question, settled } = renderChat(mode);
+    const { chat, say, approvalRequest, settled } = renderChat(mode);
     await say("send $30 to Alice and $40 to Bob");
-    const first = await question();
+    const first = await approvalRequest();
     await act(async () => void (await chat().approve(first)));
-    const second = await until("the second question", () => question().then((id) => id !== first && id));
+    const second = await until("the second approval request", () => approvalRequest().then((id) => id !== first && id));
     await act(async () => void (await chat().approve(second)));
     await settled("output-available");
     expect(chat().messages).toHaveLength(2);
   });
 
   it("expiry while nobody reads", async () => {
-    const { say, question, settled, calls } = renderChat(mode, { baseUrl: hasty.url });
+    const { say, approvalRequest, settled, calls } = renderChat(mode, { baseUrl: hasty.url });
     await say("send $50 to Hanako");
-    await question();
+    await approvalRequest();
     if (mode === "live") {
       await settled("output-error");
       expect(calls()[0]?.errorText).toBe("Approval request timed out");
@@ -78,19 +78,19 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("decided in the inbox", async () => {
-    const { chatId, say, question, settled } = renderChat(mode);
+    const { chatId, say, approvalRequest, settled } = renderChat(mode);
     await say("send $50 to Hanako");
-    const id = await question();
+    const id = await approvalRequest();
     const inbox = elsewhere(server.url);
     expect((await inbox.approvals()).find((approval) => approval.chatId === chatId)?.approvalId).toBe(id);
     expect(await inbox.decide(id, true)).toBe(200);
     await settled("output-available");
   });
 
-  it.skipIf(mode === "live")("one question answered here, the other in the inbox", async () => {
-    const { chat, say, question, settled, calls } = renderChat(mode);
+  it.skipIf(mode === "live")("one approval request answered here, the other in the inbox", async () => {
+    const { chat, say, approvalRequest, settled, calls } = renderChat(mode);
     await say("send $30 to Alice and $40 to Bob");
-    const first = await question();
+    const first = await approvalRequest();
     await act(async () => void (await chat().approve(first)));
     const second = calls().find((call) => call.state === "approval-requested")?.approval?.id ?? "";
     await until("the first outcome", () => calls()[0]?.state === "output-available");
@@ -100,9 +100,9 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("a frontend tool that is approved in the inbox runs here", async () => {
-    const { say, question, settled, ran } = renderChat(mode);
+    const { say, approvalRequest, settled, ran } = renderChat(mode);
     await say("where am I?");
-    const id = await question();
+    const id = await approvalRequest();
     expect(await elsewhere(server.url).decide(id, true)).toBe(200);
     await settled("output-available");
     expect(ran).toEqual(["get_location"]);
@@ -120,9 +120,9 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("a frontend tool with approval runs once, and only after it", async () => {
-    const { chat, say, question, settled, ran, calls } = renderChat(mode);
+    const { chat, say, approvalRequest, settled, ran, calls } = renderChat(mode);
     await say("where am I?");
-    const id = await question();
+    const id = await approvalRequest();
     expect(ran).toEqual([]);
     await act(async () => void (await chat().approve(id)));
     await settled("output-available");
@@ -132,9 +132,9 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("a denied frontend tool does not run", async () => {
-    const { chat, say, question, settled, ran } = renderChat(mode);
+    const { chat, say, approvalRequest, settled, ran } = renderChat(mode);
     await say("where am I?");
-    const id = await question();
+    const id = await approvalRequest();
     await act(async () => void (await chat().deny(id)));
     await settled("output-denied");
     expect(ran).toEqual([]);
@@ -163,26 +163,26 @@ describe.each(modes)("%s", (mode) => {
   });
 
   it("stop closes a turn that waits", async () => {
-    const { chat, say, question, calls } = renderChat(mode);
+    const { chat, say, approvalRequest, calls } = renderChat(mode);
     await say("send $50 to Hanako");
-    const id = await question();
+    const id = await approvalRequest();
     await act(() => chat().stop());
     await until("the outcome", () => calls()[0]?.state.startsWith("output-"));
     expect(await elsewhere(server.url).decide(id, true)).toBe(410);
     await say("send $10 to Hanako");
-    await question();
+    await approvalRequest();
     expect(chat().messages).toHaveLength(4);
   });
 
-  it("a new mount picks the question up", async () => {
+  it("a new mount picks the approval request up", async () => {
     const first = renderChat(mode);
     await first.say("send $50 to Hanako");
-    await first.question();
+    await first.approvalRequest();
     const initialMessages = first.chat().messages;
     first.hook.unmount();
     const second = renderChat(mode, { chatId: first.chatId, initialMessages });
     await until("the tools", () => second.chat().tools);
-    const id = await second.question();
+    const id = await second.approvalRequest();
     await act(async () => void (await second.chat().approve(id)));
     await second.settled("output-available");
     expect(second.chat().messages).toHaveLength(2);
@@ -203,9 +203,9 @@ describe("an application without handlers", () => {
       }
       return fetch(input, init);
     };
-    const { chat, say, question, settled, calls } = renderChat(mode, { fetch: spy, handlers: undefined });
+    const { chat, say, approvalRequest, settled, calls } = renderChat(mode, { fetch: spy, handlers: undefined });
     await say("where am I?");
-    const id = await question();
+    const id = await approvalRequest();
     const { toolCallId } = calls()[0] ?? { toolCallId: "" };
     await act(async () => {
       const approved = chat().addToolApprovalResponse({ id, approved: true });

@@ -14,7 +14,7 @@ interface Listener {
 }
 
 /** The messages between tabs. A tab that opens later asks whether the reader is connected. */
-type Said = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
+type TabMessage = { event: ServerEvent } | { isConnected: boolean } | { asks: true };
 
 /** The server sends something at least every 15 seconds: after this long, the connection is dead. */
 const SILENT_MS = 35_000;
@@ -55,14 +55,14 @@ function start(): void {
   const name = `holdpoint-events-${subjectTag()}`;
   const channel = new BroadcastChannel(name);
   let isReader = false;
-  channel.onmessage = ({ data }: MessageEvent<Said>) => {
-    if (!("asks" in data)) hear(data);
-    else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies Said);
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+    if (!("asks" in data)) receive(data);
+    else if (isReader && isConnected !== undefined) channel.postMessage({ isConnected } satisfies TabMessage);
   };
-  const say = (said: Said) => {
+  const publish = (message: TabMessage) => {
     // A page that is being closed loses its connection; the next reader opens its own.
-    if (!isLeaving) channel.postMessage(said);
-    hear(said);
+    if (!isLeaving) channel.postMessage(message);
+    receive(message);
   };
   const { generation } = keyStore.read();
   const unfollow = keyStore.subscribe(() => {
@@ -78,26 +78,26 @@ function start(): void {
   };
   const read = () => {
     isReader = true;
-    return readForEver(say, signal);
+    return keepReading(publish, signal);
   };
   // Locks exist in secure contexts only; elsewhere every tab reads for itself.
   if (navigator.locks === undefined) void read();
   else {
-    channel.postMessage({ asks: true } satisfies Said);
+    channel.postMessage({ asks: true } satisfies TabMessage);
     void navigator.locks.request(name, { signal }, read).catch(() => undefined);
   }
 }
 
-function hear(said: Said): void {
-  if ("event" in said) {
-    for (const { onEvent } of [...listeners]) onEvent(said.event);
-  } else if ("isConnected" in said && said.isConnected !== isConnected) {
-    isConnected = said.isConnected;
-    for (const { onConnection } of [...listeners]) onConnection?.(said.isConnected);
+function receive(message: TabMessage): void {
+  if ("event" in message) {
+    for (const { onEvent } of [...listeners]) onEvent(message.event);
+  } else if ("isConnected" in message && message.isConnected !== isConnected) {
+    isConnected = message.isConnected;
+    for (const { onConnection } of [...listeners]) onConnection?.(message.isConnected);
   }
 }
 
-async function readForEver(say: (said: Said) => void, signal: AbortSignal): Promise<void> {
+async function keepReading(publish: (message: TabMessage) => void, signal: AbortSignal): Promise<void> {
   // No jitter: one tab per browser reads, and its user sees when it reconnects.
   const backoff = new Backoff(250, 5_000, 0);
   while (!signal.aborted) {
@@ -108,13 +108,13 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
       if (response.status === 401) return;
       if (response.ok && response.body !== null) {
         backoff.reset();
-        await readStream(response.body, say, silence);
+        await readStream(response.body, publish, silence);
       }
     } catch {
       // The server is unreachable, or the loop was stopped: the check below tells which.
     }
     if (signal.aborted) return;
-    say({ isConnected: false });
+    publish({ isConnected: false });
     wake = new AbortController();
     await backoff.pause(AbortSignal.any([signal, wake.signal]));
   }
@@ -122,7 +122,7 @@ async function readForEver(say: (said: Said) => void, signal: AbortSignal): Prom
 
 async function readStream(
   body: ReadableStream<Uint8Array>,
-  say: (said: Said) => void,
+  publish: (message: TabMessage) => void,
   silence: AbortController,
 ): Promise<void> {
   const decoder = new TextDecoder();
@@ -130,8 +130,8 @@ async function readStream(
     onEvent: ({ data }) => {
       try {
         const event = JSON.parse(data) as ServerEvent;
-        if (event.type === "ready") say({ isConnected: true });
-        say({ event });
+        if (event.type === "ready") publish({ isConnected: true });
+        publish({ event });
       } catch {
         // An event of a newer server: ignored.
       }
@@ -153,11 +153,11 @@ async function readStream(
 let wake: AbortController | undefined;
 
 /** Reconnects at once, because the server responds again. */
-export function wakeEvents(): void {
+export function reconnectEvents(): void {
   wake?.abort();
 }
 
-/** Tabs with different keys must not hear each other. */
+/** Tabs with different keys must not receive each other's messages. */
 function subjectTag(): string {
   let hash = 0;
   for (const character of keyStore.read().key ?? "") hash = (Math.imul(hash, 31) + character.charCodeAt(0)) | 0;

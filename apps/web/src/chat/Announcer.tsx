@@ -1,20 +1,20 @@
 import { isToolUIPart, type UIMessage } from "ai";
 import { useEffect, useRef, useState } from "react";
-import { questionOf } from "../ask/question";
+import { promptOf } from "../prompt/prompt";
 import { visible } from "../text/runs";
 import { subjectOf } from "../tools/subject";
+import { type CallLookup, callOf } from "./callRecords";
 import { textOf } from "./messageText";
 import { nextSpeech } from "./speech";
-import { type ChatRecord, callOf } from "./standing";
 
 interface Props {
   message: UIMessage | undefined;
   isStreaming: boolean;
-  record: ChatRecord;
+  lookup: CallLookup;
 }
 
-/** Announces new text and approval requests to screen readers. */
-export function Announcer({ message, isStreaming, record }: Props) {
+/** Announces new text, approval requests and prompts to screen readers. */
+export function Announcer({ message, isStreaming, lookup }: Props) {
   const [speech, setSpeech] = useState("");
   // Text that was there when the chat was opened is not announced.
   const spoken = useRef({ id: message?.id, length: message ? textOf(message).length : 0 });
@@ -28,15 +28,15 @@ export function Announcer({ message, isStreaming, record }: Props) {
     setSpeech(visible(next));
   }, [message, isStreaming]);
 
-  const titleOf = (name: string) => visible(record.toolNamed(name)?.title ?? name);
-  const asked = (message?.parts.filter(isToolUIPart) ?? []).flatMap((part) => {
-    const { state, toolName, title, input } = callOf(part, record);
-    if (state.kind === "asking" && state.mayDecide) {
-      const tool = record.toolNamed(toolName);
+  const titleOf = (name: string) => visible(lookup.toolNamed(name)?.title ?? name);
+  const waiting = (message?.parts.filter(isToolUIPart) ?? []).flatMap((part) => {
+    const { state, toolName, title, input } = callOf(part, lookup);
+    if (state.kind === "approval-requested" && state.mayDecide) {
+      const tool = lookup.toolNamed(toolName);
       return [`Approval needed: ${subjectOf(title ?? tool?.title ?? toolName, input, tool?.inputSchema)}`];
     }
-    const question = state.kind === "prompt" ? questionOf(input) : undefined;
-    return question ? [`${titleOf(question.from ?? "A tool")} asks: ${visible(question.message)}`] : [];
+    const prompt = state.kind === "prompted" ? promptOf(input) : undefined;
+    return prompt ? [`${titleOf(prompt.from ?? "A tool")} asks: ${visible(prompt.message)}`] : [];
   });
   return (
     <>
@@ -44,7 +44,7 @@ export function Announcer({ message, isStreaming, record }: Props) {
         {speech}
       </p>
       <p className="visually-hidden" aria-live="assertive" data-testid="question">
-        {asked.join(". ")}
+        {waiting.join(". ")}
       </p>
     </>
   );

@@ -4,15 +4,15 @@ import { RotateCcw } from "lucide-react";
 import { memo } from "react";
 import { CopyButton } from "../shell/CopyButton";
 import { Untrusted } from "../text/Untrusted";
+import type { CallLookup } from "./callRecords";
 import { EarlierAttempts } from "./EarlierAttempts";
 import { MessagePart } from "./MessagePart";
 import { textOf } from "./messageText";
-import type { ChatRecord } from "./standing";
 import { usageOf } from "./usage";
 
 interface Props {
   message: UIMessage;
-  record: ChatRecord;
+  lookup: CallLookup;
   /** Calls of turns that this message superseded. */
   earlier: readonly ChatHold[];
   isStreaming: boolean;
@@ -20,14 +20,14 @@ interface Props {
   onRegenerate: (() => void) | undefined;
 }
 
-export const AssistantMessage = memo(({ message, record, earlier, isStreaming, onRegenerate }: Props) => {
+export const AssistantMessage = memo(({ message, lookup, earlier, isStreaming, onRegenerate }: Props) => {
   const text = textOf(message);
   const usage = usageOf(message.metadata);
   return (
     <article className="message message--assistant" aria-label="Assistant" aria-busy={isStreaming}>
-      <EarlierAttempts holds={earlier} toolNamed={record.toolNamed} />
+      <EarlierAttempts holds={earlier} toolNamed={lookup.toolNamed} />
       {message.parts.map((part, index) => (
-        <MessagePart key={keyOf(part, index)} id={`${message.id} ${index}`} part={part} record={record} />
+        <MessagePart key={keyOf(part, index)} id={`${message.id} ${index}`} part={part} lookup={lookup} />
       ))}
       {!isStreaming && (text !== "" || onRegenerate) && (
         <div className="message__actions">

@@ -29,7 +29,7 @@ export function EarlierAttempts({ holds, toolNamed }: Props) {
         return (
           <CallCard
             key={toolCallId}
-            call={{ toolCallId, toolName, input, state, question: undefined, report: undefined }}
+            call={{ toolCallId, toolName, input, state, request: undefined, progress: undefined }}
             tool={tool}
             lead="Earlier attempt"
             decide={undefined}

@@ -1,24 +1,24 @@
 import { isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
-import { AskCard } from "../ask/AskCard";
-import { ASK_USER } from "../ask/question";
+import { PromptCard } from "../prompt/PromptCard";
+import { ASK_USER } from "../prompt/prompt";
 import { Untrusted } from "../text/Untrusted";
 import { ToolCard } from "../tools/ToolCard";
+import type { CallLookup } from "./callRecords";
 import { DataPart } from "./DataPart";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
-import type { ChatRecord } from "./standing";
 
 interface Props {
   /** The id of the part, unique in its chat. */
   id: string;
   part: UIMessage["parts"][number];
-  record: ChatRecord;
+  lookup: CallLookup;
 }
 
-export function MessagePart({ id, part, record }: Props) {
+export function MessagePart({ id, part, lookup }: Props) {
   if (isToolUIPart(part)) {
     const name = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
-    return name === ASK_USER ? <AskCard part={part} record={record} /> : <ToolCard part={part} record={record} />;
+    return name === ASK_USER ? <PromptCard part={part} lookup={lookup} /> : <ToolCard part={part} lookup={lookup} />;
   }
   if (isReasoningUIPart(part)) return <Reasoning text={part.text} isStreaming={part.state === "streaming"} />;
   if (isDataUIPart(part)) return <DataPart id={id} value={part.data} />;

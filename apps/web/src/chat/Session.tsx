@@ -6,12 +6,12 @@ import { Announcer } from "./Announcer";
 import { AssistantMessage } from "./AssistantMessage";
 import { ChatError } from "./ChatError";
 import { Composer } from "./Composer";
+import { callsOf, isHeld, isStalled, waitsForPerson } from "./callRecords";
 import { EarlierAttempts } from "./EarlierAttempts";
 import { attemptsOf, othersOf } from "./earlier";
-import { callsOf, isAsking, isHeld, isUnanswered } from "./standing";
 import { Transcript } from "./Transcript";
 import { UserMessage } from "./UserMessage";
-import { useChatRecord } from "./useChatRecord";
+import { useCallLookup } from "./useCallLookup";
 import { useSession } from "./useSession";
 import { Welcome } from "./Welcome";
 
@@ -33,9 +33,9 @@ const NO_HOLDS: readonly ChatHold[] = [];
 export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }: Props) {
   const session = useSession({ chatId, mode, initialMessages });
   const { messages, status, error, clearError, holds, server, unsent, stopping, edit, again } = session;
-  const record = useChatRecord(session);
+  const lookup = useCallLookup(session);
   const last = messages.at(-1);
-  const calls = callsOf(last, record);
+  const calls = callsOf(last, lookup);
   const isBusy = status === "submitted" || status === "streaming";
   const isConnected = server.state === "connected";
   const attempts = useMemo(() => attemptsOf(holds), [holds]);
@@ -65,21 +65,21 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
             <AssistantMessage
               key={message.id}
               message={message}
-              record={record}
+              lookup={lookup}
               earlier={attempts.get(message.id) ?? NO_HOLDS}
               isStreaming={isBusy && message === last}
               onRegenerate={message === last && !isBusy && !isHeld(calls) ? again : undefined}
             />
           ),
         )}
-        <EarlierAttempts holds={othersOf(attempts, messages)} toolNamed={record.toolNamed} />
+        <EarlierAttempts holds={othersOf(attempts, messages)} toolNamed={lookup.toolNamed} />
         {isBusy && last?.role === "user" && (
           <p className="message__wait" role="status">
             <span className="dots" aria-hidden="true" />
             <span className="visually-hidden">The assistant is working</span>
           </p>
         )}
-        {!isBusy && !error && isConnected && isUnanswered(last) && (
+        {!isBusy && !error && isConnected && isStalled(last) && (
           <p className="message__continue">
             The assistant has not answered this.
             <button type="button" className="button" onClick={session.proceed}>
@@ -91,12 +91,12 @@ export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }
           <ChatError error={error} onRetry={again} onDismiss={clearError} />
         )}
       </Transcript>
-      <Announcer message={last} isStreaming={isBusy} record={record} />
+      <Announcer message={last} isStreaming={isBusy} lookup={lookup} />
       <Composer
         draftOf={isNew ? undefined : chatId}
         canStop={isBusy || isHeld(calls)}
         stopNote={stopping && STOPPING[stopping.state]}
-        isHeld={isAsking(calls)}
+        isHeld={waitsForPerson(calls)}
         isReady
         onSend={send}
         onStop={() => void session.stop()}

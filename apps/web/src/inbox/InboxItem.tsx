@@ -1,4 +1,4 @@
-import type { ChatHold, DecisionReport } from "holdpoint";
+import type { ChatHold, DecisionProgress } from "holdpoint";
 import { MessageSquare } from "lucide-react";
 import type { ToolInfo } from "../api/types";
 import { navigate } from "../shell/route";
@@ -14,18 +14,18 @@ interface Props {
   tool: ToolInfo | undefined;
   chatTitle: string | undefined;
   isCurrentChat: boolean;
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
   decide: Decide;
 }
 
 /** An approval request in the inbox, and its outcome. */
-export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decide }: Props) {
+export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, decide }: Props) {
   const { approval, isWaiting } = entry;
   const { approvalId, toolCallId, chatId, toolName, input } = approval;
-  const holds = useHoldsOf(chatId, !isWaiting || report !== undefined);
+  const holds = useHoldsOf(chatId, !isWaiting || progress !== undefined);
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
-  const known = callStateOf({ hold, report, tool });
-  const state = isWaiting || known.kind !== "asking" ? known : leftTheList(holds);
+  const known = callStateOf({ hold, progress, tool });
+  const state = isWaiting || known.kind !== "approval-requested" ? known : leftTheList(holds);
   return (
     <CallCard
       call={{
@@ -33,8 +33,8 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, report, decid
         toolName,
         input,
         state,
-        report,
-        question: {
+        progress,
+        request: {
           requestedAt: approval.requestedAt,
           expiresAt: approval.expiresAt ?? undefined,
           reason: approval.reason ?? undefined,

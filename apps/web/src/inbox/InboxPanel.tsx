@@ -53,7 +53,7 @@ export function InboxPanel({ currentChatId }: Props) {
         <div className="empty">
           <Inbox size={26} aria-hidden="true" />
           <h2>Nothing waits for you</h2>
-          <p>Questions from all your chats come together here, also those that you are not looking at.</p>
+          <p>Approval requests from all your chats appear here.</p>
         </div>
       )}
       <ul className="inbox__list" aria-label="Approvals">
@@ -66,7 +66,7 @@ export function InboxPanel({ currentChatId }: Props) {
                 tool={tools?.find(({ name }) => name === toolName)}
                 chatTitle={chats?.find(({ id }) => id === chatId)?.title}
                 isCurrentChat={chatId === currentChatId}
-                report={decisions[approvalId]}
+                progress={decisions[approvalId]}
                 decide={(approved, reason) => {
                   const decision = { approved, ...(reason !== undefined && { reason }) };
                   void markDecision(chatId, { approvalId, approved }, () => decide(approvalId, decision));

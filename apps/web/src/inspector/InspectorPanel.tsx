@@ -77,8 +77,8 @@ export function InspectorPanel({ chatId }: Props) {
         <button
           type="button"
           className="icon-button inspector__clear"
-          aria-label="Forget the recording"
-          title="Forget the recording"
+          aria-label="Clear the recording"
+          title="Clear the recording"
           disabled={recording.entries.length === 0}
           onClick={() => recorder.clear()}
         >
@@ -97,7 +97,7 @@ export function InspectorPanel({ chatId }: Props) {
       ) : (
         <div className="empty">
           <Activity size={26} aria-hidden="true" />
-          <h2>Nothing has passed yet</h2>
+          <h2>No traffic yet</h2>
           <p>
             Send a message to see every chunk as it arrives, who waits for whom, and whether a rule is broken. Or drop a
             capture here.

@@ -3,7 +3,7 @@ import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-reac
 import { useEffect, useMemo, useState } from "react";
 import { toolsStore } from "../api/resources";
 import { AssistantMessage } from "../chat/AssistantMessage";
-import type { ChatRecord } from "../chat/standing";
+import type { CallLookup } from "../chat/callRecords";
 import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
@@ -35,12 +35,12 @@ export function ReplayView({ name, recording, onClose }: Props) {
     () => ({ ...recording, entries: recording.entries.slice(0, position) }),
     [recording, position],
   );
-  const record = useMemo<ChatRecord>(
+  const lookup = useMemo<CallLookup>(
     () => ({
       toolNamed: (tool) => tools?.find((candidate) => candidate.name === tool),
       holdOf: () => undefined,
       pendingOf: () => undefined,
-      reportOf: () => undefined,
+      progressOf: () => undefined,
       runOf: () => undefined,
       actions: undefined,
     }),
@@ -63,7 +63,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
         <button
           type="button"
           className="icon-button"
-          aria-label="One record further"
+          aria-label="Next record"
           disabled={position >= total}
           onClick={() => player.step()}
         >
@@ -78,7 +78,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
         >
           <SkipForward size={16} aria-hidden="true" />
         </button>
-        <button type="button" className="icon-button" aria-label="From the beginning" onClick={() => player.restart()}>
+        <button type="button" className="icon-button" aria-label="Restart" onClick={() => player.restart()}>
           <RotateCcw size={15} aria-hidden="true" />
         </button>
         <label className="replay__speed">
@@ -101,7 +101,7 @@ export function ReplayView({ name, recording, onClose }: Props) {
           <AssistantMessage
             key={message.id}
             message={message}
-            record={record}
+            lookup={lookup}
             earlier={NO_ATTEMPTS}
             isStreaming={false}
             onRegenerate={undefined}

@@ -18,15 +18,11 @@ const THINNEST = 3;
 export function SwimLane({ spans }: Props) {
   const place = scaleOf(spans);
   const sums = totals(spans);
-  const said = LANES.filter((lane) => sums[lane] > 0).map((lane) => `${NAMES[lane]} ${duration(sums[lane])}`);
+  const busy = LANES.filter((lane) => sums[lane] > 0).map((lane) => `${NAMES[lane]} ${duration(sums[lane])}`);
   const height = TOP * 2 + ROW * LANES.length;
   return (
     <figure className="swim-lane">
-      <svg
-        viewBox={`0 0 ${WIDTH} ${height}`}
-        role="img"
-        aria-label={`Who worked or was waited for: ${said.join(", ")}`}
-      >
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={`Timeline: ${busy.join(", ")}`}>
         {LANES.map((lane, row) => {
           const y = TOP + row * ROW;
           return (

@@ -9,8 +9,8 @@ export function VerdictLine({ verdict }: { verdict: Verdict | undefined }) {
     const text = {
       unavailable: "Rule checker: not available on this server",
       open: "Checked when the response has ended",
-      mixed: "Not checked: this message came over two wires",
-      partial: "Not checked: this recording joined the message after it had begun",
+      mixed: "Not checked: the chat's transport changed during this message",
+      partial: "Not checked: the recording starts in the middle of this message",
       failed: "The rule checker failed",
     }[verdict.state];
     return (

@@ -1,4 +1,4 @@
-import { ASK_USER } from "../ask/question";
+import { ASK_USER } from "../prompt/prompt";
 import type { Entry, Recording } from "./entry";
 
 export const LANES = ["model", "server", "human", "browser"] as const;

@@ -28,7 +28,9 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
       chatsStore.refresh();
       onClose();
     } catch (error) {
-      setProblem(error instanceof ApiError ? error.message : "The server does not answer. The chat is still there.");
+      setProblem(
+        error instanceof ApiError ? error.message : "The server did not respond. The chat may still be there.",
+      );
       setIsDeleting(false);
     }
   };
@@ -46,9 +48,9 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
                 </p>
                 <p>
                   {chat.holds > 0
-                    ? "It waits for an answer, which is withdrawn. "
+                    ? "Its open requests will be withdrawn. "
                     : chat.isRunning
-                      ? "It is running, and is stopped. "
+                      ? "Its running turn will be stopped. "
                       : ""}
                   This can't be undone. What its tools have done stays done.
                 </p>

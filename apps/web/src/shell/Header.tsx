@@ -59,7 +59,7 @@ export function Header({ route, onMenu }: Props) {
           className="icon-button"
           aria-label="Inspector"
           aria-pressed={route.dock === "inspector"}
-          title="What passes on the wire"
+          title="Network traffic of this chat"
           onClick={() => toggle("inspector")}
         >
           <Activity size={18} aria-hidden="true" />

@@ -4,7 +4,7 @@ import { useStore } from "../store";
 import { setTheme, THEMES, type Theme, themeStore } from "./theme";
 
 const LOOK: Record<Theme, { label: string; Icon: typeof Sun }> = {
-  system: { label: "Colours of the system", Icon: Monitor },
+  system: { label: "System theme", Icon: Monitor },
   light: { label: "Light", Icon: Sun },
   dark: { label: "Dark", Icon: Moon },
 };

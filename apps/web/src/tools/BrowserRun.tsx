@@ -1,4 +1,4 @@
-import type { ToolReport } from "holdpoint";
+import type { ToolProgress } from "holdpoint";
 import { useEffect, useState } from "react";
 import { Untrusted } from "../text/Untrusted";
 import { PERMISSIONS } from "./browserTools";
@@ -8,7 +8,7 @@ interface Props {
   toolName: string;
   state: CallState;
   /** The progress of the call in this page. */
-  run: ToolReport | undefined;
+  run: ToolProgress | undefined;
   onRetry: () => void;
 }
 

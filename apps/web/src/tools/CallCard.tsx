@@ -1,4 +1,4 @@
-import type { DecisionReport } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
 import { type ReactNode, useRef, useState } from "react";
 import type { ToolInfo } from "../api/types";
 import { visible } from "../text/runs";
@@ -26,12 +26,12 @@ export interface Call {
   input: unknown;
   state: CallState;
   /** Its open approval request. */
-  question: Question | undefined;
+  request: ApprovalRequest | undefined;
   /** This page's own decision on it. */
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
 }
 
-export interface Question {
+export interface ApprovalRequest {
   requestedAt: string;
   expiresAt: string | undefined;
   /** Why an approval is needed. */
@@ -61,7 +61,7 @@ interface Props {
 export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context, children, attributes }: Props) {
   const card = useRef<HTMLElement>(null);
   const [isReviewing, setIsReviewing] = useState(false);
-  const { toolCallId, toolName, input, state, question, report } = call;
+  const { toolCallId, toolName, input, state, request, progress } = call;
   const schema = tool?.inputSchema;
   const title = call.title ?? tool?.title ?? toolName;
   const subject = subjectOf(title, input, schema);
@@ -69,15 +69,15 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   // Lines seen while the input is still streaming may change.
   const inputId = state.kind === "preparing" ? `${toolCallId} draft` : toolCallId;
   const unseen = useUnread(inputId, input, schema);
-  const isOpen = state.kind === "asking" || state.kind === "sending" || state.kind === "retrying";
-  const isAsked = isOpen && !(state.kind === "asking" && !state.mayDecide);
+  const isOpen = state.kind === "approval-requested" || state.kind === "sending" || state.kind === "retrying";
+  const mayDecide = isOpen && !(state.kind === "approval-requested" && !state.mayDecide);
 
   const actions = (extra: { onReview?: () => void; onGone?: () => void; onDecided?: () => void; beside?: ReactNode }) =>
-    isAsked &&
+    mayDecide &&
     decide && (
       <ApprovalActions
         subject={subject}
-        sending={state.kind === "asking" ? undefined : state.approved ? "approve" : "deny"}
+        sending={state.kind === "approval-requested" ? undefined : state.approved ? "approve" : "deny"}
         unseen={unseen}
         onDecide={(approved, reason) => {
           extra.onDecided?.();
@@ -96,7 +96,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       data-tone={status.tone}
       data-tool={toolName}
       data-call={toolCallId}
-      data-standing={state.kind}
+      data-call-state={state.kind}
       aria-label={`${lead ? `${lead}: ` : ""}${subject}: ${status.label}`}
       tabIndex={-1}
       {...attributes}
@@ -118,9 +118,9 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
         <p className="tool-card__ask">
           {isOpen && <strong>May the assistant do this?</strong>}{" "}
           {tool?.description && <Untrusted text={tool.description} />}{" "}
-          {question?.reason && (
+          {request?.reason && (
             <span className="tool-card__why">
-              <Untrusted text={question.reason} />.
+              <Untrusted text={request.reason} />.
             </span>
           )}
         </p>
@@ -132,7 +132,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
             caption={`Input of ${title}`}
             value={input}
             schema={schema}
-            unseen={isAsked ? unseen : 0}
+            unseen={mayDecide ? unseen : 0}
             onReview={unlessGuarded(() => setIsReviewing(true))}
           />
         </Fold>
@@ -140,12 +140,12 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       {actions({
         onReview: () => setIsReviewing(true),
         onGone: () => card.current?.focus(),
-        beside: question?.expiresAt && <Countdown requestedAt={question.requestedAt} expiresAt={question.expiresAt} />,
+        beside: request?.expiresAt && <Countdown requestedAt={request.requestedAt} expiresAt={request.expiresAt} />,
       })}
       {isOpen && !decide && <p className="tool-card__note">Waiting for a decision at this point of the capture.</p>}
-      {isOpen && !isAsked && <p className="tool-card__note">Waiting for an approver.</p>}
-      <DecisionTrouble state={state} report={report} />
-      <DecisionLine state={state} report={report} />
+      {isOpen && !mayDecide && <p className="tool-card__note">Waiting for an approver.</p>}
+      <DecisionTrouble state={state} progress={progress} />
+      <DecisionLine state={state} progress={progress} />
       <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />
       {children}
       {isReviewing && (

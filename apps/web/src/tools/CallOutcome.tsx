@@ -6,7 +6,7 @@ import { ackOutcomeOf } from "./ackOutcome";
 import type { CallState } from "./callState";
 import { unlessGuarded } from "./guard";
 import { Time } from "./Time";
-import { ENDINGS } from "./words";
+import { CAUSE_TEXTS } from "./texts";
 
 interface Props {
   id: string;
@@ -21,7 +21,7 @@ export function CallOutcome({ id, state, title, isCompact = false }: Props) {
   const [isReviewing, setIsReviewing] = useState(false);
   if (state.kind !== "settled") return null;
   const { cause, at, result } = state;
-  const ending = cause && ENDINGS[cause];
+  const ending = cause && CAUSE_TEXTS[cause];
   const note = result.kind === "output" ? ackOutcomeOf(result.output)?.note : undefined;
   return (
     <>

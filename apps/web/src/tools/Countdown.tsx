@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { serverNow } from "../api/clock";
 import { useIsCurrent } from "../api/connection";
 import { remaining } from "./countdown";
-import { timeText } from "./words";
+import { timeText } from "./texts";
 
 interface Props {
   requestedAt: string;

@@ -1,4 +1,4 @@
-import type { Decision, DecisionReport } from "holdpoint";
+import type { Decision, DecisionProgress } from "holdpoint";
 import { Fragment } from "react";
 import { Untrusted } from "../text/Untrusted";
 import type { CallState } from "./callState";
@@ -6,17 +6,17 @@ import { Time } from "./Time";
 
 interface Props {
   state: CallState;
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
 }
 
 /** Who decided, when and why, as recorded. */
-export function DecisionLine({ state, report }: Props) {
+export function DecisionLine({ state, progress }: Props) {
   const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
   if (decision === undefined) return null;
   const did = decision.kind === "approve" ? "approved" : "denied";
   return (
     <p className="tool-card__decision">
-      {isOwn(decision, report) ? (
+      {isOwn(decision, progress) ? (
         <>
           <b>You</b> {did} this
         </>
@@ -38,8 +38,8 @@ export function DecisionLine({ state, report }: Props) {
 }
 
 /** Whether this page made the decision in force. Another tab of the same user is named like anybody else. */
-function isOwn(decision: Decision, report: DecisionReport | undefined): boolean {
-  return report?.state === "in-force" && !report.ignored && report.approved === (decision.kind === "approve");
+function isOwn(decision: Decision, progress: DecisionProgress | undefined): boolean {
+  return progress?.state === "in-force" && !progress.ignored && progress.approved === (decision.kind === "approve");
 }
 
 function Names({ names }: { names: readonly string[] }) {

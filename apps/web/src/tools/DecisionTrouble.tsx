@@ -1,14 +1,14 @@
-import { type DecisionReport, ServerError } from "holdpoint";
+import { type DecisionProgress, ServerError } from "holdpoint";
 import type { CallState } from "./callState";
-import { refusalText } from "./words";
+import { refusalText } from "./texts";
 
 interface Props {
   state: CallState;
-  report: DecisionReport | undefined;
+  progress: DecisionProgress | undefined;
 }
 
 /** A decision of this page that has not arrived, or was refused. */
-export function DecisionTrouble({ state, report }: Props) {
+export function DecisionTrouble({ state, progress }: Props) {
   if (state.kind === "retrying") {
     return (
       <p className="tool-card__error" role="alert">
@@ -17,11 +17,11 @@ export function DecisionTrouble({ state, report }: Props) {
       </p>
     );
   }
-  if (report?.state !== "refused") return null;
-  const status = report.error instanceof ServerError ? report.error.status : undefined;
+  if (progress?.state !== "refused") return null;
+  const status = progress.error instanceof ServerError ? progress.error.status : undefined;
   return (
     <p className="tool-card__error" role="alert">
-      {refusalText(report.approved, status)}
+      {refusalText(progress.approved, status)}
     </p>
   );
 }

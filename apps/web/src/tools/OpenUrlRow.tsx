@@ -1,6 +1,6 @@
 import { ExternalLink, PanelRight } from "lucide-react";
-import { isObject } from "../ask/isObject";
 import { openPage } from "../panel/pages";
+import { isObject } from "../prompt/isObject";
 
 interface Props {
   input: unknown;

@@ -1,4 +1,4 @@
-import { timeText } from "./words";
+import { timeText } from "./texts";
 
 /** A recorded time in short form, with the full time as a tooltip. */
 export function Time({ iso }: { iso: string }) {

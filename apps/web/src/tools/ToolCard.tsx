@@ -1,4 +1,4 @@
-import { type ChatRecord, callOf } from "../chat/standing";
+import { type CallLookup, callOf } from "../chat/callRecords";
 import { BrowserRun } from "./BrowserRun";
 import { CallCard } from "./CallCard";
 import type { AnyToolPart } from "./callState";
@@ -6,18 +6,18 @@ import { OpenUrlRow } from "./OpenUrlRow";
 
 interface Props {
   part: AnyToolPart;
-  record: ChatRecord;
+  lookup: CallLookup;
 }
 
 /** A call in its chat. */
-export function ToolCard({ part, record }: Props) {
-  const { approvalId, ...call } = callOf(part, record);
-  const { actions } = record;
+export function ToolCard({ part, lookup }: Props) {
+  const { approvalId, ...call } = callOf(part, lookup);
+  const { actions } = lookup;
   const { toolCallId, toolName, state } = call;
   return (
     <CallCard
       call={call}
-      tool={record.toolNamed(toolName)}
+      tool={lookup.toolNamed(toolName)}
       decide={
         actions && approvalId !== undefined
           ? (approved, reason) => actions.decide(approvalId, approved, reason)
@@ -29,7 +29,7 @@ export function ToolCard({ part, record }: Props) {
         <BrowserRun
           toolName={toolName}
           state={state}
-          run={record.runOf(toolCallId)}
+          run={lookup.runOf(toolCallId)}
           onRetry={() => actions.retry(toolCallId)}
         />
       )}

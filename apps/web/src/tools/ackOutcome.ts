@@ -1,4 +1,4 @@
-import { isObject } from "../ask/isObject";
+import { isObject } from "../prompt/isObject";
 import type { CallStatus } from "./callStatus";
 
 /** The browser's report, if the tool's output is the acknowledgement itself. */
@@ -31,7 +31,7 @@ function pageOf({ viewKey, state }: Record<string, unknown>): AckOutcome {
   if (state === "loaded") return { status: { label: "Opened", tone: "ok" }, note: undefined };
   return {
     status: { label: "Opened, not confirmed", tone: "quiet" },
-    note: "Whether the site let itself be shown in the panel, a browser does not tell. If the panel is empty, use New tab.",
+    note: "The browser does not report whether the site allows embedding. If the panel is empty, use New tab.",
   };
 }
 

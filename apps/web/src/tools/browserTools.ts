@@ -1,8 +1,8 @@
 import { askUser, changeBgm, getLocation, openUrl, type ToolHandlers } from "holdpoint";
-import { askInCard } from "../ask/openQuestions";
 import type { Recorder } from "../inspector/recorder";
 import { playTrack } from "../panel/music";
 import { openPage } from "../panel/pages";
+import { promptInCard } from "../prompt/openPrompts";
 
 /** The browser permission that a tool needs. */
 export const PERMISSIONS: Readonly<Record<string, PermissionName>> = { get_location: "geolocation" };
@@ -13,7 +13,7 @@ export function browserTools(recorder: Recorder): ToolHandlers {
     get_location: getLocation({ position: { timeout: 30_000, maximumAge: 60_000 } }),
     "open-url": openUrl({ open: openPage }),
     change_bgm: changeBgm({ play: playTrack }),
-    ask_user: askUser({ ask: askInCard }),
+    ask_user: askUser({ prompt: promptInCard }),
   };
   return Object.fromEntries(
     Object.entries(tools).map(([name, run]) => [

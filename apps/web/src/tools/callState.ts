@@ -1,7 +1,7 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
-import { type Cause, type ChatHold, type Decision, type DecisionReport, settledMetadata } from "holdpoint";
+import { type Cause, type ChatHold, type Decision, type DecisionProgress, settledMetadata } from "holdpoint";
 import type { ToolInfo } from "../api/types";
-import { ASK_USER } from "../ask/question";
+import { ASK_USER } from "../prompt/prompt";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
 
@@ -11,9 +11,9 @@ export type Result = { kind: "output"; output: unknown } | { kind: "error"; text
 /** The state of a call by the server's record; `sending` and `retrying` are this page's own. */
 export type CallState =
   | { kind: "preparing" }
-  | { kind: "asking"; mayDecide: boolean }
+  | { kind: "approval-requested"; mayDecide: boolean }
   /** A running tool prompts the user. */
-  | { kind: "prompt" }
+  | { kind: "prompted" }
   | { kind: "sending"; approved: boolean }
   | { kind: "retrying"; approved: boolean }
   | { kind: "running"; where: "server" | "browser"; decision: Decision | undefined }
@@ -34,31 +34,31 @@ export interface Facts {
   part?: AnyToolPart | undefined;
   hold?: ChatHold | undefined;
   /** This page's own decision. */
-  report?: DecisionReport | undefined;
+  progress?: DecisionProgress | undefined;
   tool?: ToolInfo | undefined;
 }
 
-export function callStateOf({ part, hold, report, tool }: Facts): CallState {
+export function callStateOf({ part, hold, progress, tool }: Facts): CallState {
   if (hold?.state === "settled") return settledByHold(hold, part);
   if (part !== undefined && isSettled(part)) return settledByPart(part, hold);
-  if (report?.state === "sending" || report?.state === "retrying")
-    return { kind: report.state, approved: report.approved };
+  if (progress?.state === "sending" || progress?.state === "retrying")
+    return { kind: progress.state, approved: progress.approved };
   const decision = hold?.decision;
   if (decision !== undefined) return { kind: "running", where: whereOf(tool), decision };
   // The server responded with 200: it is in force, and the record will show it shortly.
-  if (report?.state === "in-force") {
-    return report.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
+  if (progress?.state === "in-force") {
+    return progress.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
   }
   if (hold?.state === "waiting" && hold.kind === "approval") {
-    return { kind: "asking", mayDecide: hold.allowed.includes("approve") || hold.allowed.includes("deny") };
+    return { kind: "approval-requested", mayDecide: hold.allowed.includes("approve") || hold.allowed.includes("deny") };
   }
   return part === undefined ? withoutPart(hold, tool) : openPart(part, hold, tool);
 }
 
 function withoutPart(hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
   // In the inbox, whose list says that it is waiting.
-  if (hold === undefined) return { kind: "asking", mayDecide: true };
-  return hold.kind === "prompt" ? { kind: "prompt" } : { kind: "running", where: whereOf(tool), decision: undefined };
+  if (hold === undefined) return { kind: "approval-requested", mayDecide: true };
+  return hold.kind === "prompt" ? { kind: "prompted" } : { kind: "running", where: whereOf(tool), decision: undefined };
 }
 
 function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
@@ -66,13 +66,13 @@ function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo 
     case "input-streaming":
       return { kind: "preparing" };
     case "approval-requested":
-      return { kind: "asking", mayDecide: true };
+      return { kind: "approval-requested", mayDecide: true };
     case "approval-responded":
       return part.approval.approved
         ? { kind: "running", where: whereOf(tool), decision: undefined }
         : { kind: "ending" };
     default:
-      if (getToolName(part) === ASK_USER) return { kind: "prompt" };
+      if (getToolName(part) === ASK_USER) return { kind: "prompted" };
       // A call that may need an approval is not running: its approval request has not arrived yet.
       if (hold === undefined && tool !== undefined && tool.approval !== "never") return { kind: "preparing" };
       return { kind: "running", where: whereOf(tool), decision: undefined };

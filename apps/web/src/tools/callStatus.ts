@@ -13,11 +13,11 @@ export function callStatus(state: CallState): CallStatus {
   switch (state.kind) {
     case "preparing":
       return { label: "Preparing", tone: "busy" };
-    case "asking":
+    case "approval-requested":
       return state.mayDecide
         ? { label: "Waiting for you", tone: "hold" }
         : { label: "Waiting for approval", tone: "hold" };
-    case "prompt":
+    case "prompted":
       return { label: "Waiting for you", tone: "hold" };
     case "sending":
       return { label: "Sending", tone: "busy" };
@@ -37,7 +37,7 @@ export function callStatus(state: CallState): CallStatus {
 function settled({ cause, result, decision }: CallState & { kind: "settled" }): CallStatus {
   switch (cause) {
     case "decision":
-      return decision?.kind === "approve" ? { label: "Answered", tone: "ok" } : { label: "Denied", tone: "bad" };
+      return decision?.kind === "approve" ? { label: "Approved", tone: "ok" } : { label: "Denied", tone: "bad" };
     case "expired":
       return { label: "Expired", tone: "bad" };
     case "stopped":

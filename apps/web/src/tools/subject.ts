@@ -1,4 +1,4 @@
-import { isObject } from "../ask/isObject";
+import { isObject } from "../prompt/isObject";
 import { visible } from "../text/runs";
 import { propertiesOf, propertyOf, requiredOf, type Schema, titleOf } from "../value/schema";
 

@@ -60,7 +60,7 @@ export function Review({ id, title, subject, value, schema, onClose, footer }: P
               value={view}
               onValueChange={(next) => setView(next === "json" ? "json" : "fields")}
             >
-              <Tabs.List className="review__list" aria-label="How it is shown">
+              <Tabs.List className="review__list" aria-label="View as">
                 <Tabs.Trigger value="fields" className="dock__tab">
                   Fields
                 </Tabs.Trigger>

@@ -1,4 +1,4 @@
-import { isObject } from "../ask/isObject";
+import { isObject } from "../prompt/isObject";
 import { confusable } from "../text/lookalikes";
 import { type Run, runsOf } from "../text/runs";
 import { wrapRuns } from "../text/wrap";

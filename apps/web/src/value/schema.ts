@@ -1,4 +1,4 @@
-import { isObject } from "../ask/isObject";
+import { isObject } from "../prompt/isObject";
 
 /** A JSON Schema. Nothing in it can be relied on. */
 export type Schema = unknown;

@@ -1,15 +1,15 @@
 import type { ChatTransport, UIMessage } from "ai";
 import type { Chunk, ToolCallId } from "../protocol.js";
 import { watchTransport } from "../transport/watch-transport.js";
-import { type AnswerKey, type DecidableMessage, decide } from "./decide.js";
+import { type AutoSendMessage, type SubmissionKey, shouldAutoSend } from "./should-auto-send.js";
 
 /** Upper bound on remembered calls: more than a chat ever has open, at little cost. */
 const REMEMBERED = 10_000;
 
-/** `useChat`'s `sendAutomaticallyWhen`, with the memory that the decision needs. */
+/** `useChat`'s `sendAutomaticallyWhen`, with the memory that {@link shouldAutoSend} needs. */
 export type AutoSend = {
   /** Whether to send now. Remembers a `true`, so that the same state is not sent twice. */
-  (options: { messages: readonly DecidableMessage[] | null | undefined }): boolean;
+  (options: { messages: readonly AutoSendMessage[] | null | undefined }): boolean;
   /** Sets the tools that run in this browser, once they are known. */
   setFrontendTools: (names: Iterable<string>) => void;
   /** Records a chunk from the server: an outcome in it is not the client's own. */
@@ -17,7 +17,7 @@ export type AutoSend = {
   /** Records calls whose outcome came from the server in another way, such as in its message list. */
   settled: (calls: Iterable<ToolCallId>) => void;
   /** Records answers that reached the server in another way, such as a decision from the inbox. They are not sent. */
-  delivered: (answers: Iterable<AnswerKey>) => void;
+  delivered: (answers: Iterable<SubmissionKey>) => void;
   /** The request after the last `true` failed: what it carried counts as not sent. */
   requestFailed: () => void;
   /** Calls `observe` and `requestFailed` for every request of a transport. */
@@ -36,16 +36,16 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
   let frontendTools = options.frontendTools && new Set(options.frontendTools);
   // `undefined` until something is observed: no outcomes so far differs from nobody watching.
   let serverOutcomes: Set<ToolCallId> | undefined;
-  const sent = new Set<AnswerKey>();
-  let inFlight: AnswerKey[] = [];
+  const sent = new Set<SubmissionKey>();
+  let inFlight: SubmissionKey[] = [];
 
   const autoSend: (...args: Parameters<AutoSend>) => boolean = (options) => {
-    const decision = decide(options?.messages, { frontendTools, serverOutcomes, sent });
-    if (decision.send) {
-      inFlight = decision.answers.filter((answer) => !sent.has(answer));
+    const result = shouldAutoSend(options?.messages, { frontendTools, serverOutcomes, sent });
+    if (result.send) {
+      inFlight = result.answers.filter((answer) => !sent.has(answer));
       for (const answer of inFlight) remember(sent, answer);
     }
-    return decision.send;
+    return result.send;
   };
   const settled = (calls: Iterable<ToolCallId>) => {
     serverOutcomes ??= new Set();
@@ -64,7 +64,7 @@ export function sendAutomaticallyWhen(options: { frontendTools?: Iterable<string
     },
     observe,
     settled,
-    delivered: (answers: Iterable<AnswerKey>) => {
+    delivered: (answers: Iterable<SubmissionKey>) => {
       for (const answer of answers) remember(sent, answer);
     },
     requestFailed,

@@ -5,7 +5,7 @@ import { Backoff } from "../server/backoff.js";
 import { type ServerEvent, watchEvents } from "../server/events.js";
 import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
 import { fetchMessages } from "../server/fetch-messages.js";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 import {
@@ -28,7 +28,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   readonly #chat: Chat<UI_MESSAGE>;
   readonly #calls: () => ListedCalls | undefined;
   readonly #mayResume: () => boolean;
-  #life: AbortController | undefined;
+  #abort: AbortController | undefined;
   #reading: Promise<void> | undefined;
   #isStale = false;
 
@@ -48,8 +48,8 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   /** Starts following. The returned function stops it. */
   start(): () => void {
-    const life = new AbortController();
-    this.#life = life;
+    const abort = new AbortController();
+    this.#abort = abort;
     const { reachability } = this.#session.server;
     const stopEvents = watchEvents({
       ...this.#server,
@@ -61,16 +61,16 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const stopReachability = reachability.subscribe(() => {
       if (reachability.getStatus().state === "connected") void this.refresh();
     });
-    this.#session.onNews = () => void this.refresh();
+    this.#session.onOutdated = () => void this.refresh();
     // A resume that finds nothing does not change the status.
     const stopIdle = this.#session.onIdle(() => void this.refresh());
     void this.refresh();
     return () => {
-      life.abort();
+      abort.abort();
       stopEvents();
       stopReachability();
       stopIdle();
-      this.#session.onNews = undefined;
+      this.#session.onOutdated = undefined;
     };
   }
 
@@ -89,10 +89,10 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   async #readAll(): Promise<void> {
     // After an unmount and remount, continue the read that was aborted.
     const isWanted = () => this.#isStale && this.#session.isStored;
-    while (isWanted() && this.#life !== undefined && !this.#life.signal.aborted) {
+    while (isWanted() && this.#abort !== undefined && !this.#abort.signal.aborted) {
       this.#isStale = false;
       try {
-        await this.#read(this.#life.signal);
+        await this.#read(this.#abort.signal);
       } catch {
         // The server refused, or the chat was left. Keep what is shown.
       }
@@ -103,7 +103,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const { chatId } = this.#server;
     const options = { ...this.#server, calls: this.#calls() };
     const read = <T>(attempt: (signal: AbortSignal) => Promise<T>) =>
-      repeatUntilAnswered(this.#session.server, attempt, { signal });
+      retryUntilResponse(this.#session.server, attempt, { signal });
     const { requests } = this.#session;
     const holds = await read((each) => fetchHolds(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
@@ -120,17 +120,19 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   async #show(record: ChatRecord): Promise<void> {
     const session = this.#session;
-    session.hasTaken(new Set(record.stored.map(({ id }) => id)));
+    session.markStored(new Set(record.stored.map(({ id }) => id)));
     const undecided = this.#undecided(record);
     const unsent = new Set(session.getState().unsent);
     this.#set(mergeRecord(this.#chat.messages, record, { unsent, undecided, followed: session.live?.openMessage }));
     const { status } = this.#chat;
     // An error that the server reported stays until the user acts on it.
-    if (status === "error" && !session.isLost) return;
-    const isAsking = record.holds.some(({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut);
+    if (status === "error" && !session.lastRequestLost) return;
+    const awaitsDecision = record.holds.some(
+      ({ kind, state, cut }) => kind === "approval" && state === "waiting" && !cut,
+    );
     // While an approval request is open only outcomes are written, and each one is an event. A live connection delivers
     // them itself.
-    const isFollowed = session.live !== undefined || isAsking || undecided.size > 0;
+    const isFollowed = session.live !== undefined || awaitsDecision || undecided.size > 0;
     if (isBeingWritten(record) && !isFollowed && unsent.size === 0 && this.#mayResume()) {
       if (session.failures > 0) await this.#afterFailure();
       if (this.#isIdle) void this.#chat.resumeStream();
@@ -141,7 +143,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
   async #afterFailure(): Promise<void> {
     const backoff = new Backoff(100, 10_000);
     for (let failure = 1; failure < this.#session.failures; failure++) backoff.next();
-    if (this.#life !== undefined) await backoff.pause(this.#life.signal);
+    if (this.#abort !== undefined) await backoff.pause(this.#abort.signal);
   }
 
   #set(merged: readonly UI_MESSAGE[]): void {
@@ -156,9 +158,9 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
 
   /** Approval requests of this chat whose decision is being sent. */
   #undecided({ holds }: ChatRecord): ReadonlySet<ApprovalId> {
-    const reports = this.#session.decider.getReports();
+    const decisions = this.#session.decider.getDecisions();
     const asked = holds.flatMap(({ approvalId }) => approvalId ?? []);
-    return new Set(asked.filter((id) => reports[id]?.state === "sending" || reports[id]?.state === "retrying"));
+    return new Set(asked.filter((id) => decisions[id]?.state === "sending" || decisions[id]?.state === "retrying"));
   }
 
   #concerns(event: ServerEvent): boolean {

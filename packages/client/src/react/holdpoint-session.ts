@@ -4,25 +4,25 @@ import type { ChatHold, Chunk, MessageId, ToolCallId } from "../protocol.js";
 import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
 import { Listeners } from "../server/listeners.js";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
 import type { ToolSpec } from "../server/tool-spec.js";
-import { FrontendToolExecutor, type ToolReport } from "../tools/frontend-tool-executor.js";
+import { FrontendToolExecutor, type ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { FrontendCall, ToolHandlers } from "../tools/tool-handler.js";
 import { LiveChatTransport } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { type FailedAt, watchTransport } from "../transport/watch-transport.js";
 import { createTransport, type TransportOptions } from "./create-transport.js";
-import type { HoldpointMode, StopReport } from "./use-holdpoint.js";
+import type { HoldpointMode, StopProgress } from "./use-holdpoint.js";
 
 /** Session state other than the messages. */
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
-  toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+  toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
   holds: ChatHold[] | undefined;
   unsent: readonly MessageId[];
-  stopping: StopReport | undefined;
+  stopping: StopProgress | undefined;
   /** Incremented when something arrives that no stream reads. */
   unread: number;
 };
@@ -48,7 +48,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   /** Whether the server has this chat. If not, its record is not requested. */
   isStored: boolean;
   /** Called for chunks that may change the holds, and for streams that this page did not request. */
-  onNews: (() => void) | undefined;
+  onOutdated: (() => void) | undefined;
   readonly #options: TransportOptions;
   readonly #callbacks: SessionCallbacks;
   readonly #inner: ChatTransport<UI_MESSAGE>;
@@ -61,7 +61,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   #failures = 0;
   #requests = 0;
   #open = 0;
-  #isAsked = false;
+  #isOwnRequest = false;
   #status: number | undefined;
   #state: SessionState;
 
@@ -96,15 +96,15 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.executor = new FrontendToolExecutor({
       ...options,
       handlers: () => callbacks.handlers() ?? {},
-      failsWithoutHandler: (call) => this.#isInCharge(call),
-      onReport: (report) => this.set({ toolRuns: { ...this.#state.toolRuns, [report.toolCallId]: report } }),
+      failsWithoutHandler: (call) => this.#shouldRun(call),
+      onProgress: (progress) => this.set({ toolRuns: { ...this.#state.toolRuns, [progress.toolCallId]: progress } }),
     });
     // Every result of this browser is acknowledged, so none is the client's to send.
     this.autoSend = mode === "sse" || mode === "live" ? sendAutomaticallyWhen({ frontendTools: [] }) : undefined;
     this.transport = watchTransport<UI_MESSAGE>(transport, {
       onRequest: ({ messages, trigger }) => this.#requested(messages, trigger),
       onChunk: (chunk) => this.#received(chunk as Chunk),
-      onFailure: (_, at) => this.#failed(at === "request" && this.#isRefusal ? "server" : at),
+      onFailure: (_, at) => this.#failed(at === "request" && this.#isPermanent ? "server" : at),
       onBegin: () => {
         this.#requests++;
         this.#open++;
@@ -113,7 +113,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       onEnd: () => {
         this.#open--;
         if (this.isBusy) return;
-        this.#isAsked = false;
+        this.#isOwnRequest = false;
         this.#idle.call();
       },
     });
@@ -139,7 +139,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
 
   /** Whether the stream being read was resumed: another tab may have requested it. */
   get isResuming(): boolean {
-    return this.isBusy && !this.#isAsked;
+    return this.isBusy && !this.#isOwnRequest;
   }
 
   /** Calls back whenever the last request in flight ends, until the returned function is called. */
@@ -170,7 +170,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
    * Whether the last request was lost, so that only the record shows its outcome. An error that the server sent is
    * final.
    */
-  get isLost(): boolean {
+  get lastRequestLost(): boolean {
     return this.#failure === "request" || this.#failure === "response";
   }
 
@@ -182,10 +182,10 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   /** Starts the session. The returned function ends it and leaves the turn running on the server. */
   start(): () => void {
     const abort = new AbortController();
-    void this.#learnTools(abort.signal);
+    void this.#loadTools(abort.signal);
     return () => {
       abort.abort();
-      this.executor.leave();
+      this.executor.withdrawPrompts();
       (this.#inner as { close?: () => void }).close?.();
     };
   }
@@ -196,20 +196,20 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.executor.observe(messages, this.#state.holds ?? []);
   }
 
-  /** The server has stored these messages, so they are no longer unsent. */
-  hasTaken(ids: ReadonlySet<MessageId>): void {
+  /** Marks messages as stored by the server: they are no longer unsent. */
+  markStored(ids: ReadonlySet<MessageId>): void {
     const unsent = this.#state.unsent.filter((id) => !ids.has(id));
     if (unsent.length < this.#state.unsent.length) this.set({ unsent });
   }
 
   #requested(messages: readonly UI_MESSAGE[], trigger: string): void {
-    this.#isAsked = true;
+    this.#isOwnRequest = true;
     this.#failure = undefined;
     const last = messages.at(-1);
     this.#pending = trigger === "submit-message" && last?.role === "user" ? last.id : undefined;
     if (this.#pending === undefined) return;
     this.#sent.add(this.#pending);
-    this.hasTaken(new Set([this.#pending]));
+    this.markStored(new Set([this.#pending]));
   }
 
   #received(chunk: Chunk): void {
@@ -222,14 +222,14 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.autoSend?.observe(chunk as Parameters<AutoSend["observe"]>[0]);
     this.executor.observeChunk(chunk);
     const isTool = chunk.type.startsWith("tool-") && !chunk.type.endsWith("-delta");
-    if (isTool || (chunk.type === "start" && this.isResuming)) this.onNews?.();
+    if (isTool || (chunk.type === "start" && this.isResuming)) this.onOutdated?.();
   }
 
   /**
    * Whether the server refused for good, so that a retry gets the same response. After a 409 the record is
    * authoritative.
    */
-  get #isRefusal(): boolean {
+  get #isPermanent(): boolean {
     const status = this.#status ?? 0;
     return status >= 400 && status < 500 && status !== 409 && status !== 429;
   }
@@ -247,17 +247,17 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
    * Whether this page is expected to run a call: it has handlers, and it started the turn or approved the call. Another
    * page may have handlers that this one lacks.
    */
-  #isInCharge({ toolCallId }: FrontendCall): boolean {
+  #shouldRun({ toolCallId }: FrontendCall): boolean {
     if (this.#callbacks.handlers() === undefined) return false;
     const asked = this.#messages.findLast(({ role }) => role === "user");
     if (asked !== undefined && this.#sent.has(asked.id)) return true;
     const approvalId = this.#state.holds?.find((hold) => hold.toolCallId === toolCallId)?.approvalId;
-    return approvalId !== undefined && this.decider.getReports()[approvalId]?.state === "in-force";
+    return approvalId !== undefined && this.decider.getDecisions()[approvalId]?.state === "in-force";
   }
 
-  async #learnTools(signal: AbortSignal): Promise<void> {
+  async #loadTools(signal: AbortSignal): Promise<void> {
     try {
-      const tools = await repeatUntilAnswered(
+      const tools = await retryUntilResponse(
         this.server,
         (attempt) => fetchTools({ ...this.#options, signal: attempt }),
         { signal },

@@ -2,7 +2,7 @@ export type { WebSocketTransportClass } from "./create-transport.js";
 export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
 export {
   type HoldpointMode,
-  type StopReport,
+  type StopProgress,
   type UseHoldpointHelpers,
   type UseHoldpointOptions,
   useHoldpoint,

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
 import { ApprovalsClient } from "../server/approvals-client.js";
-import { Decider, type DecisionReport, type SettledDecision } from "../server/decider.js";
+import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
 import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 
@@ -12,7 +12,7 @@ export type UseApprovalsHelpers = {
   /** Decides one request. Resolves once the decision is in force or refused, and never rejects. */
   decide: (approvalId: ApprovalId, decision: DecisionRequest) => Promise<SettledDecision>;
   /** This page's decisions by approval request, from the inbox and from chats. */
-  decisions: Readonly<Record<ApprovalId, DecisionReport>>;
+  decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
   /** The last error, until the next list arrives. */
   error: Error | undefined;
   /** Whether the server responds and changes are being received. */
@@ -34,7 +34,7 @@ export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
       reachability: reachabilityOf(server),
     };
   }, [baseUrl, apiKey, fetch, events, headersKey]);
-  const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
+  const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const [approvals, setApprovals] = useState<PendingApproval[]>();
   const [error, setError] = useState<Error>();

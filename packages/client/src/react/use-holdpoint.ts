@@ -2,19 +2,19 @@ import { Chat, type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatInit, ChatTransport, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import type { ApprovalId, ChatHold, ChatId, Chunk, MessageId, ToolCallId } from "../protocol.js";
-import type { DecisionReport } from "../server/decider.js";
+import type { DecisionProgress } from "../server/decider.js";
 import type { ListedCalls } from "../server/fetch-holds.js";
 import type { ServerStatus } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
-import type { ToolReport } from "../tools/frontend-tool-executor.js";
+import type { ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
-import { type Answers, useAnswers } from "./use-answers.js";
+import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
 
 /**
@@ -65,7 +65,7 @@ export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = Serv
   };
 
 /** The progress of a stop. */
-export type StopReport =
+export type StopProgress =
   /** The stop request is being sent. */
   | { state: "sending" }
   /** The stop request failed: the turn may still be running. */
@@ -76,16 +76,16 @@ export type StopReport =
  * once the server has it.
  */
 export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> &
-  Answers<UI_MESSAGE> &
+  SubmissionHelpers<UI_MESSAGE> &
   TurnControls & {
     /** Whether the server responds, and since when. */
     server: ServerStatus;
     /** The chat's holds with their decisions and outcomes; `undefined` until they are first read. */
     holds: ChatHold[] | undefined;
     /** This page's decisions by approval request: in this chat, in other chats and in the inbox. */
-    decisions: Readonly<Record<ApprovalId, DecisionReport>>;
+    decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
     /** The progress of the last stop, until it is done. */
-    stopping: StopReport | undefined;
+    stopping: StopProgress | undefined;
     /** Messages that are shown but not stored, because their request failed. */
     unsent: readonly MessageId[];
     /** The live connection and its round trip; `undefined` in other modes. */
@@ -95,7 +95,7 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
     /** Why a frontend call failed, or why its result did not reach the server. */
     toolErrors: Readonly<Record<ToolCallId, Error>>;
     /** The progress of the frontend calls. */
-    toolRuns: Readonly<Record<ToolCallId, ToolReport>>;
+    toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
     /** Runs a frontend call again. */
     retryTool: (toolCallId: ToolCallId) => Promise<void>;
   };
@@ -132,7 +132,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
   const { connection, tools, toolRuns, holds, unsent, stopping, unread } = state;
   const { decider } = session;
-  const decisions = useSyncExternalStore(decider.subscribe, decider.getReports, decider.getReports);
+  const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { subscribe, getStatus } = session.server.reachability;
   const serverStatus = useSyncExternalStore(subscribe, getStatus, getStatus);
   // Must precede the effect that stops the response: the transport is closed by then, so the turn continues.
@@ -187,13 +187,13 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     if (isIdle && session.live?.hasUnread) void resumeStream();
   }, [session, isIdle, unread, resumeStream]);
 
-  const answers = useAnswers({ chat: current, session, follower });
+  const submissions = useSubmissions({ chat: current, session, follower });
   const turn = useTurn({ chat: current, session, follower, server });
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
   return {
     ...chat,
-    ...answers,
+    ...submissions,
     ...turn,
     id: chatId,
     server: serverStatus,
@@ -222,7 +222,7 @@ function transportOf<UI_MESSAGE extends UIMessage>(
   };
 }
 
-function errorsOf(runs: Readonly<Record<ToolCallId, ToolReport>>): Record<ToolCallId, Error> {
+function errorsOf(runs: Readonly<Record<ToolCallId, ToolProgress>>): Record<ToolCallId, Error> {
   return Object.fromEntries(
     Object.values(runs).flatMap(({ toolCallId, error }) => (error ? [[toolCallId, error]] : [])),
   );

@@ -1,7 +1,7 @@
 import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useMemo } from "react";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import { stopChat } from "../server/stop-chat.js";
 import { withTimeLimit } from "../server/time-limit.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
@@ -39,7 +39,7 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
       try {
         const { signal } = new AbortController();
         await withTimeLimit(STOP_MS, signal, (limited) =>
-          repeatUntilAnswered(session.server, (each) => stopChat(server.chatId, { ...server, signal: each }), {
+          retryUntilResponse(session.server, (each) => stopChat(server.chatId, { ...server, signal: each }), {
             signal: limited,
           }),
         );

@@ -1,7 +1,7 @@
 import type { PendingApproval } from "../protocol.js";
 import { type ServerEvent, watchEvents } from "./events.js";
 import { readPages } from "./read-pages.js";
-import { repeatUntilAnswered } from "./repeat.js";
+import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -46,7 +46,7 @@ export class ApprovalsClient {
       while (isStale && !abort.signal.aborted) {
         isStale = false;
         try {
-          const approvals = await repeatUntilAnswered(this.#server, (signal) => this.list(signal), {
+          const approvals = await retryUntilResponse(this.#server, (signal) => this.list(signal), {
             signal: abort.signal,
             onRetry: onError,
           });

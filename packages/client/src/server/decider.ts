@@ -1,12 +1,12 @@
 import type { AckResponse, ApprovalId, DecisionRequest } from "../protocol.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
-import { repeatUntilAnswered } from "./repeat.js";
+import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
-/** The state of one of this page's decisions. */
-export type DecisionReport = {
+/** The progress of one of this page's decisions. */
+export type DecisionProgress = {
   approvalId: ApprovalId;
   approved: boolean;
   reason?: string;
@@ -30,7 +30,7 @@ export type DecisionReport = {
 );
 
 /** A decision that is in force or refused. */
-export type SettledDecision = Extract<DecisionReport, { state: "in-force" | "refused" }>;
+export type SettledDecision = Extract<DecisionProgress, { state: "in-force" | "refused" }>;
 
 /** How many settled decisions are kept. */
 const KEPT = 500;
@@ -39,10 +39,10 @@ const KEPT = 500;
 class Decisions {
   readonly #listeners = new Listeners();
   readonly #underWay = new Map<ApprovalId, { decision: DecisionRequest; settled: Promise<SettledDecision> }>();
-  #reports: Readonly<Record<ApprovalId, DecisionReport>> = {};
+  #progress: Readonly<Record<ApprovalId, DecisionProgress>> = {};
 
-  get reports(): Readonly<Record<ApprovalId, DecisionReport>> {
-    return this.#reports;
+  get progress(): Readonly<Record<ApprovalId, DecisionProgress>> {
+    return this.#progress;
   }
 
   subscribe(listener: () => void): () => void {
@@ -60,19 +60,19 @@ class Decisions {
       return running.settled;
     }
     const error = new Error("Another decision about this request is being sent.");
-    return Promise.resolve({ ...reportOf(approvalId, decision), attempts: 0, state: "refused", error });
+    return Promise.resolve({ ...decisionOf(approvalId, decision), attempts: 0, state: "refused", error });
   }
 
   async #send(server: Server, approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
-    const report = reportOf(approvalId, decision);
+    const sent = decisionOf(approvalId, decision);
     let attempts = 0;
     let failure: Error | undefined;
     const attempt = async (signal: AbortSignal) => {
       attempts += 1;
-      this.#report(
+      this.#set(
         failure === undefined
-          ? { ...report, attempts, state: "sending" }
-          : { ...report, attempts, state: "retrying", error: failure },
+          ? { ...sent, attempts, state: "sending" }
+          : { ...sent, attempts, state: "retrying", error: failure },
       );
       const path = `/api/approvals/${encodeURIComponent(approvalId)}`;
       const response = await server.request(path, { method: "POST", body: decision, signal });
@@ -83,30 +83,30 @@ class Decisions {
     };
     const onRetry = (error: Error) => {
       failure = error;
-      this.#report({ ...report, attempts, state: "retrying", error });
+      this.#set({ ...sent, attempts, state: "retrying", error });
     };
     let settled: SettledDecision;
     try {
-      const { ignored = false } = await repeatUntilAnswered(server, attempt, { onRetry });
-      settled = { ...report, attempts, state: "in-force", ignored };
+      const { ignored = false } = await retryUntilResponse(server, attempt, { onRetry });
+      settled = { ...sent, attempts, state: "in-force", ignored };
     } catch (error) {
-      settled = { ...report, attempts, state: "refused", error: error as Error };
+      settled = { ...sent, attempts, state: "refused", error: error as Error };
     }
-    this.#report(settled);
+    this.#set(settled);
     return settled;
   }
 
-  #report(report: DecisionReport): void {
-    const others = Object.values(this.#reports).filter(({ approvalId }) => approvalId !== report.approvalId);
+  #set(progress: DecisionProgress): void {
+    const others = Object.values(this.#progress).filter(({ approvalId }) => approvalId !== progress.approvalId);
     const answered = others.filter(({ approvalId }) => !this.#underWay.has(approvalId));
     const forgotten = new Set(answered.slice(0, Math.max(0, answered.length - KEPT)));
-    const kept = [...others.filter((other) => !forgotten.has(other)), report];
-    this.#reports = Object.fromEntries(kept.map((each) => [each.approvalId, each]));
+    const kept = [...others.filter((other) => !forgotten.has(other)), progress];
+    this.#progress = Object.fromEntries(kept.map((each) => [each.approvalId, each]));
     this.#listeners.call();
   }
 }
 
-function reportOf(approvalId: ApprovalId, { approved, reason }: DecisionRequest) {
+function decisionOf(approvalId: ApprovalId, { approved, reason }: DecisionRequest) {
   return { approvalId, approved, ...(reason !== undefined && { reason }) };
 }
 
@@ -127,7 +127,7 @@ export class Decider {
   }
 
   /** This page's last decision on each approval request. A new object after every change. */
-  readonly getReports = (): Readonly<Record<ApprovalId, DecisionReport>> => this.#decisions.reports;
+  readonly getDecisions = (): Readonly<Record<ApprovalId, DecisionProgress>> => this.#decisions.progress;
 
   /** Calls back on every change, until the returned function is called. */
   readonly subscribe = (listener: () => void): (() => void) => this.#decisions.subscribe(listener);

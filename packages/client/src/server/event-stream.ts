@@ -11,7 +11,7 @@ const SILENCE_MS = 40_000;
 export class EventStream {
   readonly #server: Server;
   readonly #listeners = new Set<EventsListener>();
-  #life: AbortController | undefined;
+  #abort: AbortController | undefined;
   #isConnected = false;
 
   constructor(options: ServerOptions) {
@@ -23,9 +23,9 @@ export class EventStream {
     // A separate object, so that the same listener may subscribe twice.
     const own = { ...listener };
     this.#listeners.add(own);
-    if (this.#life === undefined) {
-      this.#life = new AbortController();
-      void this.#follow(this.#life.signal);
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      void this.#follow(this.#abort.signal);
     } else if (this.#isConnected) {
       own.onConnection?.(true);
       own.onEvent({ type: "ready" });
@@ -33,8 +33,8 @@ export class EventStream {
     return () => {
       this.#listeners.delete(own);
       if (this.#listeners.size > 0) return;
-      this.#life?.abort();
-      this.#life = undefined;
+      this.#abort?.abort();
+      this.#abort = undefined;
       this.#isConnected = false;
     };
   }
@@ -57,17 +57,20 @@ export class EventStream {
 
   async #connectOnce(signal: AbortSignal, backoff: Backoff): Promise<void> {
     const silence = new AbortController();
-    const giveUp = () => silence.abort(signal.reason);
-    signal.addEventListener("abort", giveUp);
+    const abort = () => silence.abort(signal.reason);
+    signal.addEventListener("abort", abort);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(new DOMException("The server fell silent.", "TimeoutError")), SILENCE_MS);
+      timer = setTimeout(
+        () => silence.abort(new DOMException(`No data from the server for ${SILENCE_MS / 1_000} s.`, "TimeoutError")),
+        SILENCE_MS,
+      );
     };
     try {
       heard();
       const response = await this.#server.request("/api/events", { signal: silence.signal });
-      if (response.body === null) throw new Error("The server's list of changes came without a body.");
+      if (response.body === null) throw new Error("The event stream has no body.");
       for await (const data of readEventStream(response.body, heard)) {
         if (signal.aborted) return;
         const event = eventOf(data);
@@ -79,7 +82,7 @@ export class EventStream {
       }
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener("abort", giveUp);
+      signal.removeEventListener("abort", abort);
     }
   }
 
@@ -88,8 +91,8 @@ export class EventStream {
     this.#each(({ onConnection }) => onConnection?.(isConnected));
   }
 
-  #each(tell: (listener: EventsListener) => void): void {
-    for (const listener of [...this.#listeners]) tell(listener);
+  #each(notify: (listener: EventsListener) => void): void {
+    for (const listener of [...this.#listeners]) notify(listener);
   }
 }
 

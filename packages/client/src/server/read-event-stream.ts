@@ -26,7 +26,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>, onBytes
           data = [];
         } else if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
       }
-      if (rest.length > MAX_EVENT) throw new Error("The server sent an event without an end.");
+      if (rest.length > MAX_EVENT) throw new Error("An event exceeds 8 MiB.");
     }
   } finally {
     await reader.cancel().catch(() => {});

@@ -19,13 +19,13 @@ export class ServerError extends Error {
     const text = await response.text().catch(() => "");
     const reason = reasonOf(text);
     const words = reason ?? (text.trim() || response.statusText || "no reason given");
-    const message = `The server refused (${response.status}): ${words}`;
+    const message = `The server responded with ${response.status}: ${words}`;
     return new ServerError(message, response.status, reason, retryAfterMs(response.headers.get("retry-after")));
   }
 }
 
 /** Whether the same request may succeed later: the server did not respond, failed, or was busy. */
-export function isTemporary(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return !(error instanceof ServerError) || error.status >= 500 || error.status === 429;
 }
 

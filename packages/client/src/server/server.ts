@@ -50,7 +50,7 @@ export class Server {
     try {
       response = await (this.#options.fetch ?? fetch)(input, init);
     } catch (error) {
-      if (!isGivenUp(init?.signal)) this.reachability.suspect();
+      if (!isAborted(init?.signal)) this.reachability.suspect();
       throw error;
     }
     if (response.status < 500) this.reachability.answered();
@@ -73,6 +73,6 @@ export class Server {
 }
 
 /** Whether the caller aborted the request. A timeout does not count. */
-function isGivenUp(signal: AbortSignal | null | undefined): boolean {
+function isAborted(signal: AbortSignal | null | undefined): boolean {
   return signal?.aborted === true && (signal.reason as Error | undefined)?.name !== "TimeoutError";
 }

@@ -1,19 +1,19 @@
 import type { AckRequest } from "../protocol.js";
-import { repeatUntilAnswered } from "../server/repeat.js";
+import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { Server } from "../server/server.js";
-import { isTemporary, ServerError } from "../server/server-error.js";
+import { isRetryable, ServerError } from "../server/server-error.js";
 
 /**
  * Sends a call's result, and retries until the server responds or the call's deadline ends it. Also retries while the
  * server lacks the call's approval (409 `approval-required`), which another request is delivering.
  */
 export async function acknowledge(server: Server, ack: AckRequest, signal: AbortSignal): Promise<void> {
-  const isRepeated = (error: unknown) => isTemporary(error) || isUnapproved(error);
+  const isRepeated = (error: unknown) => isRetryable(error) || isUnapproved(error);
   try {
-    await repeatUntilAnswered(
+    await retryUntilResponse(
       server,
       (attempt) => server.request("/api/tools/ack", { method: "POST", body: ack, signal: attempt }),
-      { signal, isTemporary: isRepeated },
+      { signal, isRetryable: isRepeated },
     );
   } catch (error) {
     throw explained(error);

@@ -2,7 +2,7 @@ import type { ToolCallId } from "../protocol.js";
 import type { ToolHandler } from "./tool-handler.js";
 
 /** A prompt to the user, from a tool that runs on the server. */
-export type UserQuestion = {
+export type UserPrompt = {
   toolCallId: ToolCallId;
   /** The text of the prompt. */
   message: string;
@@ -22,11 +22,11 @@ export type UserAnswer =
 /**
  * Creates the handler of `ask_user`: passes the prompt to your function, which shows a form, and sends what it returns.
  */
-export function askUser(options: { ask: (question: UserQuestion) => UserAnswer | Promise<UserAnswer> }): ToolHandler {
+export function askUser(options: { prompt: (prompt: UserPrompt) => UserAnswer | Promise<UserAnswer> }): ToolHandler {
   return async (input, { toolCallId, signal }) => {
     const { message, schema, from } = (input ?? {}) as { message?: unknown; schema?: unknown; from?: unknown };
-    if (typeof message !== "string") throw new Error("There is no question to ask.");
-    const { action, content } = await options.ask({
+    if (typeof message !== "string") throw new Error("The prompt has no message.");
+    const { action, content } = await options.prompt({
       toolCallId,
       message,
       schema: isRecord(schema) ? schema : {},

@@ -1,17 +1,17 @@
-import type { DecidableMessage } from "../auto-send/decide.js";
+import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
 import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
 import { fetchHolds } from "../server/fetch-holds.js";
 import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
-import { ASK_USER, OpenQuestions } from "./open-questions.js";
+import { ASK_USER, OpenPrompts } from "./open-prompts.js";
 import { runAgain, runOnce } from "./ran-calls.js";
 import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
 import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
 
 /** The progress of one call. */
-export type ToolReport = FrontendCall & {
+export type ToolProgress = FrontendCall & {
   state: "running" | "done" | "failed";
   /** For `failed`: the handler's error, or why the result did not reach the server. */
   error?: Error;
@@ -29,7 +29,7 @@ export type FrontendToolExecutorOptions = ServerOptions & {
    */
   failsWithoutHandler?: ((call: FrontendCall) => boolean) | undefined;
   /** Called on every change of a call's progress. */
-  onReport?: ((report: ToolReport) => void) | undefined;
+  onProgress?: ((progress: ToolProgress) => void) | undefined;
 };
 
 /** The result of a call in the browser. */
@@ -45,12 +45,12 @@ const KEPT = 500;
 export class FrontendToolExecutor {
   readonly #options: FrontendToolExecutorOptions;
   readonly #server: Server;
-  readonly #life = new AbortController();
+  readonly #abort = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
-  readonly #questions = new OpenQuestions();
+  readonly #prompts = new OpenPrompts();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
-  #messages: readonly DecidableMessage[] = [];
+  #messages: readonly AutoSendMessage[] = [];
   #isReading = false;
 
   constructor(options: FrontendToolExecutorOptions) {
@@ -68,11 +68,11 @@ export class FrontendToolExecutor {
    * Scans the chat's messages and runs what may run now. Call it after every change; extra calls are harmless. `holds`
    * is the result of `fetchHolds`; if omitted, it is fetched when needed.
    */
-  observe(messages: readonly DecidableMessage[], holds?: readonly ChatHold[]): void {
+  observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
     this.#messages = messages;
-    for (const toolCallId of this.#questions.calls) {
+    for (const toolCallId of this.#prompts.calls) {
       const tool = this.#partOf(toolCallId);
-      if (tool !== undefined && isSettled(tool)) this.#questions.takeBack(toolCallId);
+      if (tool !== undefined && isSettled(tool)) this.#prompts.withdraw(toolCallId);
     }
     const last = messages.at(-1);
     const open = last?.role === "assistant" ? toolPartsOf(last).filter((tool) => this.#mayBeOwn(tool)) : [];
@@ -101,7 +101,7 @@ export class FrontendToolExecutor {
   }
 
   /** Sends a result that was produced elsewhere on the page. */
-  async answer(call: FrontendCall, result: ToolResult): Promise<void> {
+  async submitResult(call: FrontendCall, result: ToolResult): Promise<void> {
     await this.#deliver(call, result, new Date().toISOString());
   }
 
@@ -110,24 +110,24 @@ export class FrontendToolExecutor {
     const tool = this.#partOf(toolCallId);
     const seen = this.#seen.get(toolCallId) ?? (tool && { call: callOf(tool), isWaiting: true });
     if (seen === undefined || !Object.hasOwn(this.#handlers, seen.call.toolName))
-      throw new Error("This call is not one of this browser's, so it can't be run here.");
-    if (tool?.state === "approval-requested") throw new Error("This call waits for its approval.");
+      throw new Error("This page has no handler for this call.");
+    if (tool?.state === "approval-requested") throw new Error("This call is waiting for approval.");
     const isWaiting = seen.isWaiting && !(tool !== undefined && isSettled(tool));
     if (seen.call.toolName === ASK_USER) {
-      this.#questions.takeBack(toolCallId);
+      this.#prompts.withdraw(toolCallId);
       await this.#start(seen.call, isWaiting);
     } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
   }
 
   /** The user left this chat: withdraws open prompts. They are shown again on return. */
-  leave(): void {
-    for (const toolCallId of this.#questions.calls) this.#questions.takeBack(toolCallId);
+  withdrawPrompts(): void {
+    for (const toolCallId of this.#prompts.calls) this.#prompts.withdraw(toolCallId);
   }
 
   /** Stops sending results that are not acknowledged yet. */
   close(): void {
-    this.leave();
-    this.#life.abort();
+    this.withdrawPrompts();
+    this.#abort.abort();
   }
 
   get #handlers(): ToolHandlers {
@@ -153,7 +153,7 @@ export class FrontendToolExecutor {
     if (this.#isReading) return;
     this.#isReading = true;
     try {
-      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#life.signal }));
+      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#abort.signal }));
     } catch {
       // The next change of the messages retries.
     } finally {
@@ -186,7 +186,7 @@ export class FrontendToolExecutor {
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
     if (call.toolName === ASK_USER)
-      return this.#questions.ask(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
+      return this.#prompts.open(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
     return runOnce(this.#key(call.toolCallId), () => this.#run(call, isWaiting));
   }
 
@@ -218,17 +218,17 @@ export class FrontendToolExecutor {
         ? ({ status: "failed", errorText: result.error.message } as const)
         : ({ status: "success", output: result.output ?? null, errorText: null } as const);
     try {
-      await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#life.signal);
+      await acknowledge(this.#server, { toolCallId, ...outcome, requestedAt }, this.#abort.signal);
       if ("error" in result) this.#report(call, "failed", result.error);
       else this.#report(call, "done");
     } catch (error) {
-      if (!this.#life.signal.aborted) this.#report(call, "failed", asError(error));
+      if (!this.#abort.signal.aborted) this.#report(call, "failed", asError(error));
     }
   }
 
-  #report(call: FrontendCall, state: ToolReport["state"], error?: Error): void {
+  #report(call: FrontendCall, state: ToolProgress["state"], error?: Error): void {
     const { toolCallId, toolName, input } = call;
-    this.#options.onReport?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
+    this.#options.onProgress?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
   }
 }
 

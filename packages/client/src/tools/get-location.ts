@@ -7,7 +7,7 @@ import type { ToolHandler } from "./tool-handler.js";
 export function getLocation(options: { geolocation?: Geolocation; position?: PositionOptions } = {}): ToolHandler {
   return () => {
     const geolocation = options.geolocation ?? globalThis.navigator?.geolocation;
-    if (geolocation === undefined) throw new Error("This browser can't tell where it is.");
+    if (geolocation === undefined) throw new Error("This browser has no geolocation.");
     return new Promise((resolve, reject) => {
       geolocation.getCurrentPosition(
         ({ coords, timestamp }) =>

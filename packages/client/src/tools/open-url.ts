@@ -41,7 +41,7 @@ function checked(url: string): string {
   try {
     parsed = new URL(url);
   } catch {
-    throw new Error(`This is no web address: ${url}`);
+    throw new Error(`Not a valid URL: ${url}`);
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
     throw new Error(`Only http and https addresses can be opened, not ${parsed.protocol}`);

@@ -2,15 +2,15 @@ import type { ApprovalId, Chunk, MessageId, PartId, ToolCallId, UiMessage } from
 import { toolPartOf } from "../tools/tool-part.js";
 
 /** A text or reasoning block: the length known, and the length received in the current replay. */
-type Block = { length: number; isEnded: boolean; told: number };
-type Call = { isAvailable: boolean; isSettled: boolean; asked: Map<ApprovalId, Question>; input: Block };
+type Block = { length: number; isEnded: boolean; received: number };
+type Call = { isAvailable: boolean; isSettled: boolean; requests: Map<ApprovalId, ApprovalRequest>; input: Block };
 /** An approval request, and whether its step was closed: the connection can be lost in between. */
-type Question = { isClosed: boolean };
+type ApprovalRequest = { isClosed: boolean };
 type Kind = "text" | "reasoning";
 
 /**
  * What is known of one message. After every reconnect the server replays a message from its start, possibly shortened:
- * {@link news} returns only what is new, so that nothing is shown twice.
+ * {@link newChunks} returns only what is new, so that nothing is shown twice.
  */
 export class KnownMessage {
   readonly #blocks = new Map<`${Kind}:${PartId}`, Block>();
@@ -21,19 +21,19 @@ export class KnownMessage {
   readonly #unnamed: Record<Kind, Block[]> = { text: [], reasoning: [] };
   readonly #calls = new Map<ToolCallId, Call>();
   /** Parts without an id arrive in the same order in every replay. */
-  #others = { known: 0, told: 0 };
+  #others = { known: 0, received: 0 };
   #heldStep: Chunk | undefined;
-  #question: Question | undefined;
+  #request: ApprovalRequest | undefined;
 
   constructor(readonly id: MessageId) {}
 
   /** The server starts a replay of the message. */
-  retell(): void {
-    for (const block of this.#blocks.values()) block.told = 0;
-    for (const call of this.#calls.values()) call.input.told = 0;
-    this.#others.told = 0;
+  startReplay(): void {
+    for (const block of this.#blocks.values()) block.received = 0;
+    for (const call of this.#calls.values()) call.input.received = 0;
+    this.#others.received = 0;
     this.#heldStep = undefined;
-    this.#question = undefined;
+    this.#request = undefined;
   }
 
   isSettled(call: ToolCallId): boolean {
@@ -41,7 +41,7 @@ export class KnownMessage {
   }
 
   /** The part of this chunk that is new. */
-  news(chunk: Chunk): Chunk[] {
+  newChunks(chunk: Chunk): Chunk[] {
     if (chunk.type === "start-step") {
       // Dropped if the approval request in it is already known, which the next chunk shows.
       this.#heldStep = chunk;
@@ -61,7 +61,7 @@ export class KnownMessage {
       case "text-delta":
       case "reasoning-delta": {
         const block = this.#blocks.get(`${kindOf(chunk.type)}:${chunk.id}`);
-        const delta = block === undefined ? "" : tell(block, chunk.delta);
+        const delta = block === undefined ? "" : advance(block, chunk.delta);
         return delta === "" ? [] : [{ ...chunk, delta }];
       }
       case "text-end":
@@ -77,7 +77,7 @@ export class KnownMessage {
         return [chunk];
       case "tool-input-delta": {
         const call = this.#call(chunk.toolCallId);
-        const inputTextDelta = call.isAvailable ? "" : tell(call.input, chunk.inputTextDelta);
+        const inputTextDelta = call.isAvailable ? "" : advance(call.input, chunk.inputTextDelta);
         return inputTextDelta === "" ? [] : [{ ...chunk, inputTextDelta }];
       }
       case "tool-input-available": {
@@ -88,10 +88,10 @@ export class KnownMessage {
       }
       case "tool-approval-request": {
         const call = this.#call(chunk.toolCallId);
-        this.#question = call.isSettled ? { isClosed: true } : call.asked.get(chunk.approvalId);
-        if (this.#question !== undefined) return [];
-        this.#question = { isClosed: false };
-        call.asked.set(chunk.approvalId, this.#question);
+        this.#request = call.isSettled ? { isClosed: true } : call.requests.get(chunk.approvalId);
+        if (this.#request !== undefined) return [];
+        this.#request = { isClosed: false };
+        call.requests.set(chunk.approvalId, this.#request);
         return [chunk];
       }
       case "tool-output-available":
@@ -104,9 +104,9 @@ export class KnownMessage {
         return [chunk];
       }
       case "finish-step": {
-        const isKnown = this.#question?.isClosed ?? false;
-        if (this.#question !== undefined) this.#question.isClosed = true;
-        this.#question = undefined;
+        const isKnown = this.#request?.isClosed ?? false;
+        if (this.#request !== undefined) this.#request.isClosed = true;
+        this.#request = undefined;
         return isKnown ? [] : [chunk];
       }
       case "start":
@@ -118,9 +118,9 @@ export class KnownMessage {
       case "start-step":
         return [chunk];
       default:
-        this.#others.told++;
-        if (this.#others.told <= this.#others.known) return [];
-        this.#others.known = this.#others.told;
+        this.#others.received++;
+        if (this.#others.received <= this.#others.known) return [];
+        this.#others.known = this.#others.received;
         return [chunk];
     }
   }
@@ -129,7 +129,7 @@ export class KnownMessage {
   seed(message: Pick<UiMessage, "parts">): void {
     for (const part of message.parts) {
       if (part.type === "text" || part.type === "reasoning") {
-        this.#unnamed[part.type].push({ length: part.text.length, isEnded: part.state !== "streaming", told: 0 });
+        this.#unnamed[part.type].push({ length: part.text.length, isEnded: part.state !== "streaming", received: 0 });
         continue;
       }
       const tool = toolPartOf(part);
@@ -140,7 +140,7 @@ export class KnownMessage {
       const call = this.#call(tool.toolCallId);
       call.isAvailable = tool.state !== "input-streaming";
       call.isSettled = tool.state.startsWith("output-");
-      if (tool.approval !== undefined) call.asked.set(tool.approval.id, { isClosed: true });
+      if (tool.approval !== undefined) call.requests.set(tool.approval.id, { isClosed: true });
     }
   }
 
@@ -148,36 +148,36 @@ export class KnownMessage {
    * The new part of the nth block of a kind, read from a stored message, where blocks have no ids. An unknown block
    * gets `name` as its id; if the server also streams it, only the part beyond this text is new.
    */
-  newsOfBlock(kind: Kind, n: number, text: string, name: PartId): Chunk[] {
+  newChunksOfBlock(kind: Kind, n: number, text: string, name: PartId): Chunk[] {
     const named = [...this.#blocks].filter(([key]) => key.startsWith(`${kind}:`));
     const found = named[n];
     const id = found === undefined ? name : found[0].slice(kind.length + 1);
     const unnamed = this.#unnamed[kind];
-    const block = found?.[1] ?? unnamed[n - named.length] ?? { length: 0, isEnded: false, told: 0 };
+    const block = found?.[1] ?? unnamed[n - named.length] ?? { length: 0, isEnded: false, received: 0 };
     const isKnown = found !== undefined || unnamed.includes(block);
     const delta = text.slice(block.length);
     if (isKnown && block.isEnded && delta === "") return [];
     if (!isKnown) unnamed.push(block);
     block.length = Math.max(block.length, text.length);
     block.isEnded = true;
-    const news: Chunk[] = found === undefined ? [{ type: `${kind}-start`, id }] : [];
-    if (delta !== "") news.push({ type: `${kind}-delta`, id, delta });
-    return [...news, { type: `${kind}-end`, id }];
+    const chunks: Chunk[] = found === undefined ? [{ type: `${kind}-start`, id }] : [];
+    if (delta !== "") chunks.push({ type: `${kind}-delta`, id, delta });
+    return [...chunks, { type: `${kind}-end`, id }];
   }
 
   #startBlock(kind: Kind, id: PartId): boolean {
     const key = `${kind}:${id}` as const;
     if (this.#blocks.has(key)) return false;
     const unnamed = this.#unnamed[kind].shift();
-    this.#blocks.set(key, unnamed ?? { length: 0, isEnded: false, told: 0 });
+    this.#blocks.set(key, unnamed ?? { length: 0, isEnded: false, received: 0 });
     return unnamed === undefined;
   }
 
   #call(id: ToolCallId): Call {
     let call = this.#calls.get(id);
     if (call === undefined) {
-      const input = { length: 0, isEnded: false, told: 0 };
-      call = { isAvailable: false, isSettled: false, asked: new Map(), input };
+      const input = { length: 0, isEnded: false, received: 0 };
+      call = { isAvailable: false, isSettled: false, requests: new Map(), input };
       this.#calls.set(id, call);
     }
     return call;
@@ -185,9 +185,9 @@ export class KnownMessage {
 }
 
 /** Advances a block by a delta and returns the part that was not known. */
-function tell(block: Block, delta: string): string {
-  block.told += delta.length;
-  const fresh = Math.max(0, block.told - block.length);
+function advance(block: Block, delta: string): string {
+  block.received += delta.length;
+  const fresh = Math.max(0, block.received - block.length);
   block.length += fresh;
   return fresh === 0 ? "" : delta.slice(-fresh);
 }

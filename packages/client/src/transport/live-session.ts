@@ -25,15 +25,15 @@ type Open = {
   before: ReadonlySet<string>;
   /** Whether the server has responded since: then it has the request, which need not be resent. */
   isHeard: boolean;
-  patience: ReturnType<typeof setTimeout> | undefined;
+  timeout: ReturnType<typeof setTimeout> | undefined;
 };
 
 /** How many messages with unread chunks are kept. */
 const MAX_LOGS = 8;
 /** How long an interrupt waits for a connection. After that it could stop a different turn. */
 const INTERRUPT_MS = 5_000;
-/** How many pings must be answered after a reconnect before a silent server counts as having nothing to send. */
-const BARRIERS = 2;
+/** How many pings must be answered after a reconnect before the server counts as having nothing to replay. */
+const PING_ROUNDS = 2;
 
 /** A chat over one connection: the messages received, and the stream that shows one of them. */
 export class LiveSession {
@@ -43,10 +43,10 @@ export class LiveSession {
   #logs: MessageLog[] = [];
   #open: Open | undefined;
   /** Whether the server has sent anything of the open message on this connection. */
-  #isTold = false;
+  #hasReplayed = false;
   #resumes = 0;
   #interrupt: { reason: string | undefined; at: number } | undefined;
-  #onceQuiet: (() => void)[] = [];
+  #waiters: (() => void)[] = [];
 
   constructor(options: LiveChatTransportOptions) {
     this.#options = options;
@@ -100,7 +100,7 @@ export class LiveSession {
   async resume(signal: AbortSignal | undefined): Promise<ReadableStream<UIMessageChunk> | null> {
     signal?.throwIfAborted();
     const number = ++this.#resumes;
-    if (this.#logs.length === 0) await this.#quiet(signal);
+    if (this.#logs.length === 0) await this.#whenReplayed(signal);
     const current = this.#logs.at(-1);
     const log = this.#logs.find((known) => known.hasUnread) ?? (current?.isRunning ? current : undefined);
     const isTaken = this.#open?.request !== undefined || number !== this.#resumes;
@@ -126,12 +126,12 @@ export class LiveSession {
   close(): void {
     const open = this.#open;
     this.#open = undefined;
-    clearTimeout(open?.patience);
+    clearTimeout(open?.timeout);
     open?.visible.end();
     this.#interrupt = undefined;
     this.#logs = [];
     this.#socket.close();
-    this.#settle();
+    this.#resolveWaiters();
   }
 
   #show({
@@ -143,13 +143,13 @@ export class LiveSession {
     this.#open?.visible.end();
     const visible = new VisibleStream(() => {
       signal?.removeEventListener("abort", abort);
-      clearTimeout(open.patience);
+      clearTimeout(open.timeout);
       if (this.#open !== open) return;
       this.#open = undefined;
       this.#tidy();
-      this.#tellUnread();
+      this.#notifyUnread();
     });
-    const open: Open = { visible, request, before, isHeard: false, patience: undefined };
+    const open: Open = { visible, request, before, isHeard: false, timeout: undefined };
     const abort = () => {
       // After the transport was closed, the turn must continue.
       if (this.#open === open && this.connection.state !== "closed") onAbort();
@@ -157,8 +157,9 @@ export class LiveSession {
     signal?.addEventListener("abort", abort);
     const limit = this.#options.answerTimeoutMs ?? 60_000;
     if (request !== undefined && limit > 0) {
-      const words = `The server has said nothing for ${Math.round(limit / 1000)} s. The answer may have reached it; try again.`;
-      open.patience = setTimeout(() => visible.fail(new Error(words)), limit);
+      const seconds = Math.round(limit / 1000);
+      const words = `The server has not responded for ${seconds} s. Your message may have arrived; try again.`;
+      open.timeout = setTimeout(() => visible.fail(new Error(words)), limit);
     }
     this.#open = open;
     return open;
@@ -166,20 +167,20 @@ export class LiveSession {
 
   /** A new connection: the server replays the open message from its start. */
   #opened(): void {
-    this.#isTold = false;
+    this.#hasReplayed = false;
     this.#flushInterrupt();
     const { request, isHeard } = this.#open ?? {};
     // It may have been lost with the connection. The server recognizes a message or an answer that it already has.
     if (request !== undefined && !isHeard) this.#socket.send(request.frame);
-    this.#askWhetherQuiet(BARRIERS);
+    this.#pingUntilReplayed(PING_ROUNDS);
   }
 
   /** A server with nothing to send stays silent: an answered ping shows that it had time to send. */
-  #askWhetherQuiet(times: number): void {
+  #pingUntilReplayed(times: number): void {
     this.#socket.barrier(() => {
-      if (this.#isTold) this.#settle();
-      else if (times > 1) this.#askWhetherQuiet(times - 1);
-      else void this.#catchUp().finally(() => this.#settle());
+      if (this.#hasReplayed) this.#resolveWaiters();
+      else if (times > 1) this.#pingUntilReplayed(times - 1);
+      else void this.#catchUp().finally(() => this.#resolveWaiters());
     });
   }
 
@@ -189,7 +190,7 @@ export class LiveSession {
     const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
     if (log === undefined ? open?.request === undefined : log.isOver) return;
     const messages = await fetchMessages(this.#options.chatId, this.#options).catch(() => undefined);
-    if (messages === undefined || this.#isTold) return;
+    if (messages === undefined || this.#hasReplayed) return;
     const stored = messages.find(({ id }) => id === log?.id);
     if (stored !== undefined && log?.catchUp(stored)) this.#changed(log);
     else if (log === undefined) this.#catchUpNewTurn(messages);
@@ -220,10 +221,10 @@ export class LiveSession {
 
   #take(chunk: Chunk): void {
     if (chunk.type === "start" && chunk.messageId !== undefined) {
-      this.#isTold = true;
+      this.#hasReplayed = true;
       const known = this.#logs.find((log) => log.id === chunk.messageId);
       if (known !== undefined) {
-        known.retell();
+        known.startReplay();
         this.#logs = [...this.#logs.filter((log) => log !== known), known];
         return;
       }
@@ -245,7 +246,7 @@ export class LiveSession {
     const open = this.#open;
     if (log === undefined) return;
     if (open === undefined) {
-      this.#tellUnread();
+      this.#notifyUnread();
       return;
     }
     const { visible } = open;
@@ -262,7 +263,7 @@ export class LiveSession {
       return;
     }
     open.isHeard = true;
-    clearTimeout(open.patience);
+    clearTimeout(open.timeout);
     open.visible.wake();
   }
 
@@ -278,7 +279,7 @@ export class LiveSession {
     this.#logs = this.#logs.filter(isKept).slice(-MAX_LOGS);
   }
 
-  #tellUnread(): void {
+  #notifyUnread(): void {
     if (this.hasUnread) this.#options.onUnread?.();
   }
 
@@ -292,20 +293,20 @@ export class LiveSession {
 
   #failed(error: Error): void {
     this.#open?.visible.fail(error);
-    this.#settle();
+    this.#resolveWaiters();
   }
 
   /** Waits until it is known whether the server has something to send. */
-  #quiet(signal: AbortSignal | undefined): Promise<void> {
+  #whenReplayed(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      this.#onceQuiet.push(resolve);
+      this.#waiters.push(resolve);
       signal?.addEventListener("abort", () => resolve(), { once: true });
       this.#socket.open();
-      if (this.#socket.isOpen) this.#askWhetherQuiet(BARRIERS);
+      if (this.#socket.isOpen) this.#pingUntilReplayed(PING_ROUNDS);
     });
   }
 
-  #settle(): void {
-    for (const resolve of this.#onceQuiet.splice(0)) resolve();
+  #resolveWaiters(): void {
+    for (const resolve of this.#waiters.splice(0)) resolve();
   }
 }

@@ -1,7 +1,7 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
 import { Server } from "../server/server.js";
-import { isTemporary } from "../server/server-error.js";
+import { isRetryable } from "../server/server-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
@@ -27,7 +27,7 @@ export type LiveSocketOptions = ServerOptions & {
 /** The close code of a permanent refusal. */
 const REFUSED = 1008;
 /** Time limit for opening a connection, and for the response to a ping. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A WebSocket to `/live` that reconnects when it breaks. */
 export class LiveSocket {
@@ -35,7 +35,7 @@ export class LiveSocket {
   readonly #server: Server;
   readonly #backoff = new Backoff();
   /** Aborted and replaced when this side closes. */
-  #life: AbortController | undefined;
+  #abort: AbortController | undefined;
   #socket: SocketLike | undefined;
   #connection: LiveConnection = { state: "idle", rttMs: undefined };
   #barriers = new Map<number, () => void>();
@@ -57,10 +57,10 @@ export class LiveSocket {
 
   /** Connects, unless connected or connecting. */
   open(): void {
-    if (this.#life !== undefined) return;
-    const life = new AbortController();
-    this.#life = life;
-    void this.#keepConnected(life.signal);
+    if (this.#abort !== undefined) return;
+    const abort = new AbortController();
+    this.#abort = abort;
+    void this.#keepConnected(abort.signal);
   }
 
   /** Sends a frame if connected. Returns whether it did. */
@@ -80,8 +80,8 @@ export class LiveSocket {
   }
 
   close(): void {
-    this.#life?.abort();
-    this.#life = undefined;
+    this.#abort?.abort();
+    this.#abort = undefined;
     this.#drop(1000, "closed by the client");
     this.#set({ state: "closed", rttMs: undefined });
   }
@@ -101,7 +101,7 @@ export class LiveSocket {
         if (signal.aborted) return;
         error = thrown instanceof Error ? thrown : new Error(String(thrown));
         // A refused key will be refused again.
-        if (!isTemporary(error)) return this.#giveUp(error);
+        if (!isRetryable(error)) return this.#giveUp(error);
       }
       this.#set({ state: "reconnecting", rttMs: undefined });
       this.#server.reachability.suspect();
@@ -111,7 +111,7 @@ export class LiveSocket {
   }
 
   #giveUp(error: Error): void {
-    this.#life = undefined;
+    this.#abort = undefined;
     this.#set({ state: "closed", rttMs: undefined });
     this.#options.onFailure(error);
   }
@@ -134,25 +134,25 @@ export class LiveSocket {
       let pings: ReturnType<typeof setInterval> | undefined;
       const finish = (closed: { code: number; reason: string }) => {
         signal.removeEventListener("abort", onAbort);
-        clearTimeout(patience);
+        clearTimeout(timeout);
         clearInterval(pings);
         if (this.#socket === socket) this.#forget();
         resolve(closed);
       };
       const onAbort = () => finish({ code: 1000, reason: "" });
       // A socket that hangs while opening or closing fires no event: do not wait for its close event.
-      const giveUp = (reason: string) => {
+      const abandon = (reason: string) => {
         socket.close();
         finish({ code: 1006, reason });
       };
-      const patience = setTimeout(() => giveUp("The server did not answer in time."), PATIENCE_MS);
+      const timeout = setTimeout(() => abandon("The server did not answer in time."), TIMEOUT_MS);
       socket.addEventListener("open", () => {
         if (this.#socket !== socket) return;
-        clearTimeout(patience);
+        clearTimeout(timeout);
         this.#set({ state: "open", rttMs: undefined });
         this.#ping();
         if (this.#options.pingIntervalMs > 0) {
-          pings = setInterval(() => this.#pingAgain(giveUp), this.#options.pingIntervalMs);
+          pings = setInterval(() => this.#pingAgain(abandon), this.#options.pingIntervalMs);
         }
         this.#options.onOpen();
       });
@@ -188,10 +188,10 @@ export class LiveSocket {
     return ping;
   }
 
-  #pingAgain(giveUp: (reason: string) => void): void {
+  #pingAgain(abandon: (reason: string) => void): void {
     const [oldest] = this.#pinged.values();
-    if (oldest !== undefined && performance.now() - oldest > PATIENCE_MS)
-      giveUp("The server does not answer any more.");
+    if (oldest !== undefined && performance.now() - oldest > TIMEOUT_MS)
+      abandon("The server does not answer any more.");
     else this.#ping();
   }
 

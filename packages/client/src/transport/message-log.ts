@@ -1,6 +1,6 @@
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
+import { chunksFromStored, isSettledMessage } from "./chunks-from-stored.js";
 import { KnownMessage } from "./known-message.js";
-import { isSettledMessage, newsOfStored } from "./news-of-stored.js";
 
 /** The stream may end here: the turn has ended, or waits for an approval. */
 const PAUSE = Symbol("pause");
@@ -17,7 +17,7 @@ export class MessageLog {
   #unread: Item[] = [];
   #kept = 0;
   #isOver = false;
-  #isAsking = false;
+  #awaitsDecision = false;
 
   constructor(readonly id: MessageId) {
     this.#known = new KnownMessage(id);
@@ -37,7 +37,7 @@ export class MessageLog {
 
   /** Whether more will follow on its own: the turn has not ended and does not wait for an approval. */
   get isRunning(): boolean {
-    return !this.#isOver && !this.#isAsking;
+    return !this.#isOver && !this.#awaitsDecision;
   }
 
   /** Whether there are unread chunks to show. The end of a turn shows nothing. */
@@ -46,24 +46,24 @@ export class MessageLog {
   }
 
   /** The server starts a replay with `start`, or repeats how the turn ended. */
-  retell(): void {
-    this.#known.retell();
+  startReplay(): void {
+    this.#known.startReplay();
     this.#isOver = false;
   }
 
   /** The client has answered the approval request: the reader waits for the continuation. */
   answered(): void {
     if (this.#isOver) return;
-    this.#isAsking = false;
+    this.#awaitsDecision = false;
     this.#unread = this.#unread.filter((item) => item !== PAUSE);
   }
 
   /** Adds a chunk. Returns whether any of it is new. */
   take(chunk: Chunk): boolean {
     if (this.#isOver) return false;
-    const news = this.#known.news(chunk);
-    for (const fresh of news) this.#add(fresh);
-    return news.length > 0;
+    const chunks = this.#known.newChunks(chunk);
+    for (const fresh of chunks) this.#add(fresh);
+    return chunks.length > 0;
   }
 
   /** The turn has ended. */
@@ -76,7 +76,7 @@ export class MessageLog {
   /** Adds the stored message, which was read because the end was missed. Returns whether it is the end. */
   catchUp(message: UiMessage): boolean {
     if (this.#isOver || !isSettledMessage(message)) return false;
-    for (const fresh of newsOfStored(this.#known, message)) this.#add(fresh);
+    for (const fresh of chunksFromStored(this.#known, message)) this.#add(fresh);
     this.end();
     return true;
   }
@@ -97,7 +97,7 @@ export class MessageLog {
   /** Restarts reading at the beginning. Settled calls are shortened so that no client runs them. */
   rewind(): void {
     const errors = this.#unread.filter((item) => item !== PAUSE && item.type === "error");
-    const pause: Item[] = this.#isOver || this.#isAsking ? [PAUSE] : [];
+    const pause: Item[] = this.#isOver || this.#awaitsDecision ? [PAUSE] : [];
     this.#unread = [...shortened(this.#all, this.#known), ...errors, ...pause];
     this.#count();
   }
@@ -109,11 +109,11 @@ export class MessageLog {
   }
 
   #add(chunk: Chunk): void {
-    if (chunk.type === "tool-approval-request") this.#isAsking = true;
-    else if (chunk.type !== "finish-step") this.#isAsking = false;
+    if (chunk.type === "tool-approval-request") this.#awaitsDecision = true;
+    else if (chunk.type !== "finish-step") this.#awaitsDecision = false;
     if (chunk.type !== "error") this.#kept += append(this.#all, chunk);
     this.#kept += append(this.#unread, chunk);
-    if (chunk.type === "finish-step" && this.#isAsking) this.#unread.push(PAUSE);
+    if (chunk.type === "finish-step" && this.#awaitsDecision) this.#unread.push(PAUSE);
     if (this.#kept <= MAX_KEPT) return;
     const errorText = "This answer is too long to be kept. Load the chat again to see all of it.";
     this.#all = [];

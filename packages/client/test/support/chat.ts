@@ -34,8 +34,8 @@ export class PlainChat extends AbstractChat<UIMessage> {
     return (this.lastMessage?.parts ?? []).map(toolPartOf).filter((part) => part !== undefined);
   }
 
-  /** The question that waits for an answer. */
-  get question(): string | undefined {
+  /** The approval request that waits for an answer. */
+  get approvalRequest(): string | undefined {
     return this.calls.find((call) => call.state === "approval-requested")?.approval?.id;
   }
 }

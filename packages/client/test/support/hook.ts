@@ -67,11 +67,11 @@ export function renderChat(mode: HoldpointMode, options: Partial<UseHoldpointOpt
       const isText = chat().messages.at(-1)?.parts.at(-1)?.type === "text";
       return chat().status === "ready" && calls().length > 0 && calls().every((call) => call.state === state) && isText;
     });
-  const question = () =>
-    until(`${mode}: a question`, () => {
+  const approvalRequest = () =>
+    until(`${mode}: an approval request`, () => {
       if (errors.length > 0) throw errors[0];
       const asked = calls().find((call) => call.state === "approval-requested");
       return chat().status === "ready" && asked?.approval?.id;
     });
-  return { hook, chat, chatId, calls, say, settled, question, ran, errors };
+  return { hook, chat, chatId, calls, say, settled, approvalRequest, ran, errors };
 }

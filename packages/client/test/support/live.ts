@@ -27,14 +27,14 @@ export function openLive(options: Partial<LiveChatTransportOptions> & { baseUrl:
     sendAutomaticallyWhen: autoSend,
     onFinish: () => queueMicrotask(pickUp),
   });
-  /** Waits for a question that was not answered yet. */
-  const question = () => until("a question", () => chat.status === "ready" && chat.question);
-  const answer = async (approved: boolean) => chat.addToolApprovalResponse({ id: await question(), approved });
+  /** Waits for an approval request that was not answered yet. */
+  const approvalRequest = () => until("an approval request", () => chat.status === "ready" && chat.approvalRequest);
+  const answer = async (approved: boolean) => chat.addToolApprovalResponse({ id: await approvalRequest(), approved });
   /** Waits until the turn has ended in text. */
   const end = () =>
     until("the end", () => {
       const isOpen = chat.calls.some((call) => !call.state.startsWith("output-"));
       return chat.status === "ready" && !isOpen && chat.lastMessage?.parts.at(-1)?.type === "text";
     });
-  return { chat, transport, chatId, received, question, answer, end };
+  return { chat, transport, chatId, received, approvalRequest, answer, end };
 }

@@ -3,7 +3,7 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { StrictMode } from "react";
 import { afterEach, expect, it } from "vitest";
-import { askUser, type UserAnswer, type UserQuestion } from "../src/index.js";
+import { askUser, type UserAnswer, type UserPrompt } from "../src/index.js";
 import { useHoldpoint } from "../src/react/index.js";
 import { toolPartOf } from "../src/tools/tool-part.js";
 import { until } from "./support/until.js";
@@ -59,14 +59,11 @@ function askingServer() {
   return { requests, fetch: fake };
 }
 
-it.each([
-  "sse",
-  "ai-sdk",
-] as const)("a running tool's question is acknowledged, and nothing else is sent: %s", async (mode) => {
+it.each(["sse", "ai-sdk"] as const)("a prompt is acknowledged, and nothing else is sent: %s", async (mode) => {
   const server = askingServer();
-  const asked: UserQuestion[] = [];
-  const ask = (question: UserQuestion) => {
-    asked.push(question);
+  const prompts: UserPrompt[] = [];
+  const prompt = (each: UserPrompt) => {
+    prompts.push(each);
     return new Promise<UserAnswer>((resolve) => answers.push(resolve));
   };
   const answers: ((answer: UserAnswer) => void)[] = [];
@@ -77,12 +74,12 @@ it.each([
       chatId: `ask-${mode}`,
       baseUrl: "http://asking.example",
       fetch: server.fetch,
-      handlers: { ask_user: askUser({ ask }) },
+      handlers: { ask_user: askUser({ prompt }) },
     },
   });
   await act(async () => void result.current.sendMessage({ text: "book" }));
-  await until("the question", () => asked.length > 0);
-  expect(asked).toEqual([expect.objectContaining({ toolCallId: "question", message: "Which seat?", from: "book" })]);
+  await until("the prompt", () => prompts.length > 0);
+  expect(prompts).toEqual([expect.objectContaining({ toolCallId: "question", message: "Which seat?", from: "book" })]);
   await act(async () => answers[0]?.({ action: "accept", content: { seat: "12A" } }));
   await until("the end", () => result.current.messages.at(-1)?.parts.some(({ type }) => type === "text"));
   await until("the end of the response", () => result.current.status === "ready");
@@ -93,24 +90,24 @@ it.each([
     "/api/tools/ack",
   ]);
   expect(server.requests[1]?.body).toMatchObject({ output: { action: "accept", content: { seat: "12A" } } });
-  expect(asked).toHaveLength(1);
+  expect(prompts).toHaveLength(1);
   unmount();
 });
 
-it("a page that is left takes its question back", async () => {
-  const asked: UserQuestion[] = [];
-  const ask = (question: UserQuestion) => {
-    asked.push(question);
+it("a page that is left withdraws its prompt", async () => {
+  const prompts: UserPrompt[] = [];
+  const prompt = (each: UserPrompt) => {
+    prompts.push(each);
     return new Promise<UserAnswer>(() => {});
   };
-  const handlers = { ask_user: askUser({ ask }) };
+  const handlers = { ask_user: askUser({ prompt }) };
   const initialProps = { mode: "sse" as const, chatId: "left", baseUrl: "http://asking.example", handlers };
   const { result, unmount } = renderHook(useHoldpoint, {
     initialProps: { ...initialProps, fetch: askingServer().fetch },
   });
   await act(async () => void result.current.sendMessage({ text: "book" }));
-  await until("the question", () => asked.length > 0);
-  expect(asked[0]?.signal.aborted).toBe(false);
+  await until("the prompt", () => prompts.length > 0);
+  expect(prompts[0]?.signal.aborted).toBe(false);
   unmount();
-  expect(asked[0]?.signal.aborted).toBe(true);
+  expect(prompts[0]?.signal.aborted).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { Backoff } from "./backoff.js";
 import type { Server } from "./server.js";
-import { isTemporary, ServerError } from "./server-error.js";
+import { isRetryable, ServerError } from "./server-error.js";
 import { withTimeLimit } from "./time-limit.js";
 
 /** How long one attempt may take. */
@@ -9,10 +9,10 @@ const ATTEMPT_MS = 15_000;
 const MAX_WAIT_MS = 60_000;
 
 /**
- * Repeats a request until it is answered. Retries with backoff when the server did not respond, failed or was busy, and
- * at once when an unreachable server responds again. Throws what the server refuses. For idempotent requests only.
+ * Retries a request until the server responds: with backoff when it did not respond, failed or was busy, and at once
+ * when an unreachable server responds again. Throws any other failure. For idempotent requests only.
  */
-export async function repeatUntilAnswered<T>(
+export async function retryUntilResponse<T>(
   server: Server,
   attempt: (signal: AbortSignal) => Promise<T>,
   options: {
@@ -20,7 +20,7 @@ export async function repeatUntilAnswered<T>(
     /** Called before each delay. */
     onRetry?: ((error: Error) => void) | undefined;
     /** Which failures are worth a retry. */
-    isTemporary?: ((error: unknown) => boolean) | undefined;
+    isRetryable?: ((error: unknown) => boolean) | undefined;
   } = {},
 ): Promise<T> {
   const { signal = new AbortController().signal, onRetry } = options;
@@ -29,7 +29,7 @@ export async function repeatUntilAnswered<T>(
     try {
       return await withTimeLimit(ATTEMPT_MS, signal, attempt);
     } catch (error) {
-      if (signal.aborted || !(options.isTemporary ?? isTemporary)(error)) throw error;
+      if (signal.aborted || !(options.isRetryable ?? isRetryable)(error)) throw error;
       onRetry?.(error instanceof Error ? error : new Error(String(error)));
       const wait = error instanceof ServerError ? (error.retryAfterMs ?? 0) : 0;
       await server.reachability.pause(backoff, signal, Math.min(wait, MAX_WAIT_MS));

@@ -11,21 +11,21 @@ export function isSettledMessage(message: UiMessage): boolean {
  * The parts of a stored message that are not known yet, as the chunks that would have streamed them. Ends with
  * `finish`.
  */
-export function newsOfStored(known: KnownMessage, message: UiMessage): Chunk[] {
-  known.retell();
+export function chunksFromStored(known: KnownMessage, message: UiMessage): Chunk[] {
+  known.startReplay();
   const counts = { text: 0, reasoning: 0 };
-  const news = message.parts.flatMap((part): Chunk[] => {
+  const chunks = message.parts.flatMap((part): Chunk[] => {
     if (part.type === "text" || part.type === "reasoning") {
       const n = counts[part.type]++;
-      return known.newsOfBlock(part.type, n, part.text, `stored-${n}`);
+      return known.newChunksOfBlock(part.type, n, part.text, `stored-${n}`);
     }
     const tool = toolPartOf(part);
-    if (tool !== undefined) return chunksOf(tool).flatMap((chunk) => known.news(chunk));
+    if (tool !== undefined) return chunksOf(tool).flatMap((chunk) => known.newChunks(chunk));
     // Sources, files and data have the same form in a message and in a stream.
-    return part.type === "step-start" ? [] : known.news(part as Chunk);
+    return part.type === "step-start" ? [] : known.newChunks(part as Chunk);
   });
   const { metadata: messageMetadata } = message;
-  return [...news, { type: "finish", ...(messageMetadata !== undefined && { messageMetadata }) }];
+  return [...chunks, { type: "finish", ...(messageMetadata !== undefined && { messageMetadata }) }];
 }
 
 /** A call's chunks. A settled call omits `tool-input-available`, which would make a client run it. */

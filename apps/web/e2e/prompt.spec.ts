@@ -1,5 +1,5 @@
 import { AxeBuilder } from "@axe-core/playwright";
-import { type AskingChat, startAskingChat } from "./asking";
+import { type PromptingChat, startPromptingChat } from "./promptingChat";
 import { test as base, expect } from "./test";
 
 const SCHEMA = {
@@ -14,19 +14,15 @@ const SCHEMA = {
   required: ["seat", "meal"],
 };
 
-const test = base.extend<{ asking: AskingChat }>({
-  asking: async ({ context }, use) => {
-    const asking = await startAskingChat(context, SCHEMA);
-    await use(asking);
-    asking.stop();
+const test = base.extend<{ prompting: PromptingChat }>({
+  prompting: async ({ context }, use) => {
+    const prompting = await startPromptingChat(context, SCHEMA);
+    await use(prompting);
+    prompting.stop();
   },
 });
 
-test("a running tool's question is answered by form and keyboard, also after a reload", async ({
-  asking,
-  console,
-  page,
-}) => {
+test("a prompt is answered by form and keyboard, also after a reload", async ({ prompting, console, page }) => {
   await console.open("ai-sdk");
   await console.send("book a flight");
   const card = console.card("ask_user");
@@ -48,7 +44,7 @@ test("a running tool's question is answered by form and keyboard, also after a r
   await expect(seat).toHaveAccessibleDescription("Row and letter Fill this in.");
   await expect(form.getByLabel("Ticket to")).toHaveAccessibleDescription(/e-mail address/);
   await expect(form.getByLabel("Meal")).toHaveAttribute("aria-invalid", "true");
-  expect(asking.acks).toEqual([]);
+  expect(prompting.acks).toEqual([]);
 
   await form.getByLabel("Ticket to").fill("hanako@example.com");
   await form.getByLabel("Meal").selectOption("Rice");
@@ -57,7 +53,7 @@ test("a running tool's question is answered by form and keyboard, also after a r
   await seat.press("Enter");
   await console.expectState(card, "output-available");
   const content = { seat: "12A", mail: "hanako@example.com", bags: 1, meal: "r", window: false };
-  expect(asking.acks).toEqual([
+  expect(prompting.acks).toEqual([
     expect.objectContaining({ toolCallId: "question", status: "success", output: { action: "accept", content } }),
   ]);
   await expect(card).toContainText("Answered");
@@ -68,26 +64,26 @@ test("a running tool's question is answered by form and keyboard, also after a r
   await console.expectIdle();
 });
 
-test("a question can be declined", async ({ asking, console }) => {
+test("a prompt can be declined", async ({ prompting, console }) => {
   await console.open("ai-sdk");
   await console.send("book a flight");
   const card = console.card("ask_user");
   await card.getByRole("button", { name: "Decline" }).click();
-  await expect(card).toContainText("The question was declined.");
-  expect(asking.acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
+  await expect(card).toContainText("The prompt was declined.");
+  expect(prompting.acks).toEqual([expect.objectContaining({ output: { action: "decline" } })]);
   await console.expectIdle();
 });
 
 test.describe("an answer that is not taken", () => {
   test.use({ setup: { allowed: [/status of 422.*ack/] } });
 
-  test("can be given again, and what was typed is still there", async ({ asking, console }) => {
+  test("can be given again, and what was typed is still there", async ({ prompting, console }) => {
     await console.open("ai-sdk");
     await console.send("book a flight");
     const card = console.card("ask_user");
     await card.getByRole("textbox", { name: "Seat" }).fill("12A");
     await card.getByLabel("Meal").selectOption("Fish");
-    asking.refuseNext();
+    prompting.refuseNext();
     await card.getByRole("button", { name: "Answer" }).click();
     await expect(card.getByRole("alert")).toContainText("content: not now");
     await expect(card.getByRole("button", { name: "Answer" })).toBeDisabled();
@@ -95,13 +91,13 @@ test.describe("an answer that is not taken", () => {
     await expect(card.getByRole("alert")).toHaveCount(0);
     await card.getByRole("button", { name: "Answer" }).click();
     await console.expectState(card, "output-available");
-    expect(asking.acks).toMatchObject([{ output: { content: { seat: "12A", meal: "f" } } }]);
+    expect(prompting.acks).toMatchObject([{ output: { content: { seat: "12A", meal: "f" } } }]);
     await console.expectIdle();
   });
 });
 
 test("two tabs are asked; the form goes away in the other one, and when time is up", async ({
-  asking,
+  prompting,
   console,
   newTab,
 }) => {
@@ -111,7 +107,7 @@ test("two tabs are asked; the form goes away in the other one, and when time is 
   const other = await newTab();
   await other.open("ai-sdk", console.chatId);
   await expect(other.card("ask_user").getByRole("button", { name: "Answer" })).toBeEnabled();
-  asking.expire();
+  prompting.expire();
   for (const tab of [console, other]) {
     await console.expectState(tab.card("ask_user"), "output-error");
     await expect(tab.card("ask_user")).toContainText("Expired");
@@ -119,5 +115,5 @@ test("two tabs are asked; the form goes away in the other one, and when time is 
     await expect(tab.card("ask_user").getByRole("button")).toHaveCount(0);
     await tab.expectIdle();
   }
-  expect(asking.acks).toEqual([]);
+  expect(prompting.acks).toEqual([]);
 });

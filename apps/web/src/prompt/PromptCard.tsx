@@ -1,6 +1,6 @@
 import type { UserAnswer } from "holdpoint";
 import { useMemo, useRef } from "react";
-import { type ChatRecord, callOf } from "../chat/standing";
+import { type CallLookup, callOf } from "../chat/callRecords";
 import { useStore } from "../store";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
@@ -10,36 +10,33 @@ import { type CallStatus, callStatus } from "../tools/callStatus";
 import { guardDecisions } from "../tools/guard";
 import { StatusPill } from "../tools/StatusPill";
 import { ToolIcon } from "../tools/ToolIcon";
-import { AskAnswer } from "./AskAnswer";
-import { AskForm } from "./AskForm";
 import { answerOf, type GivenAnswer } from "./answer";
 import { fieldsOf } from "./fields";
-import { questionsStore } from "./openQuestions";
-import { ASK_USER, questionOf } from "./question";
+import { promptsStore } from "./openPrompts";
+import { PromptAnswer } from "./PromptAnswer";
+import { PromptForm } from "./PromptForm";
+import { ASK_USER, promptOf } from "./prompt";
 
 interface Props {
   part: AnyToolPart;
-  record: ChatRecord;
+  lookup: CallLookup;
 }
 
 /** A prompt of a running tool: the tool, its text, a form, and the answer. */
-export function AskCard({ part, record }: Props) {
+export function PromptCard({ part, lookup }: Props) {
   const card = useRef<HTMLElement>(null);
   const { toolCallId, input } = part;
-  const { actions } = record;
-  const { state } = callOf(part, record);
-  const answer = useStore(questionsStore).get(toolCallId);
-  const question = useMemo(
-    () => (part.state === "input-streaming" ? undefined : questionOf(input)),
-    [part.state, input],
-  );
-  const fields = useMemo(() => (question ? fieldsOf(question) : []), [question]);
-  const from = question?.from === undefined ? "A tool" : (record.toolNamed(question.from)?.title ?? question.from);
+  const { actions } = lookup;
+  const { state } = callOf(part, lookup);
+  const answer = useStore(promptsStore).get(toolCallId);
+  const prompt = useMemo(() => (part.state === "input-streaming" ? undefined : promptOf(input)), [part.state, input]);
+  const fields = useMemo(() => (prompt ? fieldsOf(prompt) : []), [prompt]);
+  const from = prompt?.from === undefined ? "A tool" : (lookup.toolNamed(prompt.from)?.title ?? prompt.from);
   const given =
     state.kind === "settled" && state.result.kind === "output" ? answerOf(state.result.output, fields) : undefined;
   const status = statusOf(state, given);
-  const isWaiting = state.kind === "prompt" && question !== undefined;
-  const problem = record.runOf(toolCallId)?.error?.message;
+  const isWaiting = state.kind === "prompted" && prompt !== undefined;
+  const problem = lookup.runOf(toolCallId)?.error?.message;
 
   const send = (given: UserAnswer) => {
     guardDecisions();
@@ -53,7 +50,7 @@ export function AskCard({ part, record }: Props) {
       className="tool-card"
       data-tone={status.tone}
       data-state={part.state}
-      data-standing={state.kind}
+      data-call-state={state.kind}
       data-tool={ASK_USER}
       data-call={toolCallId}
       aria-label={`${visible(from)} asks you: ${status.label}`}
@@ -67,27 +64,27 @@ export function AskCard({ part, record }: Props) {
           <span>
             <Untrusted text={from} /> asks you
           </span>
-          {question?.from !== undefined && (
+          {prompt?.from !== undefined && (
             <code className="tool-card__name">
-              <Untrusted text={question.from} />
+              <Untrusted text={prompt.from} />
             </code>
           )}
         </h2>
         <StatusPill status={status} />
       </header>
-      {question && (
-        <p className="ask__message">
-          <Untrusted text={question.message} reading="prose" />
+      {prompt && (
+        <p className="prompt__message">
+          <Untrusted text={prompt.message} reading="prose" />
         </p>
       )}
       {isWaiting && actions && (
-        <AskForm fields={fields} subject={visible(question.message)} isOpen={answer !== undefined} onAnswer={send} />
+        <PromptForm fields={fields} subject={visible(prompt.message)} isOpen={answer !== undefined} onAnswer={send} />
       )}
       {isWaiting && !actions && <p className="tool-card__note">Waiting for an answer at this point of the capture.</p>}
       {given ? (
-        <AskAnswer answer={given} />
+        <PromptAnswer answer={given} />
       ) : (
-        <CallOutcome id={toolCallId} state={state} title={`the question of ${visible(from)}`} />
+        <CallOutcome id={toolCallId} state={state} title={`the prompt of ${visible(from)}`} />
       )}
       {isWaiting && problem !== undefined && (
         <>

@@ -19,7 +19,7 @@ const TYPES: Record<TextFormat, string> = {
 };
 
 /** The form control. It is uncontrolled: its value is read on submit. */
-export function AskControl({ id, field, isWrong, describedBy }: Props) {
+export function PromptControl({ id, field, isWrong, describedBy }: Props) {
   const common = { id, name: id, "aria-invalid": isWrong, "aria-describedby": describedBy };
   const demanding = { ...common, className: "field", "aria-required": field.isRequired };
   switch (field.kind) {
@@ -53,7 +53,7 @@ export function AskControl({ id, field, isWrong, describedBy }: Props) {
     case "choices":
       return field.options.map(({ label }, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: options are identified by index
-        <label className="ask__tick" key={at}>
+        <label className="prompt__tick" key={at}>
           <input type="checkbox" name={id} value={at} defaultChecked={field.initial.includes(String(at))} />
           <Untrusted text={label} />
         </label>

@@ -5,12 +5,12 @@ import type { GivenAnswer } from "./answer";
 /** The record does not say who answered. */
 const WORDS: Record<string, string> = {
   accept: "Answered, without any fields.",
-  decline: "The question was declined.",
-  cancel: "The question was dismissed without an answer.",
+  decline: "The prompt was declined.",
+  cancel: "The prompt was dismissed.",
 };
 
 /** The answer to a prompt. */
-export function AskAnswer({ answer: { action, rows } }: { answer: GivenAnswer }) {
+export function PromptAnswer({ answer: { action, rows } }: { answer: GivenAnswer }) {
   if (rows.length === 0) return <p className="tool-card__note">{WORDS[action] ?? <Untrusted text={action} />}</p>;
   return (
     <table className="lines">

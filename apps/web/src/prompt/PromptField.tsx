@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { runsOf } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
-import { AskControl } from "./AskControl";
 import type { Field } from "./fields";
+import { PromptControl } from "./PromptControl";
 
 interface Props {
   /** Also the control's name. */
@@ -12,28 +12,28 @@ interface Props {
 }
 
 /** A field's label, control, description and error. */
-export function AskField({ id, field, problem }: Props) {
+export function PromptField({ id, field, problem }: Props) {
   const { label, description, isRequired, kind } = field;
   const [text, setText] = useState(typeof field.initial === "string" ? field.initial : "");
   const described = [description && `${id}-about`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
-  const control = <AskControl id={id} field={field} isWrong={problem !== undefined} describedBy={described} />;
+  const control = <PromptControl id={id} field={field} isWrong={problem !== undefined} describedBy={described} />;
   // An unchecked box is a valid answer to a required boolean.
   const optional = !isRequired && kind !== "boolean" && <span className="approval__optional"> Optional</span>;
   const notes = (
     <>
       {description && (
-        <p className="ask__about" id={`${id}-about`}>
+        <p className="prompt__about" id={`${id}-about`}>
           <Untrusted text={description} reading="prose" />
         </p>
       )}
       {kind === "text" && runsOf(text, "data").some((run) => run.kind === "hidden") && (
         // A control renders its value raw, and the initial value is not the user's own.
-        <p className="ask__about">
+        <p className="prompt__about">
           It holds characters that can't be seen: <Untrusted text={text} />
         </p>
       )}
       {problem && (
-        <p className="ask__problem" id={`${id}-problem`}>
+        <p className="prompt__problem" id={`${id}-problem`}>
           {problem}
         </p>
       )}
@@ -41,8 +41,8 @@ export function AskField({ id, field, problem }: Props) {
   );
   if (kind === "choices") {
     return (
-      <fieldset className="ask__field ask__group" aria-describedby={described}>
-        <legend className="ask__label">
+      <fieldset className="prompt__field prompt__group" aria-describedby={described}>
+        <legend className="prompt__label">
           <Untrusted text={label} />
           {optional}
         </legend>
@@ -53,19 +53,19 @@ export function AskField({ id, field, problem }: Props) {
   }
   return (
     <div
-      className="ask__field"
+      className="prompt__field"
       onInput={({ target }) => {
         if (kind === "text" && target instanceof HTMLInputElement) setText(target.value);
       }}
     >
       {kind === "boolean" ? (
-        <label className="ask__tick" htmlFor={id}>
+        <label className="prompt__tick" htmlFor={id}>
           {control}
           <Untrusted text={label} />
         </label>
       ) : (
         <>
-          <label className="ask__label" htmlFor={id}>
+          <label className="prompt__label" htmlFor={id}>
             <Untrusted text={label} />
             {optional}
           </label>

@@ -1,7 +1,7 @@
 import type { Cause } from "holdpoint";
 
 /** User-facing text for each cause of an outcome. A call that ran needs none. */
-export const ENDINGS: Record<Cause, string | undefined> = {
+export const CAUSE_TEXTS: Record<Cause, string | undefined> = {
   ran: undefined,
   result: undefined,
   decision: undefined,

@@ -1,13 +1,13 @@
-import type { UserAnswer, UserQuestion } from "holdpoint";
+import type { UserAnswer, UserPrompt } from "holdpoint";
 import { createStore } from "../store";
 
 type Answer = (answer: UserAnswer) => void;
 
 /** The prompts that wait for an answer in their card, by call. */
-export const questionsStore = createStore<ReadonlyMap<string, Answer>>(new Map());
+export const promptsStore = createStore<ReadonlyMap<string, Answer>>(new Map());
 
 /** Waits for the answer from the call's card. A withdrawn prompt is removed. */
-export function askInCard({ toolCallId, signal }: UserQuestion): Promise<UserAnswer> {
+export function promptInCard({ toolCallId, signal }: UserPrompt): Promise<UserAnswer> {
   return new Promise((resolve, reject) => {
     const answer: Answer = (given) => {
       close();
@@ -15,13 +15,13 @@ export function askInCard({ toolCallId, signal }: UserQuestion): Promise<UserAns
     };
     const close = () => {
       // It was opened again meanwhile: keep the new one.
-      if (questionsStore.read().get(toolCallId) !== answer) return;
-      questionsStore.write((open) => new Map([...open].filter(([call]) => call !== toolCallId)));
+      if (promptsStore.read().get(toolCallId) !== answer) return;
+      promptsStore.write((open) => new Map([...open].filter(([call]) => call !== toolCallId)));
     };
-    questionsStore.write((open) => new Map([...open, [toolCallId, answer]]));
+    promptsStore.write((open) => new Map([...open, [toolCallId, answer]]));
     signal.addEventListener("abort", () => {
       close();
-      reject(new Error("The question was taken back."));
+      reject(new Error("The prompt was withdrawn."));
     });
   });
 }

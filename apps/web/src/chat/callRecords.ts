@@ -1,17 +1,17 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { ChatHold, DecisionReport, PendingApproval, ToolReport } from "holdpoint";
+import type { ChatHold, DecisionProgress, PendingApproval, ToolProgress } from "holdpoint";
 import type { ToolInfo } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
 import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
 
 /** The state of a chat's calls beyond their parts: the server's record, and this page's own actions. */
-export interface ChatRecord {
+export interface CallLookup {
   toolNamed: (name: string) => ToolInfo | undefined;
   holdOf: (toolCallId: string) => ChatHold | undefined;
   pendingOf: (approvalId: string) => PendingApproval | undefined;
-  reportOf: (approvalId: string) => DecisionReport | undefined;
-  runOf: (toolCallId: string) => ToolReport | undefined;
+  progressOf: (approvalId: string) => DecisionProgress | undefined;
+  runOf: (toolCallId: string) => ToolProgress | undefined;
   /** `undefined` in a replay, which allows no actions. */
   actions: Actions | undefined;
 }
@@ -22,38 +22,38 @@ export interface Actions {
 }
 
 /** A message's call, as recorded. */
-export function callOf(part: AnyToolPart, record: ChatRecord): Call & { approvalId: string | undefined } {
+export function callOf(part: AnyToolPart, lookup: CallLookup): Call & { approvalId: string | undefined } {
   const toolName = getToolName(part);
-  const hold = record.holdOf(part.toolCallId);
+  const hold = lookup.holdOf(part.toolCallId);
   const approvalId = hold?.approvalId ?? part.approval?.id;
-  const report = approvalId === undefined ? undefined : record.reportOf(approvalId);
-  const pending = approvalId === undefined ? undefined : record.pendingOf(approvalId);
+  const progress = approvalId === undefined ? undefined : lookup.progressOf(approvalId);
+  const pending = approvalId === undefined ? undefined : lookup.pendingOf(approvalId);
   const waiting = hold?.state === "waiting" && hold.kind === "approval" ? hold : undefined;
-  const asked = pending ?? waiting;
+  const request = pending ?? waiting;
   return {
     toolCallId: part.toolCallId,
     toolName,
     title: part.title,
     input: part.input,
     approvalId,
-    report,
-    state: callStateOf({ part, hold, report, tool: record.toolNamed(toolName) }),
-    question: asked && {
-      requestedAt: asked.requestedAt,
-      expiresAt: asked.expiresAt ?? undefined,
+    progress,
+    state: callStateOf({ part, hold, progress, tool: lookup.toolNamed(toolName) }),
+    request: request && {
+      requestedAt: request.requestedAt,
+      expiresAt: request.expiresAt ?? undefined,
       reason: pending?.reason ?? undefined,
     },
   };
 }
 
-export function callsOf(message: UIMessage | undefined, record: ChatRecord): Call[] {
-  return message?.parts.filter(isToolUIPart).map((part) => callOf(part, record)) ?? [];
+export function callsOf(message: UIMessage | undefined, lookup: CallLookup): Call[] {
+  return message?.parts.filter(isToolUIPart).map((part) => callOf(part, lookup)) ?? [];
 }
 
-const WAITING: readonly CallState["kind"][] = ["asking", "prompt", "sending", "retrying"];
+const WAITING: readonly CallState["kind"][] = ["approval-requested", "prompted", "sending", "retrying"];
 
 /** Whether a call waits for a person. */
-export function isAsking(calls: readonly Call[]): boolean {
+export function waitsForPerson(calls: readonly Call[]): boolean {
   return calls.some(({ state }) => WAITING.includes(state.kind));
 }
 
@@ -63,7 +63,7 @@ export function isHeld(calls: readonly Call[]): boolean {
 }
 
 /** Whether the model has not continued after its last call was settled, as after an expiry that no client watched. */
-export function isUnanswered(message: UIMessage | undefined): boolean {
+export function isStalled(message: UIMessage | undefined): boolean {
   const last = message?.parts.at(-1);
   return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");
 }

@@ -10,7 +10,7 @@ export interface Ack {
   output: unknown;
 }
 
-export interface AskingChat {
+export interface PromptingChat {
   /** The accepted answers. */
   acks: Ack[];
   /** Makes the server refuse the next answer. */
@@ -24,7 +24,7 @@ export interface AskingChat {
  * A stand-in for the server for one chat in `ai-sdk` mode: a turn whose tool prompts the user, streamed as the server
  * does. It can be resumed from its start, and continues when the prompt is settled.
  */
-export async function startAskingChat(context: BrowserContext, schema: object): Promise<AskingChat> {
+export async function startPromptingChat(context: BrowserContext, schema: object): Promise<PromptingChat> {
   const acks: Ack[] = [];
   const told: object[] = [];
   const readers = new Set<ServerResponse>();

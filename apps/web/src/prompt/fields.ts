@@ -1,5 +1,5 @@
 import { isObject } from "./isObject";
-import type { Question } from "./question";
+import type { Prompt } from "./prompt";
 
 interface Common {
   name: string;
@@ -31,7 +31,7 @@ export type Field = Common &
 const FORMATS: readonly string[] = ["email", "uri", "date", "date-time"] satisfies TextFormat[];
 
 /** The fields of a prompt's schema. An unknown kind becomes a text field. */
-export function fieldsOf({ schema }: Question): Field[] {
+export function fieldsOf({ schema }: Prompt): Field[] {
   const properties = isObject(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
   return Object.entries(properties).map(([name, described]) => {

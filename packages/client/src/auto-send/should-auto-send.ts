@@ -5,40 +5,40 @@ import { nameOfTool, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
  * What the client knows besides its messages. Without it, every output counts as the client's own, and every error and
  * every tool as the server's.
  */
-export type DecideContext = {
+export type AutoSendContext = {
   /** Tools that run in this browser. If set, only their results count as the client's own. */
   frontendTools?: Iterable<string> | undefined;
   /** Calls whose outcome the server sent. If set, every other outcome is the client's own. */
   serverOutcomes?: Iterable<ToolCallId> | undefined;
-  /** Answers that have already reached the server: the `answers` of earlier decisions. */
-  sent?: Iterable<AnswerKey> | undefined;
+  /** Answers that have already reached the server: the `answers` of earlier results. */
+  sent?: Iterable<SubmissionKey> | undefined;
 };
 
 /**
  * Identifies one answer in the state in which it was sent. An approval and the result that follows it are two answers.
  */
-export type AnswerKey = `${"approval" | "result"}:${ToolCallId}`;
+export type SubmissionKey = `${"approval" | "result"}:${ToolCallId}`;
 
-/** Whether to send, and which check in docs/auto-send.md decided it. */
-export type SendDecision =
-  | { send: true; check: 7 | 8; answers: AnswerKey[] }
+/** Whether to send, and which check of docs/auto-send.md applied. */
+export type AutoSendResult =
+  | { send: true; check: 7 | 8; answers: SubmissionKey[] }
   | { send: false; check: 1 | 2 | 3 | 4 | 5 | 6 };
 
 /** The specification's separate confirmation part. It is an approval request, so its output is not a tool result. */
 const CONFIRMATION = "adk_request_confirmation";
 
-/** The part of a message that {@link decide} reads. Both the AI SDK's `UIMessage` and the server's message fit. */
-export type DecidableMessage = { role: string; parts: readonly { type: string }[] } | UiMessage;
+/** The part of a message that {@link shouldAutoSend} reads. The AI SDK's `UIMessage` and the server's message fit. */
+export type AutoSendMessage = { role: string; parts: readonly { type: string }[] } | UiMessage;
 
 /**
  * Whether a client of the adk profile should send again, given its messages. Pure. The order of the checks matters.
  * Malformed messages are never sent.
  */
-export function decide(
-  messages: readonly DecidableMessage[] | null | undefined,
-  context: DecideContext = {},
-): SendDecision {
-  const message = Array.isArray(messages) ? (messages as readonly (DecidableMessage | null)[]).at(-1) : undefined;
+export function shouldAutoSend(
+  messages: readonly AutoSendMessage[] | null | undefined,
+  context: AutoSendContext = {},
+): AutoSendResult {
+  const message = Array.isArray(messages) ? (messages as readonly (AutoSendMessage | null)[]).at(-1) : undefined;
   if (message?.role !== "assistant") return { send: false, check: 1 };
 
   const parts: readonly unknown[] = Array.isArray(message.parts) ? message.parts : [];
@@ -58,17 +58,17 @@ export function decide(
     const isKnown = frontend !== undefined || serverOutcomes !== undefined;
     return tool.state === "output-available" || (tool.state === "output-error" && isKnown);
   };
-  const answers = tools.filter((tool) => isAnswered(tool) || isResult(tool)).map(keyOf);
+  const answers = tools.filter((tool) => isDecided(tool) || isResult(tool)).map(keyOf);
   if (answers.every((answer) => sent.has(answer))) return { send: false, check: 3 };
 
   if (tools.some((tool) => tool.state === "approval-requested")) return { send: false, check: 4 };
 
-  const hasConfirmed = tools.some((tool) => isAnswered(tool) && nameOfTool(tool) === CONFIRMATION);
+  const hasConfirmed = tools.some((tool) => isDecided(tool) && nameOfTool(tool) === CONFIRMATION);
   const hasError = tools.some((tool) => tool.state === "output-error");
-  const failed = tools.some((tool) => isAnswered(tool) && "error" in tool);
+  const failed = tools.some((tool) => isDecided(tool) && "error" in tool);
   if ((hasConfirmed && hasError) || failed) return { send: false, check: 5 };
 
-  const waits = (tool: ToolPart) => isAnswered(tool) && tool.approval?.approved === true;
+  const waits = (tool: ToolPart) => isDecided(tool) && tool.approval?.approved === true;
   if (tools.some((tool) => waits(tool) && frontend?.has(nameOfTool(tool)))) return { send: false, check: 6 };
 
   return { send: true, check: tools.some(isResult) ? 7 : 8, answers };
@@ -79,10 +79,10 @@ function isText(part: unknown): boolean {
   return type === "text" && typeof text === "string";
 }
 
-function isAnswered(tool: ToolPart): boolean {
+function isDecided(tool: ToolPart): boolean {
   return tool.state === "approval-responded";
 }
 
-function keyOf(tool: ToolPart): AnswerKey {
-  return `${isAnswered(tool) ? "approval" : "result"}:${tool.toolCallId}`;
+function keyOf(tool: ToolPart): SubmissionKey {
+  return `${isDecided(tool) ? "approval" : "result"}:${tool.toolCallId}`;
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { answerOf } from "../src/ask/answer";
-import { contentOf, type Given } from "../src/ask/content";
-import { type Field, fieldsOf } from "../src/ask/fields";
-import { askInCard, questionsStore } from "../src/ask/openQuestions";
-import { questionOf } from "../src/ask/question";
+import { answerOf } from "../src/prompt/answer";
+import { contentOf, type Given } from "../src/prompt/content";
+import { type Field, fieldsOf } from "../src/prompt/fields";
+import { promptInCard, promptsStore } from "../src/prompt/openPrompts";
+import { promptOf } from "../src/prompt/prompt";
 
 function fields(properties: object, required: string[] = []): Field[] {
-  const question = questionOf({ message: "?", from: "book", schema: { type: "object", properties, required } });
-  return question ? fieldsOf(question) : [];
+  const prompt = promptOf({ message: "?", from: "book", schema: { type: "object", properties, required } });
+  return prompt ? fieldsOf(prompt) : [];
 }
 
 /** What the only field makes of what was given. */
@@ -16,16 +16,16 @@ function read(property: object, given: Given, isRequired = false) {
   return result.ok ? result.content : result.problems.get("it");
 }
 
-describe("questionOf", () => {
+describe("promptOf", () => {
   it("reads a call's input, and nothing else", () => {
-    expect(questionOf({ message: "Which?", schema: { type: "object" }, from: "book" })).toEqual({
+    expect(promptOf({ message: "Which?", schema: { type: "object" }, from: "book" })).toEqual({
       message: "Which?",
       schema: { type: "object" },
       from: "book",
     });
-    expect(questionOf({ message: "Go on?", schema: [] })).toEqual({ message: "Go on?", schema: {}, from: undefined });
-    expect(questionOf({ schema: {} })).toBeUndefined();
-    expect(questionOf(null)).toBeUndefined();
+    expect(promptOf({ message: "Go on?", schema: [] })).toEqual({ message: "Go on?", schema: {}, from: undefined });
+    expect(promptOf({ schema: {} })).toBeUndefined();
+    expect(promptOf(null)).toBeUndefined();
   });
 });
 
@@ -164,26 +164,26 @@ describe("answerOf", () => {
   });
 });
 
-describe("askInCard", () => {
+describe("promptInCard", () => {
   const ask = (signal: AbortSignal) =>
-    askInCard({ toolCallId: "c", message: "?", schema: {}, from: undefined, signal });
+    promptInCard({ toolCallId: "c", message: "?", schema: {}, from: undefined, signal });
 
   it("waits for the card's answer", async () => {
     const answer = ask(new AbortController().signal);
-    questionsStore.read().get("c")?.({ action: "decline" });
+    promptsStore.read().get("c")?.({ action: "decline" });
     expect(await answer).toEqual({ action: "decline" });
-    expect(questionsStore.read().size).toBe(0);
+    expect(promptsStore.read().size).toBe(0);
   });
 
-  it("is taken back, but not for the one that came after it", async () => {
+  it("is withdrawn, but not for the one that came after it", async () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const before = ask(first.signal);
     const after = ask(second.signal);
     first.abort();
-    await expect(before).rejects.toThrow("taken back");
-    expect(questionsStore.read().size).toBe(1);
+    await expect(before).rejects.toThrow("The prompt was withdrawn.");
+    expect(promptsStore.read().size).toBe(1);
     second.abort();
     await expect(after).rejects.toThrow();
-    expect(questionsStore.read().size).toBe(0);
+    expect(promptsStore.read().size).toBe(0);
   });
 });

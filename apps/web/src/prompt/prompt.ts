@@ -4,7 +4,7 @@ import { isObject } from "./isObject";
 export const ASK_USER = "ask_user";
 
 /** A prompt, from the call's input. */
-export interface Question {
+export interface Prompt {
   message: string;
   /** A flat JSON Schema, as in an MCP elicitation. */
   schema: Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ export interface Question {
 }
 
 /** The prompt of a call. Input from a capture file has not been validated. */
-export function questionOf(input: unknown): Question | undefined {
+export function promptOf(input: unknown): Prompt | undefined {
   if (!isObject(input) || typeof input.message !== "string") return undefined;
   return {
     message: input.message,

@@ -2,9 +2,9 @@ import type { UserAnswer } from "holdpoint";
 import { Check, X } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { useArmed } from "../tools/guard";
-import { AskField } from "./AskField";
 import { contentOf } from "./content";
 import type { Field } from "./fields";
+import { PromptField } from "./PromptField";
 import { readForm } from "./readForm";
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** A form for a prompt. Its controls keep their values, so that an answer that failed to arrive can be sent again. */
-export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
+export function PromptForm({ fields, subject, isOpen, onAnswer }: Props) {
   const form = useRef<HTMLFormElement>(null);
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map());
   const row = useRef<HTMLDivElement>(null);
@@ -40,7 +40,7 @@ export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
   return (
     <form
       ref={form}
-      className="ask"
+      className="prompt"
       aria-label={subject}
       // The browser's own validation shows one message at a time, and outside the page.
       noValidate
@@ -49,9 +49,9 @@ export function AskForm({ fields, subject, isOpen, onAnswer }: Props) {
         submit();
       }}
     >
-      <fieldset className="ask__fields" disabled={!isOpen}>
+      <fieldset className="prompt__fields" disabled={!isOpen}>
         {fields.map((field, at) => (
-          <AskField key={field.name} id={`${id}-${at}`} field={field} problem={problems.get(field.name)} />
+          <PromptField key={field.name} id={`${id}-${at}`} field={field} problem={problems.get(field.name)} />
         ))}
         <div className="approval__row" ref={row}>
           <button

@@ -7,8 +7,8 @@ import { toolPartsOf } from "../tools/tool-part.js";
 import type { ChatFollower } from "./chat-follower.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
 
-/** The answers that a page can give. Each is shown only once the server has it. */
-export type Answers<UI_MESSAGE extends UIMessage> = Pick<
+/** Submits decisions and results. Each is shown only once the server has it. */
+export type SubmissionHelpers<UI_MESSAGE extends UIMessage> = Pick<
   UseChatHelpers<UI_MESSAGE>,
   "addToolApprovalResponse" | "addToolOutput" | "addToolResult"
 > & {
@@ -18,8 +18,8 @@ export type Answers<UI_MESSAGE extends UIMessage> = Pick<
   deny: (approvalId: ApprovalId, reason?: string) => Promise<SettledDecision>;
 };
 
-/** Sends answers to the server, and shows them once they are in force. */
-export function useAnswers<UI_MESSAGE extends UIMessage>({
+/** Sends decisions and results to the server, and shows them once the server has them. */
+export function useSubmissions<UI_MESSAGE extends UIMessage>({
   chat,
   session,
   follower,
@@ -27,7 +27,7 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
   chat: Chat<UI_MESSAGE>;
   session: HoldpointSession<UI_MESSAGE>;
   follower: ChatFollower<UI_MESSAGE>;
-}): Answers<UI_MESSAGE> {
+}): SubmissionHelpers<UI_MESSAGE> {
   return useMemo(() => {
     const decide = async (id: ApprovalId, approved: boolean, reason?: string) => {
       const settled = await session.decider.decide(id, { approved, ...(reason !== undefined && { reason }) });
@@ -50,7 +50,10 @@ export function useAnswers<UI_MESSAGE extends UIMessage>({
     }) => {
       const { tool, toolCallId, output, state, errorText = "The tool failed." } = result;
       const call = { toolCallId, toolName: String(tool), input: undefined };
-      await session.executor.answer(call, state === "output-error" ? { error: new Error(errorText) } : { output });
+      await session.executor.submitResult(
+        call,
+        state === "output-error" ? { error: new Error(errorText) } : { output },
+      );
       await follower.refresh();
     };
     return {

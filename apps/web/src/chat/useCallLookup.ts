@@ -2,11 +2,11 @@ import { useContext, useMemo } from "react";
 import { toolsStore } from "../api/resources";
 import { ApprovalsContext } from "../inbox/ApprovalsContext";
 import { useStore } from "../store";
-import type { ChatRecord } from "./standing";
+import type { CallLookup } from "./callRecords";
 import type { useSession } from "./useSession";
 
 /** The server's record of a chat's calls, and this page's actions on them. */
-export function useChatRecord(session: ReturnType<typeof useSession>): ChatRecord {
+export function useCallLookup(session: ReturnType<typeof useSession>): CallLookup {
   const { holds, decisions, toolRuns, decide, retry } = session;
   const { value: tools } = useStore(toolsStore);
   const { approvals } = useContext(ApprovalsContext);
@@ -17,7 +17,7 @@ export function useChatRecord(session: ReturnType<typeof useSession>): ChatRecor
       toolNamed: (name) => toolByName.get(name),
       holdOf: (toolCallId) => holdByCall.get(toolCallId),
       pendingOf: (approvalId) => approvals?.find((approval) => approval.approvalId === approvalId),
-      reportOf: (approvalId) => decisions[approvalId],
+      progressOf: (approvalId) => decisions[approvalId],
       runOf: (toolCallId) => toolRuns[toolCallId],
       actions: {
         decide: (approvalId, approved, reason) => void decide(approvalId, approved, reason),
