@@ -10,7 +10,7 @@ mod tools;
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     num::NonZeroU32,
     path::{Path, PathBuf},
     time::Duration,
@@ -176,6 +176,11 @@ pub struct LoggingConfig {
     pub otlp: Option<String>,
 }
 
+impl LoggingConfig {
+    /// The filter, where none is set.
+    pub const DEFAULT_FILTER: &str = "warn";
+}
+
 /// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -206,6 +211,11 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// The address, where none is set.
+    pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+    /// The data folder, where none is set.
+    pub const DEFAULT_DATA: &str = "holdpoint-data";
+
     /// Reads the file, if given, and the environment. `names` are the tools besides those of the file: a variable can't
     /// contain a dash, so its tool is looked up among them.
     pub fn load(

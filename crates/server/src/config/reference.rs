@@ -66,7 +66,11 @@ fn groups() -> Vec<Group> {
         group::<Config>(
             "The top level",
             Some(""),
-            [("listen", text("127.0.0.1:8787")), ("data", text("./holdpoint-data")), ("retention_days", "none".into())],
+            [
+                ("listen", text(&Config::DEFAULT_LISTEN.to_string())),
+                ("data", text(Config::DEFAULT_DATA)),
+                ("retention_days", "none".into()),
+            ],
         ),
         group::<ModelConfig>(
             "`[model]`",
@@ -86,7 +90,11 @@ fn groups() -> Vec<Group> {
         ),
         group::<McpToolConfig>("`[mcp.tools.NAME]`", None, []),
         group::<LimitsConfig>("`[limits]`", Some("LIMITS__"), limits()),
-        group::<LoggingConfig>("`[logging]`", Some("LOGGING__"), [("filter", text("info")), ("format", text("text"))]),
+        group::<LoggingConfig>(
+            "`[logging]`",
+            Some("LOGGING__"),
+            [("filter", text(LoggingConfig::DEFAULT_FILTER)), ("format", text("text"))],
+        ),
     ]
 }
 
