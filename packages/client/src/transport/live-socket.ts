@@ -80,9 +80,9 @@ export class LiveSocket {
   }
 
   close(): void {
+    // Closes the socket too, whatever its state.
     this.#abort?.abort();
     this.#abort = undefined;
-    this.#drop(1000, "closed by the client");
     this.#set({ state: "closed", rttMs: undefined });
   }
 
@@ -139,7 +139,10 @@ export class LiveSocket {
         if (this.#socket === socket) this.#forget();
         resolve(closed);
       };
-      const onAbort = () => finish({ code: 1000, reason: "" });
+      const onAbort = () => {
+        socket.close(1000, "closed by the client");
+        finish({ code: 1000, reason: "" });
+      };
       // A socket that hangs while opening or closing fires no event: do not wait for its close event.
       const abandon = (reason: string) => {
         socket.close();
@@ -193,12 +196,6 @@ export class LiveSocket {
     if (oldest !== undefined && performance.now() - oldest > TIMEOUT_MS)
       abandon("The server does not answer any more.");
     else this.#ping();
-  }
-
-  #drop(code: number, reason: string): void {
-    const socket = this.#socket;
-    this.#forget();
-    socket?.close(code, reason);
   }
 
   #forget(): void {
