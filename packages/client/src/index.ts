@@ -16,7 +16,7 @@ export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
 export type { ServerStatus } from "./server/reachability.js";
 export { ServerError } from "./server/server-error.js";
-export type { ServerOptions } from "./server/server-options.js";
+export type { Resolvable, ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
 export { watchServer } from "./server/watch-server.js";

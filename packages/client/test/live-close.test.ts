@@ -31,7 +31,7 @@ function transports(ticket?: () => Promise<string>) {
     return new LiveChatTransport({ baseUrl, chatId: `close-${i}`, webSocket: Counted, ticket });
   });
   const resume = () => {
-    for (const transport of all) void transport.reconnectToStream({ chatId: "c", abortSignal: undefined });
+    for (const transport of all) void transport.reconnectToStream({ chatId: "c" });
   };
   const close = () => {
     for (const transport of all) transport.close();

@@ -39,7 +39,8 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
   const server = new Server(options);
   const http = (api: string, headers: Record<string, string> = {}) => ({
     api: server.url(api),
-    headers: { ...server.headers, ...headers },
+    headers: async () => ({ ...(await server.settings()).headers, ...headers }),
+    ...(options.credentials !== undefined && { credentials: options.credentials }),
     fetch: orNothing(server.fetch),
   });
   // Browser results are acknowledged while the response is open.

@@ -4,6 +4,7 @@ import { ApprovalsClient } from "../server/approvals-client.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
 import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
+import { useServerOptions } from "./use-server-options.js";
 
 /** The inbox, live. */
 export type UseApprovalsHelpers = {
@@ -23,17 +24,10 @@ export type UseApprovalsHelpers = {
 
 /** All approval requests that this user can decide, across chats, live. */
 export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
-  const { baseUrl, apiKey, headers, fetch, events } = options;
-  // Headers are usually an inline object: only a change in content creates a new client.
-  const headersKey = JSON.stringify(headers ?? {});
+  const server = useServerOptions(options);
   const { client, decider, reachability } = useMemo(() => {
-    const server = { baseUrl, apiKey, fetch, events, headers: JSON.parse(headersKey) as Record<string, string> };
-    return {
-      client: new ApprovalsClient(server),
-      decider: new Decider(server),
-      reachability: reachabilityOf(server),
-    };
-  }, [baseUrl, apiKey, fetch, events, headersKey]);
+    return { client: new ApprovalsClient(server), decider: new Decider(server), reachability: reachabilityOf(server) };
+  }, [server]);
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const [approvals, setApprovals] = useState<PendingApproval[]>();

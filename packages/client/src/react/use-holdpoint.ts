@@ -14,6 +14,7 @@ import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
 import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
+import { useServerOptions } from "./use-server-options.js";
 import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
 
@@ -107,27 +108,34 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket, webSocketTransport } = options;
+  const { mode, chatId } = options;
   const latest = useRef(options);
   latest.current = options;
-  // Inline objects are new on every render: only a change in content creates a new session.
-  const contents = JSON.stringify([options.headers ?? {}, options.live ?? {}]);
-  const server = useMemo((): LiveChatTransportOptions => {
-    const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
-    return { ...live, headers, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket };
-  }, [contents, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket]);
+  const stable = useServerOptions(options);
+  // An inline object is new on every render: only a change in content creates a new session.
+  const live = JSON.stringify(options.live ?? {});
+  const server = useMemo(
+    (): LiveChatTransportOptions => ({
+      ...(JSON.parse(live) as LiveSettings),
+      ...stable,
+      chatId,
+      // A class may be inline too. A session keeps the one that it began with.
+      webSocket: latest.current.webSocket,
+    }),
+    [stable, live, chatId],
+  );
   const session = useMemo(
     () =>
       new HoldpointSession<UI_MESSAGE>(
         mode,
-        { ...server, webSocketTransport },
+        { ...server, webSocketTransport: latest.current.webSocketTransport },
         {
           handlers: () => latest.current.handlers,
           onChunk: (chunk) => latest.current.onChunk?.(chunk),
           isNew: () => latest.current.initialMessages?.length === 0,
         },
       ),
-    [mode, server, webSocketTransport],
+    [mode, server],
   );
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
   const { connection, tools, toolRuns, holds, unsent, stopping, unread } = state;

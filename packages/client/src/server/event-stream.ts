@@ -1,5 +1,6 @@
 import { Backoff } from "./backoff.js";
 import type { EventsListener, ServerEvent } from "./events.js";
+import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
@@ -9,13 +10,13 @@ const SILENCE_MS = 40_000;
 
 /** One connection to `GET /api/events`, shared by all subscribers of a page. */
 export class EventStream {
-  readonly #server: Server;
+  readonly #options: () => ServerOptions;
   readonly #listeners = new Set<EventsListener>();
   #abort: AbortController | undefined;
   #isConnected = false;
 
-  constructor(options: ServerOptions) {
-    this.#server = new Server(options);
+  constructor(options: () => ServerOptions) {
+    this.#options = options;
   }
 
   /** The first subscriber opens the connection, the last one closes it. */
@@ -50,8 +51,9 @@ export class EventStream {
       }
       if (signal.aborted) return;
       this.#setConnected(false);
-      this.#server.reachability.suspect();
-      await this.#server.reachability.pause(backoff, signal);
+      const reachability = reachabilityOf(this.#options());
+      reachability.suspect();
+      await reachability.pause(backoff, signal);
     }
   }
 
@@ -69,7 +71,7 @@ export class EventStream {
     };
     try {
       heard();
-      const response = await this.#server.request("/api/events", { signal: silence.signal });
+      const response = await new Server(this.#options()).request("/api/events", { signal: silence.signal });
       if (response.body === null) throw new Error("The event stream has no body.");
       for await (const data of readEventStream(response.body, heard)) {
         if (signal.aborted) return;

@@ -1,6 +1,7 @@
 import { Backoff } from "./backoff.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
+import { requestSettings } from "./request-settings.js";
 import type { ServerOptions } from "./server-options.js";
 import { withTimeLimit } from "./time-limit.js";
 
@@ -23,12 +24,12 @@ const MAX_PAUSE_MS = 5_000;
  * responds.
  */
 export class Reachability {
-  readonly #options: ServerOptions;
+  readonly #options: () => ServerOptions;
   readonly #listeners = new Listeners();
   #status: ServerStatus = { state: "connecting", since: new Date() };
   #probe: AbortController | undefined;
 
-  constructor(options: ServerOptions) {
+  constructor(options: () => ServerOptions) {
     this.#options = options;
   }
 
@@ -90,12 +91,13 @@ export class Reachability {
 
   /** Any response counts, except a 5xx of a gateway or of a broken server. */
   async #isThere(signal: AbortSignal): Promise<boolean> {
-    const { baseUrl = "", apiKey, headers, fetch: ownFetch } = this.#options;
+    const options = this.#options();
+    const { baseUrl = "", fetch: ownFetch } = options;
     try {
       const url = `${baseUrl.replace(/\/+$/, "")}/api/approvals?limit=1`;
-      const auth = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
+      const settings = await requestSettings(options);
       const response = await withTimeLimit(PROBE_MS, signal, (limited) =>
-        (ownFetch ?? fetch)(url, { headers: auth, signal: limited }),
+        (ownFetch ?? fetch)(url, { ...settings, signal: limited }),
       );
       await response.body?.cancel();
       return response.status < 500;

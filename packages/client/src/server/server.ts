@@ -1,4 +1,5 @@
 import { type Reachability, reachabilityOf } from "./reachability.js";
+import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
 import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -26,10 +27,9 @@ export class Server {
     return url;
   }
 
-  /** The headers of every request. */
-  get headers(): Record<string, string> {
-    const { apiKey, headers } = this.#options;
-    return { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
+  /** The headers and credentials of every request. */
+  settings(): Promise<RequestSettings> {
+    return requestSettings(this.#options);
   }
 
   /**
@@ -39,7 +39,7 @@ export class Server {
   async ticket(signal?: AbortSignal): Promise<string | undefined> {
     const { ticket, apiKey } = this.#options;
     if (ticket !== undefined) return await ticket();
-    if (apiKey === undefined) return undefined;
+    if ((await resolve(apiKey)) === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
     return ((await response.json()) as { ticket: string }).ticket;
   }
@@ -61,9 +61,11 @@ export class Server {
   /** Sends a request. A non-2xx response is thrown as a {@link ServerError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;
+    const settings = await this.settings();
     const response = await this.fetch(this.url(path), {
+      ...settings,
       method,
-      headers: { ...this.headers, ...(body !== undefined && { "content-type": "application/json" }) },
+      headers: { ...settings.headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     });
