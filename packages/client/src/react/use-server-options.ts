@@ -1,4 +1,5 @@
 import { useMemo, useRef } from "react";
+import type { EventsSource } from "../server/events.js";
 import { identityOf, resolve } from "../server/request-settings.js";
 import type { ServerOptions } from "../server/server-options.js";
 
@@ -10,7 +11,12 @@ export function useServerOptions(options: ServerOptions): ServerOptions {
   const latest = useRef(options);
   latest.current = options;
   const { fetch, ticket, events } = options;
-  const identity = identityOf(options) + [fetch, ticket, events].map((option) => typeof option).join();
+  const identity = [
+    identityOf(options),
+    typeof fetch,
+    typeof ticket,
+    typeof events === "string" ? events : typeof events,
+  ].join();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the identity stands for all options.
   return useMemo((): ServerOptions => {
     const { baseUrl, credentials, apiKey, headers, fetch, ticket, events } = latest.current;
@@ -21,9 +27,15 @@ export function useServerOptions(options: ServerOptions): ServerOptions {
       headers: typeof headers === "function" ? () => resolve(latest.current.headers) : headers,
       ...(fetch && { fetch: (input, init) => (latest.current.fetch ?? globalThis.fetch)(input, init) }),
       ...(ticket && { ticket: async () => latest.current.ticket?.() }),
-      ...(events && {
-        events: { subscribe: (...listeners) => (latest.current.events ?? events).subscribe(...listeners) },
-      }),
+      events: typeof events === "object" ? latestEvents(() => latest.current.events, events) : events,
     };
   }, [identity]);
+}
+
+function latestEvents(latest: () => ServerOptions["events"], first: EventsSource): EventsSource {
+  const current = () => {
+    const events = latest();
+    return typeof events === "object" ? events : first;
+  };
+  return { subscribe: (...listeners) => current().subscribe(...listeners) };
 }

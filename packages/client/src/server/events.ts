@@ -36,8 +36,8 @@ export type EventsSource = {
 const eventStreamOf = perServer((options) => new EventStream(options));
 
 /**
- * Follows `GET /api/events` until the returned function is called. A page has one connection per server, shared by all
- * followers, which reconnects with backoff.
+ * Follows `GET /api/events` until the returned function is called. All tabs of the browser share one connection per
+ * server and key, which reconnects with backoff.
  */
 export function watchEvents({
   onEvent,
@@ -45,7 +45,9 @@ export function watchEvents({
   onError,
   ...options
 }: ServerOptions & EventsListener): () => void {
-  if (options.events === undefined) return eventStreamOf(options).subscribe({ onEvent, onConnection, onError });
+  if (typeof options.events !== "object") {
+    return eventStreamOf(options).subscribe({ onEvent, onConnection, onError });
+  }
   let isKnown = false;
   const stop = options.events.subscribe(onEvent, (isConnected) => {
     isKnown = true;

@@ -21,8 +21,10 @@ export type ServerOptions = {
   /** Gets a ticket for each WebSocket connection. Default: requested from the server if there is an `apiKey`. */
   ticket?: (() => Promise<string | undefined>) | undefined;
   /**
-   * The source of the server's events. Default: one connection to `GET /api/events`, shared by all tabs of the browser
-   * that have the same server, key and headers.
+   * Where the server's events come from. `browser`: one connection to `GET /api/events`, shared by all tabs that have
+   * the same server, key and headers. `page`: one connection for this page. Default: `browser`, but `page` with a
+   * custom `fetch` and neither `apiKey` nor `headers`, since that may identify the user in its own way. A page in a
+   * context without Web Locks always has its own connection.
    */
-  events?: EventsSource | undefined;
+  events?: EventsSource | "browser" | "page" | undefined;
 };
