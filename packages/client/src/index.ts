@@ -14,8 +14,13 @@ export { type EventsListener, type EventsSource, type ServerEvent, watchEvents }
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
+export {
+  type ClientErrorCode,
+  HoldpointError,
+  type HoldpointErrorCode,
+  type ProblemCode,
+} from "./server/holdpoint-error.js";
 export type { ServerStatus } from "./server/reachability.js";
-export { ServerError } from "./server/server-error.js";
 export type { Resolvable, ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";

@@ -1,6 +1,6 @@
 import type { ChatId, UiMessage } from "../protocol.js";
+import { isUnknown } from "./holdpoint-error.js";
 import { Server } from "./server.js";
-import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** The stored messages of a chat, including open approval requests. Empty for a chat that the server does not know. */
@@ -13,7 +13,7 @@ export async function fetchMessages(
     const response = await new Server(options).request(path, { signal: options.signal });
     return (await response.json()) as UiMessage[];
   } catch (error) {
-    if (error instanceof ServerError && error.status === 404) return [];
+    if (isUnknown(error)) return [];
     throw error;
   }
 }

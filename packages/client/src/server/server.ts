@@ -1,6 +1,6 @@
+import { HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { type Reachability, reachabilityOf } from "./reachability.js";
 import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
-import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** Requests to one server, with its address and key. */
@@ -41,7 +41,7 @@ export class Server {
     if (ticket !== undefined) return await ticket();
     if ((await resolve(apiKey)) === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
-    return ((await response.json()) as { ticket: string }).ticket;
+    return (await jsonOf<{ ticket: string }>(response)).ticket;
   }
 
   /** `fetch`, which also reports whether the server responded. */
@@ -51,14 +51,14 @@ export class Server {
       response = await (this.#options.fetch ?? fetch)(input, init);
     } catch (error) {
       if (!isAborted(init?.signal)) this.reachability.suspect();
-      throw error;
+      throw requestFailure(error);
     }
-    if (response.status < 500) this.reachability.answered();
+    if (response.status < 500 && !isWebPage(response)) this.reachability.answered();
     else this.reachability.suspect();
     return response;
   };
 
-  /** Sends a request. A non-2xx response is thrown as a {@link ServerError}. */
+  /** Sends a request. A non-2xx response is thrown as a {@link HoldpointError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;
     const settings = await this.settings();
@@ -69,8 +69,23 @@ export class Server {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     });
-    if (!response.ok) throw await ServerError.of(response);
+    if (!response.ok) throw await HoldpointError.of(response);
     return response;
+  }
+
+  /** Sends a request and reads its JSON. */
+  async json<T>(path: string, init: Parameters<Server["request"]>[1] = {}): Promise<T> {
+    return await jsonOf<T>(await this.request(path, init));
+  }
+}
+
+/** The JSON of a response. Anything else does not come from a Holdpoint server. */
+export async function jsonOf<T>(response: Response): Promise<T> {
+  if (isWebPage(response)) throw notHoldpoint(response);
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw error instanceof SyntaxError ? notHoldpoint(response, error) : requestFailure(error);
   }
 }
 

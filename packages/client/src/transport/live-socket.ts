@@ -1,7 +1,7 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
+import { asHoldpointError, HoldpointError, isRetryable } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
-import { isRetryable } from "../server/server-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
@@ -20,7 +20,7 @@ export type LiveSocketOptions = ServerOptions & {
    * Connecting failed: too many attempts failed in a row, or the server refused. In the first case the attempts
    * continue.
    */
-  onFailure: (error: Error) => void;
+  onFailure: (error: HoldpointError) => void;
   onConnection: (connection: LiveConnection) => void;
 };
 
@@ -91,15 +91,17 @@ export class LiveSocket {
     while (!signal.aborted) {
       this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined });
       isFirst = false;
-      let error: Error;
+      let error: HoldpointError;
       try {
         const closed = await this.#connectOnce(signal);
         if (signal.aborted) return;
-        error = new Error(closed.reason || "The connection to the server was lost.");
-        if (closed.code === REFUSED) return this.#giveUp(error);
+        const isRefused = closed.code === REFUSED;
+        const words = closed.reason || "The connection to the server was lost.";
+        error = new HoldpointError(isRefused ? "connection-refused" : "connection-lost", words);
+        if (isRefused) return this.#giveUp(error);
       } catch (thrown) {
         if (signal.aborted) return;
-        error = thrown instanceof Error ? thrown : new Error(String(thrown));
+        error = asHoldpointError(thrown, "connection-lost");
         // A refused key will be refused again.
         if (!isRetryable(error)) return this.#giveUp(error);
       }
@@ -110,7 +112,7 @@ export class LiveSocket {
     }
   }
 
-  #giveUp(error: Error): void {
+  #giveUp(error: HoldpointError): void {
     this.#abort = undefined;
     this.#set({ state: "closed", rttMs: undefined });
     this.#options.onFailure(error);
@@ -125,7 +127,10 @@ export class LiveSocket {
     if (ticket !== undefined) url.searchParams.set("ticket", ticket);
     const Socket = this.#options.webSocket ?? globalThis.WebSocket;
     if (Socket === undefined)
-      throw new Error("There is no WebSocket here: give the transport a class for it (webSocket).");
+      throw new HoldpointError(
+        "no-websocket",
+        "There is no WebSocket here: give the transport a class for it (webSocket).",
+      );
     if (signal.aborted) return { code: 1000, reason: "" };
 
     const socket: SocketLike = new Socket(url.href);
