@@ -3,7 +3,7 @@
 import { cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { useApprovals, useHoldpoint } from "../src/react/index.js";
+import { useApprovals, useHoldpoint, type WebSocketTransportClass } from "../src/react/index.js";
 import { modes, newChatId, webSocketTransport } from "./support/hook.js";
 import { startProxy } from "./support/proxy.js";
 import { startServer, type TestServer } from "./support/server.js";
@@ -41,13 +41,13 @@ describe.each(modes)("%s", (mode) => {
     const { result, rerender } = renderHook(() => {
       return useHoldpoint({
         mode,
-        chatId: id,
+        id,
         baseUrl: proxy.url,
         headers: { "x-app": "inline" },
         apiKey: async () => undefined,
         live: { pingIntervalMs: 0 },
         webSocket: class extends WebSocket {},
-        webSocketTransport,
+        webSocketTransport: webSocketTransport as WebSocketTransportClass,
         handlers: {},
         fetch: (input, init) => {
           used.fetch++;

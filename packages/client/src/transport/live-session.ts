@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
-import { fetchMessages } from "../server/fetch-messages.js";
+import { fetchStored } from "../server/fetch-messages.js";
 import { HoldpointError } from "../server/holdpoint-error.js";
 import type { LiveChatTransportOptions } from "./live-chat-transport.js";
 import type { LiveConnection } from "./live-connection.js";
@@ -190,7 +190,7 @@ export class LiveSession {
     const open = this.#open;
     const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
     if (log === undefined ? open?.request === undefined : log.isOver) return;
-    const messages = await fetchMessages(this.#options.chatId, this.#options).catch(() => undefined);
+    const messages = await fetchStored(this.#options.chatId, this.#options).catch(() => undefined);
     if (messages === undefined || this.#hasReplayed) return;
     const stored = messages.find(({ id }) => id === log?.id);
     if (stored !== undefined && log?.catchUp(stored)) this.#changed(log);
