@@ -1,5 +1,5 @@
 import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOptions, type UIMessage } from "ai";
-import { HoldpointError } from "../server/holdpoint-error.js";
+import { HoldpointError, isWebPage, notHoldpoint } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointMode } from "./use-holdpoint-options.js";
@@ -72,6 +72,8 @@ function orThrow(request: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await request(input, init);
     if (!response.ok) throw await HoldpointError.of(response);
+    // The SDK would read a page as a response without any chunks.
+    if (isWebPage(response)) throw notHoldpoint(response);
     return response;
   };
 }

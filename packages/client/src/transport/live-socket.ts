@@ -88,10 +88,10 @@ export class LiveSocket {
 
   async #keepConnected(signal: AbortSignal): Promise<void> {
     let isFirst = true;
+    let error: HoldpointError | undefined;
     while (!signal.aborted) {
-      this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined });
+      this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined, error });
       isFirst = false;
-      let error: HoldpointError;
       try {
         const closed = await this.#connectOnce(signal);
         if (signal.aborted) return;
@@ -105,7 +105,7 @@ export class LiveSocket {
         // A refused key will be refused again.
         if (!isRetryable(error)) return this.#giveUp(error);
       }
-      this.#set({ state: "reconnecting", rttMs: undefined });
+      this.#set({ state: "reconnecting", rttMs: undefined, error });
       this.#server.reachability.suspect();
       if (this.#backoff.attempts + 1 >= this.#options.maxAttempts) this.#options.onFailure(error);
       await this.#server.reachability.pause(this.#backoff, signal);
@@ -114,7 +114,7 @@ export class LiveSocket {
 
   #giveUp(error: HoldpointError): void {
     this.#abort = undefined;
-    this.#set({ state: "closed", rttMs: undefined });
+    this.#set({ state: "closed", rttMs: undefined, error });
     this.#options.onFailure(error);
   }
 
@@ -210,8 +210,8 @@ export class LiveSocket {
   }
 
   #set(connection: LiveConnection): void {
-    const { state, rttMs } = this.#connection;
-    if (state === connection.state && rttMs === connection.rttMs) return;
+    const { state, rttMs, error } = this.#connection;
+    if (state === connection.state && rttMs === connection.rttMs && error === connection.error) return;
     this.#connection = connection;
     this.#options.onConnection(connection);
   }
