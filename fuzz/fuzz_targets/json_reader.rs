@@ -4,7 +4,7 @@
 #![no_main]
 
 use holdpoint_protocol::{
-    json::{self, Limits, ReadError, Screen},
+    json::{self, JsonLimits, ReadError, Screen},
     live::LiveFrame,
     request::{AckRequest, ChatRequest},
     websocket::WsRequest,
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// A quarter of a server thread's stack.
 const STACK: usize = 512 * 1024;
-const LIMITS: Limits = Limits { levels: 64, nodes: 1000 };
+const LIMITS: JsonLimits = JsonLimits { levels: 64, nodes: 1000 };
 
 fuzz_target!(|input: &[u8]| {
     let input = input.to_vec();
@@ -30,9 +30,9 @@ fn check(input: &[u8]) {
     let Ok(value) = json::parse(input) else { return };
     let written = serde_json::to_vec(&value).expect("a value is JSON");
     assert_eq!(json::parse(&written).expect("what we write can be read"), value);
-    let has_private_key = has_private_key(&value);
-    assert_eq!(Screen::default().feed(&written), has_private_key);
-    if !has_private_key {
+    let has_reserved_key = has_reserved_key(&value);
+    assert_eq!(Screen::default().feed(&written), has_reserved_key);
+    if !has_reserved_key {
         let theirs: Value = serde_json::from_slice(&written).expect("what we write can be read by anybody");
         assert_eq!(theirs, value);
     }
@@ -57,11 +57,11 @@ fn has_twice(value: &Value, input: &[u8]) -> bool {
     serde_json::to_vec(value).is_ok_and(|written| written.len() < input.len())
 }
 
-fn has_private_key(value: &Value) -> bool {
+fn has_reserved_key(value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(has_private_key),
+        Value::Array(items) => items.iter().any(has_reserved_key),
         Value::Object(fields) => {
-            fields.iter().any(|(key, field)| json::is_private_key(key) || has_private_key(field))
+            fields.iter().any(|(key, field)| json::is_reserved_key(key) || has_reserved_key(field))
         }
         _ => false,
     }

@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
         for line in input.split(|byte| *byte == b'\n') {
             // An empty line: the next response continues the message.
             if line.is_empty() {
-                reducer = Reducer::go_on(sdk, reducer.into_message());
+                reducer = Reducer::continue_from(sdk, reducer.into_message());
                 continue;
             }
             let Ok(read) = sdk.read(line) else {

@@ -36,21 +36,21 @@ pub struct AnswerKey(pub String);
 
 /// The decision, with the check that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum AutoSend {
     /// Send. Record the keys as sent, and forget them again if the request fails.
     Send {
         /// The check that decided.
-        because: Yes,
+        because: SendReason,
         /// The answers to send.
         answers: Vec<AnswerKey>,
     },
     /// Do not send.
-    Wait(No),
+    Wait(WaitReason),
 }
 
 /// A reason to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Yes {
+pub enum SendReason {
     /// Check 7: a browser tool has a result.
     Result,
     /// Check 8: a person has decided.
@@ -59,7 +59,7 @@ pub enum Yes {
 
 /// A reason not to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum No {
+pub enum WaitReason {
     /// Check 1: the last message is not the assistant's.
     NotAssistant,
     /// Check 2: text follows the last tool part, so the backend has replied.
@@ -74,18 +74,18 @@ pub enum No {
     WaitingForResult,
 }
 
-impl Decision {
+impl AutoSend {
     /// Whether to send.
     pub fn is_send(&self) -> bool {
-        matches!(self, Decision::Send { .. })
+        matches!(self, AutoSend::Send { .. })
     }
 }
 
 /// Decides on stored messages from any source. Malformed ones are never sent.
-pub fn decide_json(messages: &Value, context: &Context) -> Decision {
+pub fn decide_json(messages: &Value, context: &Context) -> AutoSend {
     let last = messages.as_array().and_then(|messages| messages.last());
     let Some(message) = last.filter(|message| message["role"] == "assistant") else {
-        return Decision::Wait(No::NotAssistant);
+        return AutoSend::Wait(WaitReason::NotAssistant);
     };
     let parts = message["parts"].as_array().into_iter().flatten();
     let parts = parts.filter_map(|part| Part::deserialize(part).ok()).collect();
@@ -94,13 +94,13 @@ pub fn decide_json(messages: &Value, context: &Context) -> Decision {
 }
 
 /// Decides on the last message.
-pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
+pub fn decide(messages: &[UiMessage], context: &Context) -> AutoSend {
     let Some(message) = messages.last().filter(|message| message.role == Role::Assistant) else {
-        return Decision::Wait(No::NotAssistant);
+        return AutoSend::Wait(WaitReason::NotAssistant);
     };
     let after_tools = message.parts.iter().rposition(|part| part.as_tool().is_some()).map_or(0, |at| at + 1);
     if message.parts[after_tools..].iter().any(|part| matches!(part, Part::Text(_))) {
-        return Decision::Wait(No::AnsweredInText);
+        return AutoSend::Wait(WaitReason::AnsweredInText);
     }
     let tools: Vec<&ToolPart> = message.parts.iter().filter_map(Part::as_tool).collect();
     let is_answered = |tool: &&ToolPart| tool.state == ToolState::ApprovalResponded;
@@ -122,25 +122,25 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> Decision {
     let answers: Vec<AnswerKey> =
         tools.iter().copied().filter(|tool| is_answered(tool) || is_result(tool)).map(key).collect();
     if answers.iter().all(|answer| context.sent.contains(answer)) {
-        return Decision::Wait(No::NothingToSend);
+        return AutoSend::Wait(WaitReason::NothingToSend);
     }
     if tools.iter().any(|tool| tool.state == ToolState::ApprovalRequested) {
-        return Decision::Wait(No::StillAsking);
+        return AutoSend::Wait(WaitReason::StillAsking);
     }
     let confirmed = tools.iter().any(|tool| is_answered(tool) && tool.name == CONFIRMATION);
     if confirmed && tools.iter().any(|tool| tool.state == ToolState::OutputError)
         || tools.iter().any(|tool| is_answered(tool) && tool.fields.extra.contains_key("error"))
     {
-        return Decision::Wait(No::AnsweredWithError);
+        return AutoSend::Wait(WaitReason::AnsweredWithError);
     }
     let approved =
         |tool: &&ToolPart| tool.fields.approval.as_ref().and_then(|approval| approval.approved) == Some(true);
     let frontend = |tool: &&ToolPart| context.frontend_tools.as_ref().is_some_and(|tools| tools.contains(&tool.name));
     if tools.iter().any(|tool| is_answered(tool) && approved(tool) && frontend(tool)) {
-        return Decision::Wait(No::WaitingForResult);
+        return AutoSend::Wait(WaitReason::WaitingForResult);
     }
-    let because = if tools.iter().any(is_result) { Yes::Result } else { Yes::Answered };
-    Decision::Send { because, answers }
+    let because = if tools.iter().any(is_result) { SendReason::Result } else { SendReason::Answered };
+    AutoSend::Send { because, answers }
 }
 
 /// The call and its state: an approval response and the result that follows it are two answers.

@@ -67,11 +67,12 @@ pub enum Cause {
     Expired,
     /// The turn was stopped.
     Stopped,
-    /// A newer message took its place.
+    /// A newer message, a regeneration or an edit replaced it.
     Superseded,
-    /// The server or the model failed while it ran. Whether it took effect is unknown.
+    /// The server stopped or crashed while it ran. Whether it took effect is unknown.
     Interrupted,
-    /// The server did not run it: invalid input, unknown tool, or a limit reached.
+    /// The server did not run it: the input is invalid, the tool is missing, a limit is reached, or the model failed
+    /// before its answer was complete.
     Refused,
 }
 
@@ -80,7 +81,7 @@ pub enum Cause {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Decision {
-    /// What was decided.
+    /// The kind of decision.
     pub kind: DecisionKind,
     /// The subjects who decided.
     pub by: Vec<String>,
@@ -102,11 +103,11 @@ pub struct HoldOutcome {
     pub cause: Cause,
     /// ISO 8601.
     pub at: String,
-    /// The output, where there is one.
+    /// The output, if any.
     #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
-    /// What went wrong, where something did.
+    /// The error, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub error_text: Option<String>,
@@ -136,7 +137,7 @@ pub struct ChatHold {
     pub approval_id: Option<ApprovalId>,
     /// When it began to wait. ISO 8601.
     pub requested_at: String,
-    /// When its time is up, while it waits. ISO 8601.
+    /// The deadline, while it waits. ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub expires_at: Option<String>,
@@ -146,13 +147,13 @@ pub struct ChatHold {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub decision: Option<Decision>,
-    /// How it ended.
+    /// The outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub outcome: Option<HoldOutcome>,
-    /// Whether its turn was regenerated or edited away.
+    /// Whether its turn was replaced by a regeneration or an edit.
     pub cut: bool,
-    /// The assistant message that shows it; of a cut call, the message that took the place of its own.
+    /// The assistant message that shows it; for a cut call, the message that replaced its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub message_id: Option<MessageId>,
@@ -165,7 +166,7 @@ pub struct ChatHold {
 pub struct SettledMetadata {
     /// Why it ended.
     pub cause: Cause,
-    /// The subjects who decided; empty where nobody did.
+    /// The subjects who decided; empty if there was no decision.
     pub decided_by: Vec<String>,
     /// When. ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]

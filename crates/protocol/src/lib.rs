@@ -33,4 +33,4 @@ struct Readme;
 
 /// The wire name of a running tool's prompt to the user. It is a call that the browser answers, with the input
 /// `{message, schema, from}` and the output `{action: "accept" | "decline" | "cancel", content?}`.
-pub const ASK_USER: &str = "ask_user";
+pub const PROMPT_TOOL: &str = "ask_user";

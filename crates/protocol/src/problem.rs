@@ -26,19 +26,19 @@ macro_rules! kinds {
 
 kinds! {
     /// The request carries no API key.
-    KeyNeeded = "urn:holdpoint:problem:key-needed";
+    KeyRequired = "urn:holdpoint:problem:key-needed";
     /// The API key is unknown.
-    KeyUnknown = "urn:holdpoint:problem:key-unknown";
+    KeyInvalid = "urn:holdpoint:problem:key-unknown";
     /// A WebSocket handshake carries neither a key nor a ticket.
-    TicketNeeded = "urn:holdpoint:problem:ticket-needed";
+    TicketRequired = "urn:holdpoint:problem:ticket-needed";
     /// The ticket is unknown, used or expired.
-    TicketUnknown = "urn:holdpoint:problem:ticket-unknown";
+    TicketInvalid = "urn:holdpoint:problem:ticket-unknown";
     /// There is no such chat, call, approval request or page, or it belongs to another subject.
     NotFound = "urn:holdpoint:problem:not-found";
     /// The path does not support this method.
     MethodNotAllowed = "urn:holdpoint:problem:method-not-allowed";
     /// The endpoint is a WebSocket, and the request is not a handshake.
-    UpgradeNeeded = "urn:holdpoint:problem:upgrade-needed";
+    UpgradeRequired = "urn:holdpoint:problem:upgrade-needed";
     /// The body is too large.
     TooLarge = "urn:holdpoint:problem:too-large";
     /// The JSON is nested too deeply.
@@ -54,7 +54,7 @@ kinds! {
     /// The request conflicts with the state of the chat.
     Conflict = "urn:holdpoint:problem:conflict";
     /// A different decision or result is already in force.
-    Contradicts = "urn:holdpoint:problem:contradicts";
+    ContradictsDecision = "urn:holdpoint:problem:contradicts";
     /// The call is waiting for approval.
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
@@ -64,7 +64,7 @@ kinds! {
     /// Pages of this origin may not use the server.
     ForeignOrigin = "urn:holdpoint:problem:foreign-origin";
     /// Any page can send this content type without a preflight request.
-    FormContent = "urn:holdpoint:problem:form-content";
+    UnsupportedContentType = "urn:holdpoint:problem:form-content";
     /// The body did not arrive in time.
     TooSlow = "urn:holdpoint:problem:too-slow";
     /// Too many connections have a request in progress.

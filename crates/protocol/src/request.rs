@@ -153,13 +153,13 @@ pub enum AckStatus {
 pub struct AckRequest {
     /// The call.
     pub tool_call_id: ToolCallId,
-    /// How it ended.
+    /// The status.
     pub status: AckStatus,
-    /// What came of it.
+    /// The output.
     #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
-    /// What went wrong; null is nothing.
+    /// The error; null means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "string | null"))]
     pub error_text: Option<String>,
@@ -172,13 +172,13 @@ pub struct AckRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct AckResponse {
-    /// Whether it was taken.
+    /// Whether it is in force.
     pub ok: bool,
-    /// Taken before, with the same result.
+    /// Whether the same answer was in force already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub ignored: Option<bool>,
-    /// Why it was not taken.
+    /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub reason: Option<String>,

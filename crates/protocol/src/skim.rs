@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     ids::{ChatId, MessageId},
-    json::{Budget, Limits},
+    json::{Budget, JsonLimits},
     message::{ClientMessage, Part, Role},
     request::{ChatRequest, Trigger},
 };
@@ -33,7 +33,7 @@ pub struct Outline {
 struct Counted {
     count: usize,
     last: Option<MessageId>,
-    is_last_ours: bool,
+    is_last_from_assistant: bool,
 }
 
 impl Outline {
@@ -49,12 +49,12 @@ impl Outline {
 
     /// Reads the request: the user's last message, and only the answering parts of all others. `None` if it can't be
     /// read this way or exceeds the limits.
-    pub fn skim(&self, bytes: &[u8], limits: Limits) -> Option<ChatRequest> {
+    pub fn skim(&self, bytes: &[u8], limits: JsonLimits) -> Option<ChatRequest> {
         let budget = Budget::new(limits.nodes);
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let last = self.messages.count.checked_sub(1)?;
         // An assistant message is the server's own, so only its answers count. Its calls have inputs of any size.
-        let whole = if self.messages.is_last_ours { None } else { Some(last) };
+        let whole = if self.messages.is_last_from_assistant { None } else { Some(last) };
         let request = Skim { budget: &budget, levels: limits.levels, whole };
         let request = deserializer.deserialize_map(request).ok()?;
         deserializer.end().ok().map(|()| request)
@@ -79,11 +79,11 @@ impl<'de> Deserialize<'de> for Counted {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Counted, A::Error> {
-                let mut counted = Counted { count: 0, last: None, is_last_ours: false };
+                let mut counted = Counted { count: 0, last: None, is_last_from_assistant: false };
                 while let Some(Message { id, role }) = seq.next_element()? {
                     counted.count += 1;
                     counted.last = id;
-                    counted.is_last_ours = role == Some(Role::Assistant);
+                    counted.is_last_from_assistant = role == Some(Role::Assistant);
                 }
                 Ok(counted)
             }
@@ -308,7 +308,7 @@ mod tests {
         ])
     }
 
-    fn skim(body: &Value, limits: Limits) -> Option<ChatRequest> {
+    fn skim(body: &Value, limits: JsonLimits) -> Option<ChatRequest> {
         let bytes = serde_json::to_vec(body).expect("JSON");
         Outline::read(&bytes).expect("a request").skim(&bytes, limits)
     }
@@ -319,7 +319,7 @@ mod tests {
         let whole = ChatRequest::deserialize(&body).expect("a request");
         let bytes = serde_json::to_vec(&body).expect("JSON");
         assert!(Outline::read(&bytes).expect("a request").has_history());
-        let skimmed = skim(&body, Limits::NONE).expect("a request");
+        let skimmed = skim(&body, JsonLimits::NONE).expect("a request");
         assert_eq!((&skimmed.id, skimmed.trigger, &skimmed.message_id), (&whole.id, whole.trigger, &whole.message_id));
         assert_eq!(skimmed.messages.last(), whole.messages.last());
         assert_eq!(skimmed.messages.len(), whole.messages.len());
@@ -334,7 +334,7 @@ mod tests {
     fn what_is_skipped_is_not_counted_and_what_is_built_is() {
         let long = json!({"type": "data-x", "data": vec![0; 1000]});
         let body = |last: Value| json!({"id": "c", "messages": [{"role": "user", "parts": [long]}, {"role": "user", "parts": [last]}]});
-        let limits = Limits { levels: 10, nodes: 50 };
+        let limits = JsonLimits { levels: 10, nodes: 50 };
         assert!(skim(&body(json!({"type": "text", "text": "hi"})), limits).is_some());
         assert!(skim(&body(long.clone()), limits).is_none());
         let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
@@ -348,7 +348,7 @@ mod tests {
     fn the_calls_of_a_last_message_are_answered_whatever_their_input_is() {
         let call = json!({"type": "tool-pay", "toolCallId": "a", "state": "approval-responded", "input": vec![0; 1000], "approval": {"id": "q", "approved": true}});
         let body = json!({"id": "c", "messages": [{"role": "user", "parts": []}, {"id": "m", "role": "assistant", "parts": [call]}]});
-        let skimmed = skim(&body, Limits { levels: 10, nodes: 50 }).expect("a request");
+        let skimmed = skim(&body, JsonLimits { levels: 10, nodes: 50 }).expect("a request");
         let last = skimmed.messages.last().expect("a message");
         assert_eq!((last.id.as_ref().map(MessageId::as_str), last.answers().len()), (Some("m"), 1));
     }
@@ -370,8 +370,9 @@ mod tests {
         for text in ["", "[]", "{}", r#"{"messages":5}"#, r#"{"messages":[]"#] {
             assert_eq!(Outline::read(text.as_bytes()), None, "{text}");
         }
-        let skimmed =
-            |text: &str| Outline::read(text.as_bytes()).and_then(|outline| outline.skim(text.as_bytes(), Limits::NONE));
+        let skimmed = |text: &str| {
+            Outline::read(text.as_bytes()).and_then(|outline| outline.skim(text.as_bytes(), JsonLimits::NONE))
+        };
         for text in [
             r#"{"messages":[]}"#,
             r#"{"messages":[{"role":"wizard"},{"role":"user","content":"x"}]}"#,

@@ -1,6 +1,6 @@
 //! The table of auto-send decisions.
 
-use holdpoint_protocol::auto_send::{Context, Decision, No, Yes, decide_json};
+use holdpoint_protocol::auto_send::{AutoSend, Context, SendReason, WaitReason, decide_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,16 +22,16 @@ struct Case {
     check: u8,
 }
 
-fn number(decision: &Decision) -> u8 {
+fn number(decision: &AutoSend) -> u8 {
     match decision {
-        Decision::Wait(No::NotAssistant) => 1,
-        Decision::Wait(No::AnsweredInText) => 2,
-        Decision::Wait(No::NothingToSend) => 3,
-        Decision::Wait(No::StillAsking) => 4,
-        Decision::Wait(No::AnsweredWithError) => 5,
-        Decision::Wait(No::WaitingForResult) => 6,
-        Decision::Send { because: Yes::Result, .. } => 7,
-        Decision::Send { because: Yes::Answered, .. } => 8,
+        AutoSend::Wait(WaitReason::NotAssistant) => 1,
+        AutoSend::Wait(WaitReason::AnsweredInText) => 2,
+        AutoSend::Wait(WaitReason::NothingToSend) => 3,
+        AutoSend::Wait(WaitReason::StillAsking) => 4,
+        AutoSend::Wait(WaitReason::AnsweredWithError) => 5,
+        AutoSend::Wait(WaitReason::WaitingForResult) => 6,
+        AutoSend::Send { because: SendReason::Result, .. } => 7,
+        AutoSend::Send { because: SendReason::Answered, .. } => 8,
     }
 }
 
@@ -65,10 +65,15 @@ fn every_check_is_in_the_table() {
 fn what_was_sent_is_not_sent_again() {
     for mut case in table().cases {
         let messages = messages(&case);
-        if let Decision::Send { answers, .. } = decide_json(&messages, &case.context) {
+        if let AutoSend::Send { answers, .. } = decide_json(&messages, &case.context) {
             assert!(!answers.is_empty(), "{}", case.name);
             case.context.sent.extend(answers);
-            assert_eq!(decide_json(&messages, &case.context), Decision::Wait(No::NothingToSend), "{}", case.name);
+            assert_eq!(
+                decide_json(&messages, &case.context),
+                AutoSend::Wait(WaitReason::NothingToSend),
+                "{}",
+                case.name
+            );
         }
     }
 }

@@ -259,7 +259,7 @@ proptest! {
             let written = serde_json::to_string(&message).expect("a message can be written");
             let back: UiMessage = serde_json::from_str(&written).expect("and read");
             prop_assert_eq!(serde_json::to_value(&back).ok(), serde_json::to_value(&message).ok());
-            let _ = Reducer::go_on(sdk, back).written();
+            let _ = Reducer::continue_from(sdk, back).written();
         }
     }
 

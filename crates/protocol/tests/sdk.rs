@@ -70,7 +70,7 @@ fn reduce(case: &Value, sdk: Sdk) -> (Option<Value>, Option<usize>) {
             actions.iter().for_each(|action| act(message, action, sdk));
         }
         let mut reducer = match shown.take() {
-            Some(message) => Reducer::go_on(sdk, message),
+            Some(message) => Reducer::continue_from(sdk, message),
             None => Reducer::new(sdk, "id".into()),
         };
         let mut thrown = false;

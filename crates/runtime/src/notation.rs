@@ -16,7 +16,7 @@ use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
-    tool::{Approval, Execution, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{ApprovalPolicy, Execution, Returns, Tool, ToolBuilder, ToolSet},
 };
 
 /// The time of the given facts.
@@ -34,10 +34,10 @@ pub(crate) fn tools() -> ToolSet {
     };
     let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
     [
-        build(server("pay").approval(Approval::Always).approval_timeout(Some(TIMEOUT))),
+        build(server("pay").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT))),
         build(server("look")),
         build(server("again").idempotent()),
-        build(browser("locate").approval(Approval::Always).approval_timeout(Some(TIMEOUT))),
+        build(browser("locate").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT))),
         build(browser("open").returns(Returns::Ack)),
     ]
     .into_iter()

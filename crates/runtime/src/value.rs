@@ -7,7 +7,7 @@
 use std::io;
 
 use holdpoint_protocol::{
-    json::{is_forbidden_key, is_private_key},
+    json::{is_forbidden_key, is_reserved_key},
     message::{Part, UiMessage},
 };
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Why a value can't enter the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum ValueError {
     /// A client's JSON parser rejects the key.
     #[error("the key {key:?} at {pointer:?} is not allowed: a browser can't show it")]
     ForbiddenKey {
@@ -68,29 +68,29 @@ pub enum Unfit {
 }
 
 /// Checks that a value may enter the log.
-pub fn admit(value: &Value) -> Result<(), Unfit> {
+pub fn admit(value: &Value) -> Result<(), ValueError> {
     admit_within(value, MAX_LEVELS, &mut 0)
 }
 
 /// Checks that a call's input or output may enter the log: [`admit`], plus a size limit.
-pub fn admit_sized(value: &Value) -> Result<(), Unfit> {
+pub fn admit_sized(value: &Value) -> Result<(), ValueError> {
     admit(value)?;
     if serde_json::to_writer(&mut Budget(MAX_BYTES), value).is_err() {
-        return Err(Unfit::TooLarge { limit: MAX_BYTES });
+        return Err(ValueError::TooLarge { limit: MAX_BYTES });
     }
     Ok(())
 }
 
 /// Checks that a tool can be called with this input: [`admit_sized`], and no key that a handler could not receive.
-pub fn admit_input(value: &Value) -> Result<(), Unfit> {
+pub fn admit_input(value: &Value) -> Result<(), ValueError> {
     admit_sized(value)?;
-    reserved_key(value).map_or(Ok(()), |key| Err(Unfit::ReservedKey { key: key.to_owned() }))
+    reserved_key(value).map_or(Ok(()), |key| Err(ValueError::ReservedKey { key: key.to_owned() }))
 }
 
 fn reserved_key(value: &Value) -> Option<&str> {
     match value {
         Value::Array(items) => items.iter().find_map(reserved_key),
-        Value::Object(fields) => fields.iter().find_map(|(key, field)| match is_private_key(key) {
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| match is_reserved_key(key) {
             true => Some(key.as_str()),
             false => reserved_key(field),
         }),
@@ -99,7 +99,7 @@ fn reserved_key(value: &Value) -> Option<&str> {
 }
 
 /// Checks that a browser shows every integer of an input exactly. For calls that a person decides on.
-pub fn admit_integers(value: &Value) -> Result<(), Unfit> {
+pub fn admit_integers(value: &Value) -> Result<(), ValueError> {
     let is_exact = |number: &Number| {
         let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
         magnitude.is_none_or(|magnitude| magnitude <= MAX_SAFE_INTEGER)
@@ -108,11 +108,11 @@ pub fn admit_integers(value: &Value) -> Result<(), Unfit> {
         return Ok(());
     };
     let number = value.pointer(&pointer).map(Value::to_string).unwrap_or_default();
-    Err(Unfit::UnsafeInteger { pointer, number })
+    Err(ValueError::UnsafeInteger { pointer, number })
 }
 
 /// Checks that the values of a client's message may enter the log.
-pub fn admit_message(message: &UiMessage) -> Result<(), Unfit> {
+pub fn admit_message(message: &UiMessage) -> Result<(), ValueError> {
     let mut nodes = 0;
     if let Some(metadata) = &message.metadata {
         admit_within(metadata, MAX_LEVELS, &mut nodes)?;
@@ -126,17 +126,17 @@ pub fn admit_message(message: &UiMessage) -> Result<(), Unfit> {
 }
 
 /// Bytes kept of a rejected value.
-const KEPT: usize = 2048;
+const MAX_EXCERPT_BYTES: usize = 2048;
 
 /// The beginning of a rejected text.
 pub fn excerpt_text(text: &str) -> Value {
-    let end = text.floor_char_boundary(KEPT);
+    let end = text.floor_char_boundary(MAX_EXCERPT_BYTES);
     Value::String(if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() })
 }
 
 /// The beginning of a rejected value, as text for display.
 pub fn excerpt(value: &Value) -> Value {
-    let mut text = Excerpt { text: Vec::new(), left: KEPT };
+    let mut text = Excerpt { text: Vec::new(), left: MAX_EXCERPT_BYTES };
     // It stops at the limit. Levels are cut too, since the serializer recurses.
     let _ = shallow(value, MAX_LEVELS).serialize(&mut serde_json::Serializer::new(&mut text));
     let is_cut = text.left == 0;
@@ -147,26 +147,26 @@ pub fn excerpt(value: &Value) -> Value {
     Value::String(text)
 }
 
-fn admit_within(value: &Value, levels: usize, nodes: &mut usize) -> Result<(), Unfit> {
+fn admit_within(value: &Value, levels: usize, nodes: &mut usize) -> Result<(), ValueError> {
     *nodes += 1;
     if *nodes > MAX_NODES {
-        return Err(Unfit::TooManyNodes { limit: MAX_NODES });
+        return Err(ValueError::TooManyNodes { limit: MAX_NODES });
     }
     let limit = MAX_LEVELS;
     match value {
         Value::Array(items) => {
-            let levels = levels.checked_sub(1).ok_or(Unfit::TooDeep { limit })?;
+            let levels = levels.checked_sub(1).ok_or(ValueError::TooDeep { limit })?;
             for (at, item) in items.iter().enumerate() {
-                admit_within(item, levels, nodes).map_err(|unfit| unfit.under(&at.to_string()))?;
+                admit_within(item, levels, nodes).map_err(|error| error.under(&at.to_string()))?;
             }
         }
         Value::Object(fields) => {
-            let levels = levels.checked_sub(1).ok_or(Unfit::TooDeep { limit })?;
+            let levels = levels.checked_sub(1).ok_or(ValueError::TooDeep { limit })?;
             for (key, field) in fields {
                 if is_forbidden_key(key, field) {
-                    return Err(Unfit::ForbiddenKey { pointer: String::new(), key: key.clone() });
+                    return Err(ValueError::ForbiddenKey { pointer: String::new(), key: key.clone() });
                 }
-                admit_within(field, levels, nodes).map_err(|unfit| unfit.under(key))?;
+                admit_within(field, levels, nodes).map_err(|error| error.under(key))?;
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -174,9 +174,9 @@ fn admit_within(value: &Value, levels: usize, nodes: &mut usize) -> Result<(), U
     Ok(())
 }
 
-impl Unfit {
+impl ValueError {
     fn under(mut self, step: &str) -> Self {
-        if let Unfit::ForbiddenKey { pointer, .. } | Unfit::UnsafeInteger { pointer, .. } = &mut self {
+        if let ValueError::ForbiddenKey { pointer, .. } | ValueError::UnsafeInteger { pointer, .. } = &mut self {
             *pointer = format!("/{}{pointer}", escaped(step));
         }
         self
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn levels_are_limited_at_the_limit() {
         assert_eq!(admit(&nested(MAX_LEVELS)), Ok(()));
-        assert_eq!(admit(&nested(MAX_LEVELS + 1)), Err(Unfit::TooDeep { limit: MAX_LEVELS }));
+        assert_eq!(admit(&nested(MAX_LEVELS + 1)), Err(ValueError::TooDeep { limit: MAX_LEVELS }));
         assert_eq!(admit(&nested(MAX_LEVELS - 1)), Ok(()));
     }
 
@@ -264,22 +264,22 @@ mod tests {
     fn nodes_are_limited_at_the_limit() {
         let flat = |nodes: usize| Value::Array(vec![Value::Null; nodes - 1]);
         assert_eq!(admit(&flat(MAX_NODES)), Ok(()));
-        assert_eq!(admit(&flat(MAX_NODES + 1)), Err(Unfit::TooManyNodes { limit: MAX_NODES }));
+        assert_eq!(admit(&flat(MAX_NODES + 1)), Err(ValueError::TooManyNodes { limit: MAX_NODES }));
     }
 
     #[test]
     fn bytes_are_limited_at_the_limit() {
         let text = |bytes: usize| Value::String("x".repeat(bytes - 2));
         assert_eq!(admit_sized(&text(MAX_BYTES)), Ok(()));
-        assert_eq!(admit_sized(&text(MAX_BYTES + 1)), Err(Unfit::TooLarge { limit: MAX_BYTES }));
+        assert_eq!(admit_sized(&text(MAX_BYTES + 1)), Err(ValueError::TooLarge { limit: MAX_BYTES }));
     }
 
     #[test]
     fn keys_that_a_client_refuses_are_named() {
         let value: Value = serde_json::from_str(r#"{"a":[{"__proto__":1}]}"#).expect("JSON");
-        assert_eq!(admit(&value), Err(Unfit::ForbiddenKey { pointer: "/a/0".into(), key: "__proto__".into() }));
+        assert_eq!(admit(&value), Err(ValueError::ForbiddenKey { pointer: "/a/0".into(), key: "__proto__".into() }));
         let value = json!({"x/y": {"constructor": {"prototype": 1}}});
-        assert_eq!(admit(&value), Err(Unfit::ForbiddenKey { pointer: "/x~1y".into(), key: "constructor".into() }));
+        assert_eq!(admit(&value), Err(ValueError::ForbiddenKey { pointer: "/x~1y".into(), key: "constructor".into() }));
         assert_eq!(admit(&json!({"constructor": {"role": "admin"}, "prototype": 1})), Ok(()));
     }
 
@@ -294,8 +294,8 @@ mod tests {
             assert_eq!(admit_integers(&json!({"n": exact})), Ok(()));
         }
         for rounded in [json!(9_007_199_254_740_992_u64), json!(-9_007_199_254_740_993_i64), json!(u64::MAX)] {
-            let unfit = Unfit::UnsafeInteger { pointer: "/n/0".into(), number: rounded.to_string() };
-            assert_eq!(admit_integers(&json!({"n": [rounded]})), Err(unfit));
+            let error = ValueError::UnsafeInteger { pointer: "/n/0".into(), number: rounded.to_string() };
+            assert_eq!(admit_integers(&json!({"n": [rounded]})), Err(error));
         }
     }
 

@@ -8,7 +8,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{
         Secret, ToolContext, ToolError,
-        http::{HttpEndpoint, SendInput},
+        http::{HttpEndpoint, InputPlacement},
     },
 };
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ async fn the_input_goes_out_as_a_query() {
     assert!(head.starts_with("GET /echo?v=1&q=a%26b+c&tags=x&tags=y&n=5&deep=%7B%22a%22%3A1%7D HTTP/1.1"), "{head}");
     let output = call(get.clone(), json!({})).await.expect("an output");
     assert!(output["head"].as_str().expect("a head").starts_with("GET /echo?v=1 HTTP/1.1"));
-    let post = HttpEndpoint { send: Some(SendInput::Query), method: "POST".to_owned(), ..get };
+    let post = HttpEndpoint { send: Some(InputPlacement::Query), method: "POST".to_owned(), ..get };
     let output = call(post, json!({"q": 1})).await.expect("an output");
     assert!(output["head"].as_str().expect("a head").starts_with("POST /echo?v=1&q=1 HTTP/1.1"));
     assert_eq!(output["body"], "");

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use holdpoint_runtime::log::{Append, Appended, Batch, Log, SqliteLog};
+use holdpoint_runtime::log::{Append, AppendResult, Batch, Log, SqliteLog};
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
 
@@ -57,7 +57,7 @@ async fn child_that_appends() {
         tokio::spawn(async move {
             for at in all(&*log, chat).await.len() as u64.. {
                 let event = Append { payload: payload(chat, at), ..append(&chat.to_string(), at, at.into()) };
-                assert_eq!(log.append_many(vec![event]).await, [Appended::Committed { len: at + 1 }]);
+                assert_eq!(log.append_many(vec![event]).await, [AppendResult::Committed { len: at + 1 }]);
                 println!("committed {chat} {at}");
             }
         })
@@ -115,15 +115,15 @@ async fn child_whose_disk_is_full() {
     let log = SqliteLog::open(&dir).expect("it opens");
     let event = |at, size| Append { payload: vec![b'x'; size].into(), ..append("chat", at, at.into()) };
     let one = async |event| log.append_many(vec![event]).await[0];
-    assert_eq!(one(event(0, 1000)).await, Appended::Committed { len: 1 });
+    assert_eq!(one(event(0, 1000)).await, AppendResult::Committed { len: 1 });
     for _ in 0..3 {
         // Less than the writer keeps in memory: the first to fail is the commit.
-        assert_eq!(one(event(1, 3_000_000)).await, Appended::Unknown);
+        assert_eq!(one(event(1, 3_000_000)).await, AppendResult::Unknown);
         assert_eq!(log.read(&"chat".into(), 0, 10).await.expect("it reads").len(), 1);
     }
     // There is room for something smaller, and the log has taken no harm.
-    assert_eq!(one(event(1, 1000)).await, Appended::Committed { len: 2 });
-    assert_eq!(one(event(2, 1000)).await, Appended::Committed { len: 3 });
+    assert_eq!(one(event(1, 1000)).await, AppendResult::Committed { len: 2 });
+    assert_eq!(one(event(2, 1000)).await, AppendResult::Committed { len: 3 });
     fs::write(dir.join("went-well"), "").expect("it writes");
 }
 

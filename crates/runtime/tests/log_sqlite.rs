@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use futures::{future::join_all, poll};
-use holdpoint_runtime::log::{Append, Appended, HeadQuery, Log, SqliteError, SqliteLog};
+use holdpoint_runtime::log::{Append, AppendResult, HeadQuery, Log, SqliteError, SqliteLog};
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
 use tokio::task::unconstrained;
@@ -33,7 +33,7 @@ async fn everything_survives_reopening() {
     let log = open(&dir);
     for at in 0..100 {
         let event = Append { keys: vec![format!("key {at}").into()], ..append("chat", at, at.into()) };
-        assert_eq!(log.append_many(vec![event]).await, [Appended::Committed { len: at + 1 }]);
+        assert_eq!(log.append_many(vec![event]).await, [AppendResult::Committed { len: at + 1 }]);
     }
     let before = (log.read(&"chat".into(), 0, 1000).await, log.heads(query(), 10).await);
     drop(log);
@@ -43,7 +43,10 @@ async fn everything_survives_reopening() {
     assert_eq!(log.find(&"ann".into(), "key 50").await, Ok(Some("chat".into())));
     let results = log.append_many(vec![append("chat", 99, 99), append("chat", 99, 1), append("chat", 100, 1)]).await;
     let len = 100;
-    assert_eq!(results, [Appended::Committed { len }, Appended::Conflict { len }, Appended::Committed { len: 101 }]);
+    assert_eq!(
+        results,
+        [AppendResult::Committed { len }, AppendResult::Conflict { len }, AppendResult::Committed { len: 101 }]
+    );
 }
 
 #[tokio::test]
@@ -57,7 +60,7 @@ async fn a_folder_has_one_log_at_a_time() {
         error.to_string(),
         format!("the folder {name} is in use by another holdpoint; stop that one, or name another folder")
     );
-    assert_eq!(log.append_many(vec![append("chat", 0, 1)]).await, [Appended::Committed { len: 1 }]);
+    assert_eq!(log.append_many(vec![append("chat", 0, 1)]).await, [AppendResult::Committed { len: 1 }]);
     drop(log);
     open(dir.path());
 }
@@ -113,7 +116,7 @@ async fn those_who_come_together_share_a_commit() {
     })
     .await;
     drop(other);
-    assert_eq!(join_all(appending).await, vec![[Appended::Committed { len: 1 }]; 64]);
+    assert_eq!(join_all(appending).await, vec![[AppendResult::Committed { len: 1 }]; 64]);
     let commits = log.commits() - 64;
     assert!(commits <= 2, "the writer may have begun with less than all of them, but not {commits} times");
 }
@@ -151,7 +154,7 @@ async fn a_forgotten_chat_is_not_in_the_file_any_more() {
     drop(log);
     assert!(contains());
     let log = open(dir.path());
-    log.forget(&"chat".into()).await.expect("it forgets");
+    log.delete(&"chat".into()).await.expect("it deletes");
     drop(log);
     assert!(!contains());
 }

@@ -13,7 +13,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
-        Approval, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
+        ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
         mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport},
     },
 };
@@ -59,7 +59,7 @@ impl Fake {
         let log = self.log().display().to_string();
         let mut all = vec![("FAKE_LOG", log.as_str())];
         all.extend(env);
-        McpSettings { approval: Approval::Never, ..command("fake", &["node", &script], &all) }
+        McpSettings { approval: ApprovalPolicy::Never, ..command("fake", &["node", &script], &all) }
     }
 
     /// Waits until the server has been told this.
@@ -215,7 +215,7 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
     assert_eq!(says("one").await, Ok(json!("Echo: one")));
     drop(server);
     let error = says("two").await.unwrap_err();
-    assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
+    assert_eq!(error.0, "The MCP server `every` is not connected, so the call was not made");
     let server = HttpServer::start(port).await;
     assert_eq!(says("three").await, Ok(json!("Echo: three")), "the next call finds it again");
     // Started anew between two calls: the first of them finds out that its session is gone.
@@ -242,7 +242,7 @@ async fn nobody_is_told_the_address_of_a_server() {
     // The first finds out that it is gone; the next waits for it, in vain.
     for _ in 0..2 {
         let error = run(&echo, json!({"message": "hi"}), context("chat", None)).await.unwrap_err();
-        assert_eq!(error.0, "The MCP server `every` is not there at the moment, so the call was not made");
+        assert_eq!(error.0, "The MCP server `every` is not connected, so the call was not made");
     }
 }
 
@@ -302,7 +302,7 @@ async fn the_filesystem_server_says_what_its_tools_do() {
     std::fs::write(folder.join("note.txt"), "remember the milk").expect("written");
     let path = folder.display().to_string();
     let settings = command("files", &["node", &npm("server-filesystem"), &path], &[]);
-    let server = McpServer::start(McpSettings { approval: Approval::Never, ..settings }).await.expect("starts");
+    let server = McpServer::start(McpSettings { approval: ApprovalPolicy::Never, ..settings }).await.expect("starts");
     let note = folder.join("note.txt").display().to_string();
     let read = call(&server, "files_read_text_file", json!({"path": note})).await.expect("an output");
     assert!(read.to_string().contains("remember the milk"), "{read}");
@@ -312,7 +312,7 @@ async fn the_filesystem_server_says_what_its_tools_do() {
     let asks = |name: &str| tool(&server, name).spec.approval.approval_reason(&json!({}));
     assert_eq!(asks("files_read_text_file"), None);
     let reason = asks("files_write_file").expect("somebody is asked");
-    assert!(reason.contains("change or delete"), "{reason}");
+    assert!(reason.contains("marks this tool as destructive"), "{reason}");
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn a_died_server_is_started_again() {
     let server = McpServer::start(fake.settings(&[])).await.expect("starts");
     for _ in 0..2 {
         let error = call(&server, "fake_die", json!({})).await.unwrap_err();
-        assert!(error.0.contains("`fake` went away while the call was running"), "{error}");
+        assert!(error.0.contains("`fake` disconnected during the call"), "{error}");
         assert!(error.0.ends_with(UNKNOWN), "{error}");
         assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
     }

@@ -64,8 +64,8 @@ impl Default for Limits {
 
 impl Limits {
     /// The limits on the JSON of a body or a frame.
-    pub(crate) fn json(&self) -> holdpoint_protocol::json::Limits {
-        holdpoint_protocol::json::Limits { levels: self.depth, nodes: self.nodes }
+    pub(crate) fn json(&self) -> holdpoint_protocol::json::JsonLimits {
+        holdpoint_protocol::json::JsonLimits { levels: self.depth, nodes: self.nodes }
     }
 }
 
@@ -104,7 +104,7 @@ impl Server {
 
     /// A server with these API keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let is_shared = !keys.is_open();
+        let is_shared = !keys.allows_anonymous();
         let in_flight = || Budget::new(limits.bytes_in_flight, is_shared);
         let inner = Inner {
             runtime,
@@ -188,16 +188,14 @@ impl Server {
     /// The routes, behind the guard against other hosts and origins.
     pub fn router(&self) -> Router {
         let router = Router::from(routes())
-            // A chat may have the name of a route. A chat with an empty id can no longer be created, but it can be
-            // deleted.
-            .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
+            // A chat with an empty id can no longer be created, but it can be deleted.
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))
             .method_not_allowed_fallback(async || Failure::MethodNotAllowed)
             .layer(DefaultBodyLimit::disable())
             .layer(map_request(deadline(self.inner.limits.body_time)));
         let router = self
             .guard
-            .protect(router, self.inner.keys.is_open())
+            .protect(router, self.inner.keys.allows_anonymous())
             .layer(from_fn_with_state(self.clone(), shape))
             .layer(from_fn_with_state(self.clone(), measure));
         traced(router).with_state(self.clone())
@@ -210,7 +208,7 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(transport::stream::post))
         .routes(routes!(transport::live::get))
         .routes(routes!(transport::chat::post))
-        .routes(routes!(transport::chat_ws::get))
+        .routes(routes!(transport::chat_ws::get, transport::chats::delete_ws))
         .routes(routes!(transport::chat::resume))
         .routes(routes!(transport::ack::post))
         .routes(routes!(transport::approvals::list))

@@ -18,9 +18,9 @@ use subtle::ConstantTimeEq;
 use crate::{app::Server, request::Failure};
 
 /// The lifetime of a ticket.
-const TICKET: Duration = Duration::from_secs(60);
+const TICKET_LIFETIME: Duration = Duration::from_secs(60);
 /// How many unused tickets a subject may have. The oldest is dropped.
-const TICKETS: usize = 100;
+const MAX_TICKETS: usize = 100;
 
 /// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -60,12 +60,10 @@ pub enum KeyError {
     Hash { subject: String },
     #[error("auth.keys: a key has no `subject`. Add one")]
     NoSubject,
-    #[error("{first:?} and {second:?} have the same key. Give each its own")]
+    #[error("auth.keys: {first:?} and {second:?} have the same key. Give each its own")]
     Shared { first: String, second: String },
     /// Rejected because nothing enforces roles yet, and an operator might rely on them.
-    #[error(
-        "roles of {subject:?}: roles give no rights yet, so this key is refused. Remove `roles`: every key is a user's"
-    )]
+    #[error("auth.keys, {subject:?}: `roles` is not supported yet. Remove it: every key has the rights of a user")]
     Roles { subject: String },
 }
 
@@ -93,7 +91,7 @@ impl Keys {
     }
 
     /// Whether no key is required.
-    pub fn is_open(&self) -> bool {
+    pub fn allows_anonymous(&self) -> bool {
         self.keys.is_empty()
     }
 
@@ -116,12 +114,12 @@ impl Keys {
         tickets.retain(|_, (_, until)| *until > now);
         let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
         let own: Vec<(String, Timestamp)> = own.map(|(ticket, (_, until))| (ticket.clone(), *until)).collect();
-        if own.len() >= TICKETS
+        if own.len() >= MAX_TICKETS
             && let Some((oldest, _)) = own.into_iter().min_by_key(|(_, until)| *until)
         {
             tickets.remove(&oldest);
         }
-        tickets.insert(ticket.clone(), (subject, now.after(TICKET)));
+        tickets.insert(ticket.clone(), (subject, now.after(TICKET_LIFETIME)));
         ticket
     }
 
@@ -155,19 +153,19 @@ impl FromRequestParts<Server> for Caller {
 
 fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     let keys = &server.inner.keys;
-    if keys.is_open() {
+    if keys.allows_anonymous() {
         return Ok(Subject::local());
     }
     if let Some(key) = key_of(&parts.headers) {
-        return keys.subject(key.as_bytes()).ok_or(Failure::KeyUnknown);
+        return keys.subject(key.as_bytes()).ok_or(Failure::KeyInvalid);
     }
     if !is_socket(parts) {
-        return Err(Failure::KeyNeeded);
+        return Err(Failure::KeyRequired);
     }
     // As pairs: other parameters may be repeated, and of several tickets the first counts.
-    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketNeeded)?;
-    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketNeeded)?;
-    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketUnknown)
+    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketRequired)?;
+    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketRequired)?;
+    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketInvalid)
 }
 
 /// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not

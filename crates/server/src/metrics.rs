@@ -36,7 +36,7 @@ pub(crate) enum StreamKind {
     /// `/api/events`.
     Events,
     /// A response on `/api/chat/ws`.
-    Answer,
+    WsResponse,
     /// The socket `/live`.
     Live,
     /// The socket `/api/chat/ws`.
@@ -71,7 +71,7 @@ impl EncodeLabelValue for StreamKind {
             Self::Turn => "turn",
             Self::Resume => "resume",
             Self::Events => "events",
-            Self::Answer => "answer",
+            Self::WsResponse => "answer",
             Self::Live => "live",
             Self::Ws => "ws",
         };
@@ -137,7 +137,7 @@ impl Metrics {
             drop(received.get_or_create(&TransportLabels { transport }));
             drop(sent.get_or_create(&TransportLabels { transport }));
         }
-        for kind in [StreamKind::Turn, StreamKind::Resume, StreamKind::Events, StreamKind::Answer] {
+        for kind in [StreamKind::Turn, StreamKind::Resume, StreamKind::Events, StreamKind::WsResponse] {
             drop(streams.get_or_create(&StreamLabels { kind }));
         }
         for kind in [StreamKind::Live, StreamKind::Ws] {
@@ -157,7 +157,7 @@ impl Metrics {
 
     fn open(&self, kind: StreamKind) -> Gauge {
         let family = match kind {
-            StreamKind::Turn | StreamKind::Resume | StreamKind::Events | StreamKind::Answer => &self.streams,
+            StreamKind::Turn | StreamKind::Resume | StreamKind::Events | StreamKind::WsResponse => &self.streams,
             StreamKind::Live | StreamKind::Ws => &self.sockets,
         };
         family.get_or_create_owned(&StreamLabels { kind })

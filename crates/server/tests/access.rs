@@ -74,6 +74,8 @@ const ROUTES: &[Row] = &[
     row("GET /api/approvals", "", 200, 200),
     row("POST /api/approvals/{approvalId}", r#"{"approved":true}"#, 200, 404),
     row("GET /api/chats", "", 200, 200),
+    // Nobody has a chat of that name.
+    row("DELETE /api/chat/ws", "", 404, 404),
     row("DELETE /api/chat/{id}", "", 204, 404),
     row("GET /api/chat/{id}/messages", "", 200, 404),
     row("GET /api/chat/{id}/holds", "", 200, 404),

@@ -1,10 +1,10 @@
-//! Tools, MCP servers and approval rules from the settings: as a file, from the environment, and from the guides.
+//! Tools, MCP servers and approval policies from the settings: as a file, from the environment, and from the guides.
 
 mod support;
 
 use std::{collections::BTreeMap, path::Path};
 
-use holdpoint_runtime::tool::{Approval, Execution, Tool, ToolSet, demo::demo_tools, mcp::McpTransport};
+use holdpoint_runtime::tool::{ApprovalPolicy, Execution, Tool, ToolSet, demo::demo_tools, mcp::McpTransport};
 use holdpoint_server::config::{Config, ToolConfig};
 use serde_json::{Value, json};
 use support::Setup;
@@ -46,7 +46,10 @@ input_schema = { type = "object", properties = { facing = { enum = ["user", "env
 #[test]
 fn a_browsers_tool_by_its_schema() {
     let spec = tool(PHOTO, "take-photo").spec;
-    assert_eq!((spec.execution, spec.timeout.as_secs(), &spec.approval), (Execution::Frontend, 30, &Approval::Always));
+    assert_eq!(
+        (spec.execution, spec.timeout.as_secs(), &spec.approval),
+        (Execution::Frontend, 30, &ApprovalPolicy::Always)
+    );
     assert_eq!(
         (spec.title.as_deref(), spec.description.as_str()),
         (Some("Take a photo"), "Takes a photo with the user's camera")
@@ -111,15 +114,19 @@ timeout_sec = 5
     let [files, web] = settings.as_slice() else { panic!("two servers") };
     let McpTransport::Command { command, env } = &files.transport else { panic!("a program") };
     assert_eq!((command.len(), env.len()), (2, 2));
-    assert_eq!((&files.approval, files.approval_timeout), (&Approval::Never, None));
-    assert_eq!(files.tools["wipe"].approval, Some(Approval::Always));
+    assert_eq!((&files.approval, files.approval_timeout), (&ApprovalPolicy::Never, None));
+    assert_eq!(files.tools["wipe"].approval, Some(ApprovalPolicy::Always));
     assert!(files.tools["tidy"].ignore_hints);
     assert_eq!((web.timeout.as_secs(), web.approval_timeout.map(|timeout| timeout.as_secs())), (5, Some(300)));
     assert_eq!(web.approval.approval_reason(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");
 
     let plain = load("[[mcp]]\nname = 'a'\ncommand = ['x']", &[]).expect("good");
-    assert_eq!(plain.mcp[0].settings(&variables).expect("good").approval, Approval::Always, "nothing said: always");
+    assert_eq!(
+        plain.mcp[0].settings(&variables).expect("good").approval,
+        ApprovalPolicy::Always,
+        "nothing said: always"
+    );
     let array = "[{ name = 'env', command = ['x'], approval = 'never' }]";
     assert_eq!(load(text, &[("HOLDPOINT_MCP", array)]).expect("good").mcp[0].name, "env");
     for (text, part) in [
@@ -190,7 +197,7 @@ fn every_rule_can_be_written_and_says_why_it_asks() {
     }
     // Words without quotes are words in the environment.
     let tools = tools_with("", &[("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", "never")]).expect("good");
-    assert_eq!(tools.get("process_payment").expect("it is there").spec.approval, Approval::Never);
+    assert_eq!(tools.get("process_payment").expect("it is there").spec.approval, ApprovalPolicy::Never);
     let error = tools_with("", &[("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL", "{ when = '/amount' }")]).unwrap_err();
     assert!(error.contains("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL"), "{error}");
 }
@@ -205,14 +212,24 @@ fn guide(name: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// What the guides and the README show can be loaded, and does what they say.
+/// The Markdown files of a folder, below the root of the repository.
+fn pages(folder: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let entries = std::fs::read_dir(root.join(folder)).expect("the folder is there");
+    let entries = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+    let page = |name: String| name.ends_with(".md").then(|| format!("{folder}/{name}"));
+    entries.filter_map(page).collect()
+}
+
+/// What the documentation shows can be loaded, and does what it says.
 #[test]
-fn the_guides_are_right() {
-    for (name, blocks) in [("README.md", 1), (SPENDING, 2), ("docs/guides/http-tools.md", 2), ("docs/guides/mcp.md", 2)]
-    {
-        let found = guide(name);
-        assert_eq!(found.len(), blocks, "{name}");
-        for block in found {
+fn the_settings_in_the_documentation_are_right() {
+    let mut pages = [vec!["README.md".to_owned()], pages("docs"), pages("docs/guides")].concat();
+    pages.sort();
+    let with_settings: Vec<&String> = pages.iter().filter(|page| !guide(page).is_empty()).collect();
+    assert!(with_settings.len() > 8, "settings are shown in these pages only: {with_settings:?}");
+    for name in with_settings {
+        for block in guide(name) {
             let config = load(&block, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             ToolConfig::apply(&demo_tools(), &config.tools, &variables)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));

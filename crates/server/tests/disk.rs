@@ -211,5 +211,5 @@ async fn a_database_with_nothing_in_it_is_refused() {
     let refused = command.args(["--listen", "127.0.0.1:0", "--data"]).arg(folder.path()).output().expect("runs");
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8_lossy(&refused.stderr);
-    assert!(text.contains("holdpoint.db is empty (0 bytes)") && text.contains("restore a backup"), "{text}");
+    assert!(text.contains("holdpoint.db is empty (0 bytes)") && text.contains("Restore a backup"), "{text}");
 }

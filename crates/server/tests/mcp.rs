@@ -10,7 +10,7 @@ use std::{
 };
 
 use holdpoint_runtime::tool::{
-    Approval, Secret, ToolSet,
+    ApprovalPolicy, Secret, ToolSet,
     mcp::{McpServers, McpSettings, McpTransport},
 };
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ async fn fixture(tool: &str) -> Fixture {
     let command = vec!["node".to_owned(), script().display().to_string()];
     let env = vec![("FAKE_LOG".to_owned(), Secret::new(log.path().display().to_string()))];
     let settings = McpSettings::new("fake", McpTransport::Command { command, env });
-    let mcp = McpServers::start([McpSettings { approval: Approval::Never, ..settings }]).await.expect("starts");
+    let mcp = McpServers::start([McpSettings { approval: ApprovalPolicy::Never, ..settings }]).await.expect("starts");
     let call = json!({"toolCall": {"name": tool, "input": {}}});
     let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
     setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
@@ -139,7 +139,7 @@ async fn the_inbox_says_what_the_server_says_of_its_tool() {
     fixture.server.chat().ask("go").await;
     let waiting = fixture.server.approvals().await;
     let reason = waiting[0]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("can change or delete"), "{reason}");
+    assert!(reason.contains("marks this tool as destructive"), "{reason}");
 }
 
 /// A call that was approved after its tool went away has an end, and the turn goes on.

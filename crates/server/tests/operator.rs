@@ -111,9 +111,9 @@ fn what_is_exported_from_a_running_server_is_imported_as_it_was() {
     server.stop();
 
     let (code, _, said) = run(folder.path(), &["import", "all.ndjson", "--data", "b"]);
-    assert!(code == Some(0) && said.contains("3 written"), "{said}");
+    assert!(code == Some(0) && said.contains("3 imported"), "{said}");
     let (code, _, said) = run(folder.path(), &["import", "all.ndjson", "--data", "b"]);
-    assert!(code == Some(0) && said.contains("0 written, 3 were there already"), "{said}");
+    assert!(code == Some(0) && said.contains("0 imported, 3 already present"), "{said}");
     let (_, again, _) = run(folder.path(), &["export", "--all", "--data", "b"]);
     assert_eq!(again, lines);
 
@@ -155,7 +155,7 @@ fn what_cannot_be_exported_or_imported_says_why() {
     other.say("talk", "good evening");
     other.stop();
     let (code, _, said) = run(folder.path(), &["import", "out.ndjson", "--data", "d"]);
-    assert!(code == Some(1) && said.contains("\"talk\"") && said.contains("1 refused"), "{said}");
+    assert!(code == Some(1) && said.contains("\"talk\"") && said.contains("1 rejected"), "{said}");
 }
 
 fn findings(folder: &Path, args: &[&str]) -> (Option<i32>, Value) {

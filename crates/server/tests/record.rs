@@ -11,7 +11,7 @@ use std::{
 use holdpoint_protocol::json::is_forbidden_key;
 use holdpoint_runtime::{
     log::{Log, MemoryLog, SqliteError, SqliteLog},
-    tool::{Approval, Execution, Tool, ToolBuilder, ToolSet, demo::demo_tools},
+    tool::{ApprovalPolicy, Execution, Tool, ToolBuilder, ToolSet, demo::demo_tools},
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Value, json};
@@ -37,9 +37,9 @@ fn tools(seen: &Seen) -> ToolSet {
     let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
     let locate = ToolBuilder::browser::<Value>("locate", "for tests", Execution::Frontend).schema(object.clone());
     let mut tools: Vec<Tool> = demo_tools().iter().cloned().collect();
-    tools.push(build(deploy.schema(object.clone()).approval(Approval::Always)));
+    tools.push(build(deploy.schema(object.clone()).approval(ApprovalPolicy::Always)));
     tools.push(build(echo.schema(object)));
-    tools.push(build(locate.approval(Approval::Always)));
+    tools.push(build(locate.approval(ApprovalPolicy::Always)));
     tools.into_iter().collect()
 }
 
@@ -402,7 +402,7 @@ async fn a_new_message_waits_for_the_call_that_it_released() {
             Ok(json!({"ok": true}))
         }
     });
-    let slow = slow.schema(json!({"type": "object"})).approval(Approval::Always).build().expect("a valid tool");
+    let slow = slow.schema(json!({"type": "object"})).approval(ApprovalPolicy::Always).build().expect("a valid tool");
     let script = json!({"turns": [
         {"when": "go", "steps": [[{"toolCall": {"name": "slow", "input": {}}}], [{"text": ["first"]}]]},
         {"when": "next", "steps": [[{"text": ["second"]}]]},

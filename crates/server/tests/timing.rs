@@ -2,7 +2,7 @@
 
 mod support;
 
-use holdpoint_protocol::auto_send::{Context, Decision, decide};
+use holdpoint_protocol::auto_send::{AutoSend, Context, decide};
 use serde_json::{Value, json};
 use support::{Answer, Live, TestServer, types};
 
@@ -199,7 +199,7 @@ async fn seed_004_the_client_sends_exactly_when_it_should() {
                 assert!(!decide(&chat.messages, &context).is_send(), "{said}: not while a question is open");
             }
             chat.put(&[Answer::Deny(last, None)]);
-            let Decision::Send { answers, .. } = decide(&chat.messages, &context) else {
+            let AutoSend::Send { answers, .. } = decide(&chat.messages, &context) else {
                 panic!("{said}: it must send")
             };
             context.sent.extend(answers);

@@ -9,7 +9,7 @@ use std::{
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    log::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
+    log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
     subject::Subject,
 };
 use tokio::sync::{broadcast, watch};
@@ -135,17 +135,17 @@ impl FaultyLog {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn append(&self, append: Append) -> Appended {
+    async fn append(&self, append: Append) -> AppendResult {
         self.inner.append_many(vec![append]).await[0]
     }
 
-    async fn append_with(&self, append: Append, fault: AppendFault) -> Appended {
+    async fn append_with(&self, append: Append, fault: AppendFault) -> AppendResult {
         match fault {
             AppendFault::Pass => self.append(append).await,
-            AppendFault::UnknownBefore => Appended::Unknown,
+            AppendFault::UnknownBefore => AppendResult::Unknown,
             AppendFault::UnknownAfter => {
                 self.append(append).await;
-                Appended::Unknown
+                AppendResult::Unknown
             }
             AppendFault::HoldBefore(gate) => {
                 gate.pass().await;
@@ -166,10 +166,10 @@ impl FaultyLog {
 }
 
 impl Log for FaultyLog {
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             if self.is_full() {
-                return vec![Appended::Unknown; appends.len()];
+                return vec![AppendResult::Unknown; appends.len()];
             }
             let faults: Vec<_> = {
                 let mut script = self.script();
@@ -219,10 +219,10 @@ impl Log for FaultyLog {
         self.inner.head(chat)
     }
 
-    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         match self.is_full() {
             true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => self.inner.forget(chat),
+            false => self.inner.delete(chat),
         }
     }
 
@@ -255,7 +255,7 @@ mod tests {
         (Arc::clone(&inner), FaultyLog::new(inner))
     }
 
-    async fn one(log: &FaultyLog, append: Append) -> Appended {
+    async fn one(log: &FaultyLog, append: Append) -> AppendResult {
         log.append_many(vec![append]).await[0]
     }
 
@@ -264,9 +264,9 @@ mod tests {
         for (fault, written) in [(AppendFault::UnknownBefore, 0), (AppendFault::UnknownAfter, 1)] {
             let (inner, log) = logs();
             log.on_append(fault);
-            assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Unknown);
+            assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Unknown);
             assert_eq!(inner.read(&"chat".into(), 0, 10).await.expect("it reads").len(), written);
-            assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Committed { len: 1 });
+            assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Committed { len: 1 });
             assert_eq!(log.left(), 0);
         }
     }
@@ -276,14 +276,17 @@ mod tests {
         let (_, log) = logs();
         log.on_append(AppendFault::Pass).on_append(AppendFault::UnknownAfter);
         let results = log.append_many(["a", "b", "c"].map(|chat| append(chat, 0, 1)).into()).await;
-        assert_eq!(results, [Appended::Committed { len: 1 }, Appended::Unknown, Appended::Committed { len: 1 }]);
+        assert_eq!(
+            results,
+            [AppendResult::Committed { len: 1 }, AppendResult::Unknown, AppendResult::Committed { len: 1 }]
+        );
     }
 
     #[tokio::test]
     async fn somebody_else_is_first() {
         let (_, log) = logs();
         log.on_append(AppendFault::overtaken(|append| Append { append_id: AppendId(9), count: 3, ..append.clone() }));
-        assert_eq!(one(&log, append("chat", 0, 1)).await, Appended::Conflict { len: 3 });
+        assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Conflict { len: 3 });
     }
 
     #[tokio::test]
@@ -298,7 +301,7 @@ mod tests {
             gate.arrived().await;
             assert_eq!(inner.read(&chat.into(), 0, 10).await.expect("it reads").len(), written);
             gate.open();
-            assert_eq!(appending.await, [Appended::Committed { len: 1 }]);
+            assert_eq!(appending.await, [AppendResult::Committed { len: 1 }]);
         }
     }
 

@@ -26,7 +26,7 @@ export type Approval = {
  */
 id: ApprovalId, 
 /**
- * The answer.
+ * The decision.
  */
 approved?: boolean, 
 /**
@@ -34,7 +34,7 @@ approved?: boolean,
  */
 reason?: string, 
 /**
- * Why it was asked (`ai` 7).
+ * The reason for the request (`ai` 7).
  */
 requestReason?: string, };
 export type TextPart = { text: string, state?: StreamState, citations?: Array<Citation>, providerMetadata?: ProviderMetadata, };
@@ -52,15 +52,15 @@ export type AckRequest = {
  */
 toolCallId: ToolCallId, 
 /**
- * How it ended.
+ * The status.
  */
 status: AckStatus, 
 /**
- * What came of it.
+ * The output.
  */
 output?: unknown, 
 /**
- * What went wrong; null is nothing.
+ * The error; null means none.
  */
 errorText?: string | null, 
 /**
@@ -69,15 +69,15 @@ errorText?: string | null,
 requestedAt: string, };
 export type AckResponse = { 
 /**
- * Whether it was taken.
+ * Whether it is in force.
  */
 ok: boolean, 
 /**
- * Taken before, with the same result.
+ * Whether the same answer was in force already.
  */
 ignored?: boolean, 
 /**
- * Why it was not taken.
+ * Why it was rejected.
  */
 reason?: string, };
 export type DecisionRequest = { 
@@ -132,7 +132,7 @@ export type DecisionKind = "approve" | "deny";
 export type Cause = "ran" | "result" | "decision" | "expired" | "stopped" | "superseded" | "interrupted" | "refused";
 export type Decision = { 
 /**
- * What was decided.
+ * The kind of decision.
  */
 kind: DecisionKind, 
 /**
@@ -157,11 +157,11 @@ cause: Cause,
  */
 at: string, 
 /**
- * The output, where there is one.
+ * The output, if any.
  */
 output?: unknown, 
 /**
- * What went wrong, where something did.
+ * The error, if any.
  */
 errorText?: string, };
 export type ChatHold = { 
@@ -194,7 +194,7 @@ approvalId?: ApprovalId,
  */
 requestedAt: string, 
 /**
- * When its time is up, while it waits. ISO 8601.
+ * The deadline, while it waits. ISO 8601.
  */
 expiresAt?: string, 
 /**
@@ -206,15 +206,15 @@ allowed: Array<DecisionKind>,
  */
 decision?: Decision, 
 /**
- * How it ended.
+ * The outcome.
  */
 outcome?: HoldOutcome, 
 /**
- * Whether its turn was regenerated or edited away.
+ * Whether its turn was replaced by a regeneration or an edit.
  */
 cut: boolean, 
 /**
- * The assistant message that shows it; of a cut call, the message that took the place of its own.
+ * The assistant message that shows it; for a cut call, the message that replaced its own.
  */
 messageId?: MessageId, };
 export type SettledMetadata = { 
@@ -223,7 +223,7 @@ export type SettledMetadata = {
  */
 cause: Cause, 
 /**
- * The subjects who decided; empty where nobody did.
+ * The subjects who decided; empty if there was no decision.
  */
 decidedBy: Array<string>, 
 /**

@@ -121,7 +121,7 @@ pub(crate) const FUZZ: &[Need] = &[
         name: "cargo-fuzz",
         why: "running the fuzz targets",
         takes: "about a minute",
-        probe: |root| match own(root, "bin/cargo-fuzz") {
+        probe: |root| match probe_local_tool(root, "bin/cargo-fuzz") {
             Probe::Present(version) => Probe::Present(version),
             _ => answers(&["cargo-fuzz", "--version"]),
         },
@@ -142,7 +142,7 @@ pub(crate) const SCHEMATHESIS: &[Need] = &[
         name: "Schemathesis",
         why: "requests made from /openapi.json",
         takes: "about a minute",
-        probe: |root| own(root, "schemathesis/bin/st"),
+        probe: |root| probe_local_tool(root, "schemathesis/bin/st"),
         install: Install::Python { name: "schemathesis", version: "4.32.5" },
     },
 ];
@@ -152,7 +152,7 @@ pub(crate) const DENY: &[Need] = &[Need {
     name: "cargo-deny",
     why: "the check of licences and sources of dependencies",
     takes: "several minutes",
-    probe: |root| match own(root, "bin/cargo-deny") {
+    probe: |root| match probe_local_tool(root, "bin/cargo-deny") {
         Probe::Present(version) => Probe::Present(version),
         _ => answers(&["cargo-deny", "--version"]),
     },
@@ -160,10 +160,10 @@ pub(crate) const DENY: &[Need] = &[Need {
 }];
 
 /// Probes a tool of this checkout.
-fn own(root: &Path, path: &str) -> Probe {
-    let own = root.join(TOOLS).join(path);
-    match own.to_str() {
-        Some(own) => answers(&[own, "--version"]),
+fn probe_local_tool(root: &Path, path: &str) -> Probe {
+    let tool = root.join(TOOLS).join(path);
+    match tool.to_str() {
+        Some(tool) => answers(&[tool, "--version"]),
         None => Probe::Missing("this checkout's path is not UTF-8".to_owned()),
     }
 }

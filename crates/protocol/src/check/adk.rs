@@ -1,7 +1,7 @@
 //! The adk profile: K1 to K7.
 
 use super::{Profile, Rule, calls::State, stream::StreamChecker};
-use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
+use crate::{PROMPT_TOOL, chunk::Chunk, ids::ToolCallId};
 
 /// The position of a live stream in the sequence `tool-input-available`, `start-step`, `tool-approval-request`,
 /// `finish-step`.
@@ -22,7 +22,7 @@ impl StreamChecker {
             Profile::AiSdk => {}
             Profile::AdkSse => {
                 if matches!(chunk, Chunk::StartStep(_) | Chunk::FinishStep(_)) {
-                    self.tell(Rule::K1, format!("`{}` in the adk profile over SSE", chunk.kind()));
+                    self.report(Rule::K1, format!("`{}` in the adk profile over SSE", chunk.kind()));
                 }
             }
             Profile::AdkLive => {
@@ -30,7 +30,7 @@ impl StreamChecker {
                 let (next, wrong) = next(step, chunk);
                 self.segment.live_step = next;
                 if let Some(wrong) = wrong {
-                    self.tell(Rule::K2, wrong);
+                    self.report(Rule::K2, wrong);
                 }
             }
         }
@@ -38,8 +38,8 @@ impl StreamChecker {
 
     /// K7: one call at a time. A running tool's prompt must come before that tool's outcome.
     pub(super) fn adk_announce(&mut self, id: &ToolCallId, name: &str) {
-        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 && name != ASK_USER {
-            self.tell(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
+        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 && name != PROMPT_TOOL {
+            self.report(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
     }
 
@@ -53,10 +53,10 @@ impl StreamChecker {
         }
         match self.options.profile {
             Profile::AdkSse if self.segment.has_question && self.message.calls.asked > 0 && !self.is_later() => {
-                self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
+                self.report(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             Profile::AdkLive if self.message.calls.asked > 0 => {
-                self.tell(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
+                self.report(Rule::K3, "text while an approval is open: hold it back until the last one is answered");
             }
             _ => {}
         }
@@ -70,9 +70,9 @@ impl StreamChecker {
             return;
         }
         // Text in a segment that follows one with an approval request is reported at the segment's end: K4.
-        let is_told_later = self.is_later() && self.segment.has_text;
-        if self.message.has_text && !self.options.progressive_text && !is_told_later {
-            self.tell(
+        let is_reported_later = self.is_later() && self.segment.has_text;
+        if self.message.has_text && !self.options.progressive_text && !is_reported_later {
+            self.report(
                 Rule::K3,
                 "text before an approval request: an adk client's auto-send then never sends the answer",
             );
@@ -99,14 +99,14 @@ impl StreamChecker {
         let end = self.line;
         if let Some(line) = self.segment.outcome_line {
             self.line = line;
-            self.tell(
+            self.report(
                 Rule::K4,
                 "an outcome in a segment that asks for another approval: hold it back until the last one",
             );
         }
         if let Some(line) = self.segment.text_line.filter(|_| !self.options.progressive_text) {
             self.line = line;
-            self.tell(Rule::K4, "text in a segment that asks for another approval: hold it back until the last one");
+            self.report(Rule::K4, "text in a segment that asks for another approval: hold it back until the last one");
         }
         self.line = end;
     }
@@ -117,9 +117,9 @@ impl StreamChecker {
             return;
         }
         if !self.segment.is_open && self.segment.has_done {
-            self.tell(Rule::K5, "`[DONE]` once more");
+            self.report(Rule::K5, "`[DONE]` once more");
         } else if self.options.profile == Profile::AdkLive && self.message.calls.asked > 0 && !self.segment.has_error {
-            self.tell(Rule::K5, "`[DONE]` while an approval is open: on live it ends the turn, once");
+            self.report(Rule::K5, "`[DONE]` while an approval is open: on live it ends the turn, once");
         }
     }
 
@@ -127,12 +127,12 @@ impl StreamChecker {
     pub(super) fn adk_close(&mut self) {
         self.intermediate();
         if !self.segment.has_done {
-            self.tell(Rule::K5, "the segment has no `[DONE]`");
+            self.report(Rule::K5, "the segment has no `[DONE]`");
         }
         let segment = self.segment.number;
         let waits = |state: State, asked_in: Option<u32>| state == State::Asked && asked_in < Some(segment);
         // Without the request, it is unknown which approvals were answered. A visible effect of one rules out K6.
-        let is_again = self.message.calls.iter().any(|(_, call)| call.again_in == Some(segment));
+        let is_again = self.message.calls.iter().any(|(_, call)| call.reannounced_in == Some(segment));
         let shows = self.segment.has_outcome || self.segment.has_question || self.segment.has_error || is_again;
         let request = &self.request;
         if self.options.profile == Profile::AdkSse
@@ -140,7 +140,7 @@ impl StreamChecker {
             && !shows
             && self.message.calls.iter().any(|(id, call)| waits(call.state, call.asked_in) && request.has_answered(id))
         {
-            self.tell(
+            self.report(
                 Rule::K6,
                 "the response to an approval ends without the call's outcome: it must stay open until the result comes",
             );

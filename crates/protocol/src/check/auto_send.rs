@@ -4,7 +4,7 @@ use super::{Rule, calls::State, stream::StreamChecker};
 
 /// The calls of one step, counted as the SDK's predicates count them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Step {
+pub(super) struct StepCounts {
     pub(super) number: u32,
     /// Calls that the client handles, and how many of them have an output or an error.
     pub(super) calls: usize,
@@ -13,7 +13,7 @@ pub(super) struct Step {
     asked: usize,
 }
 
-impl Step {
+impl StepCounts {
     pub(super) fn announced(&mut self, provider_executed: bool) {
         self.calls += usize::from(!provider_executed);
     }
@@ -45,7 +45,7 @@ impl StreamChecker {
     pub(super) fn start_step(&mut self) {
         self.segment.has_step = true;
         let number = self.message.step.number + 1;
-        let old = std::mem::replace(&mut self.message.step, Step { number, ..Step::default() });
+        let old = std::mem::replace(&mut self.message.step, StepCounts { number, ..StepCounts::default() });
         self.message.written_step.get_or_insert(old);
     }
 
@@ -54,7 +54,7 @@ impl StreamChecker {
         self.segment.blocks.clear();
         let number = self.message.step.number;
         self.message.calls.forget_step(number);
-        self.message.step = Step { number, ..Step::default() };
+        self.message.step = StepCounts { number, ..StepCounts::default() };
     }
 
     pub(super) fn auto_send(&mut self) {
@@ -70,17 +70,17 @@ impl StreamChecker {
         if step.is_complete() && !writing {
             let why = "its last step has tool calls and all are settled, so the SDK's `lastAssistantMessageIsCompleteWithToolCalls` sends again, for ever";
             match (self.segment.has_abort, is_unwritten) {
-                (true, _) => self.tell(Rule::A6, format!("the aborted segment is asked too: {why}")),
-                (false, true) => self.tell(
+                (true, _) => self.report(Rule::A6, format!("the aborted segment is asked too: {why}")),
+                (false, true) => self.report(
                     Rule::A2,
                     format!(
                         "the empty step at the end is not written (give `finish` metadata, or the step a part): {why}"
                     ),
                 ),
-                (false, false) => self.tell(Rule::A1, format!("{why}: end with a step of its own")),
+                (false, false) => self.report(Rule::A1, format!("{why}: end with a step of its own")),
             }
         } else if step.denied > 0 && step.asked > 0 {
-            self.tell(Rule::A5, "a denied call beside one that awaits approval: clients before 6.0.270 and 7.0.83 never send the answer");
+            self.report(Rule::A5, "a denied call beside one that awaits approval: clients before 6.0.270 and 7.0.83 never send the answer");
         }
         if self.segment.continues {
             self.unanswered();
@@ -108,7 +108,7 @@ impl StreamChecker {
             .collect();
         left.sort();
         if let Some(id) = left.first() {
-            self.tell(Rule::A4, format!("the answered call {id:?} has no outcome: the SDK's `lastAssistantMessageIsCompleteWithApprovalResponses` sends again, for ever"));
+            self.report(Rule::A4, format!("the answered call {id:?} has no outcome: the SDK's `lastAssistantMessageIsCompleteWithApprovalResponses` sends again, for ever"));
         }
     }
 }

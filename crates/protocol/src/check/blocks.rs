@@ -8,7 +8,7 @@ pub(super) struct Block {
     id: PartId,
     pub(super) is_text: bool,
     /// Already reported as not closed in time.
-    is_late: bool,
+    is_reported: bool,
     /// The step and its number of calls when the block started.
     pub(super) place: (u32, usize),
 }
@@ -20,35 +20,38 @@ impl StreamChecker {
 
     pub(super) fn delta(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
         if self.block(is_text, id.as_str()).is_none() {
-            self.tell(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"));
+            self.report(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"));
         }
     }
 
     pub(super) fn start_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
         self.new_content(chunk);
         if let Some(at) = self.block(is_text, id.as_str()) {
-            self.tell(Rule::B3, format!("`{chunk}` for the block {id:?}, which is open: the first one is never ended"));
+            self.report(
+                Rule::B3,
+                format!("`{chunk}` for the block {id:?}, which is open: the first one is never ended"),
+            );
             self.segment.blocks.swap_remove(at);
         }
         let place = (self.message.step.number, self.message.step.calls);
-        self.segment.blocks.push(Block { id: id.clone(), is_text, is_late: false, place });
+        self.segment.blocks.push(Block { id: id.clone(), is_text, is_reported: false, place });
     }
 
     pub(super) fn end_block(&mut self, is_text: bool, id: &PartId, chunk: &'static str) {
         match self.block(is_text, id.as_str()) {
             Some(at) => drop(self.segment.blocks.swap_remove(at)),
             None => {
-                self.tell(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"))
+                self.report(Rule::B1, format!("`{chunk}` for the block {id:?}, which is not open: the client throws"))
             }
         }
     }
 
     pub(super) fn still_open(&mut self, rule: Rule, chunk: &'static str) {
         let mut blocks = std::mem::take(&mut self.segment.blocks);
-        for block in blocks.iter_mut().filter(|block| !block.is_late) {
-            block.is_late = true;
+        for block in blocks.iter_mut().filter(|block| !block.is_reported) {
+            block.is_reported = true;
             let kind = if block.is_text { "text" } else { "reasoning" };
-            self.tell(rule, format!("the {kind} block {:?} is still open at `{chunk}`", block.id));
+            self.report(rule, format!("the {kind} block {:?} is still open at `{chunk}`", block.id));
         }
         self.segment.blocks = blocks;
     }

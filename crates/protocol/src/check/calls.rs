@@ -8,9 +8,9 @@ use std::{
 use crate::ids::ToolCallId;
 
 /// How many settled calls of the current message are kept in full.
-const SETTLED: usize = 4096;
+const MAX_SETTLED_CALLS: usize = 4096;
 /// How many ids of earlier calls, messages and so on are kept as hashes. Older ones are forgotten.
-const REMEMBERED: usize = 65_536;
+const MAX_REMEMBERED_IDS: usize = 65_536;
 
 /// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Call {
     /// The segment in which its approval was requested.
     pub(super) asked_in: Option<u32>,
     /// The segment in which it was announced again after that.
-    pub(super) again_in: Option<u32>,
+    pub(super) reannounced_in: Option<u32>,
     pub(super) preliminary: bool,
 }
 
@@ -84,7 +84,7 @@ impl Calls {
         call.state = State::Settled;
         self.open -= 1;
         self.settled.push_back(id.clone());
-        if self.settled.len() <= SETTLED {
+        if self.settled.len() <= MAX_SETTLED_CALLS {
             return None;
         }
         let oldest = self.settled.pop_front()?;
@@ -96,7 +96,7 @@ impl Calls {
     pub(super) fn announce_again(&mut self, id: &ToolCallId, segment: u32) {
         if let Some(call) = self.calls.get_mut(id).filter(|call| call.state == State::Asked) {
             call.state = State::Announced { available: true };
-            call.again_in = Some(segment);
+            call.reannounced_in = Some(segment);
             self.asked -= 1;
         }
     }
@@ -131,7 +131,7 @@ impl Remembered {
         let hash = hash(id);
         if self.hashes.insert(hash) {
             self.order.push_back(hash);
-            if self.order.len() > REMEMBERED
+            if self.order.len() > MAX_REMEMBERED_IDS
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.hashes.remove(&oldest);

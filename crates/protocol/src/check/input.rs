@@ -7,7 +7,7 @@ use crate::sse::{Decoder, Event};
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// How many bytes are examined to detect the format of a capture.
-const LOOK: usize = 64 * 1024;
+const MAX_DETECTION_BYTES: usize = 64 * 1024;
 
 /// Checks the bytes of a capture. Feed it, finish it, and take the violations as they come.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Checker {
 
     /// Takes more of the file.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let look = &bytes[..bytes.len().min(LOOK - self.looked)];
+        let look = &bytes[..bytes.len().min(MAX_DETECTION_BYTES - self.looked)];
         self.looked += look.len();
         if look.contains(&0) {
             self.unreadable.get_or_insert(Unreadable::Binary);
@@ -98,7 +98,7 @@ impl Checker {
                 if let Event::Incomplete { line, .. } = event {
                     *has_payload = true;
                     stream.line = line;
-                    stream.tell(
+                    stream.report(
                         Rule::F2,
                         "the capture ends before the blank line that completes this event: a client never sees it",
                     );
@@ -138,7 +138,10 @@ impl Checker {
                 }
                 Event::Junk { line, text } => {
                     stream.line = line;
-                    stream.tell(Rule::F2, format!("{} is no field of an event: a client drops the line", Shown(text)));
+                    stream.report(
+                        Rule::F2,
+                        format!("{} is no field of an event: a client drops the line", Printable(text)),
+                    );
                 }
                 Event::TooLarge { line } => drop(unreadable.get_or_insert(Unreadable::TooLarge { line })),
                 Event::Comment { .. } | Event::Incomplete { .. } => {}
@@ -153,7 +156,7 @@ fn form_of(begun: &[u8], is_all: bool) -> Option<Form> {
     let text = begun.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(begun);
     let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     match text.get(blank) {
-        None if is_all || begun.len() >= LOOK => Some(Form::Sse(Decoder::new(MAX_EVENT))),
+        None if is_all || begun.len() >= MAX_DETECTION_BYTES => Some(Form::Sse(Decoder::new(MAX_EVENT))),
         None => None,
         Some(b'{' | b'[') => Some(Form::Lines(Lines::default())),
         Some(_) if begun.len() < 3 && !is_all => None,
@@ -213,9 +216,9 @@ impl Lines {
 }
 
 /// A printable excerpt of a capture.
-pub(super) struct Shown<'a>(pub(super) &'a [u8]);
+pub(super) struct Printable<'a>(pub(super) &'a [u8]);
 
-impl std::fmt::Display for Shown<'_> {
+impl std::fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy(&self.0[..self.0.len().min(240)]);
         let short: String = text.chars().take(60).collect();

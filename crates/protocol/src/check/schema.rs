@@ -9,14 +9,14 @@ use crate::{
 };
 
 /// Reads a payload and reports its faults. `None` if nothing is left to check.
-pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule, String)) -> Option<Chunk> {
+pub(super) fn read(payload: &[u8], audience: Audience, mut report: impl FnMut(Rule, String)) -> Option<Chunk> {
     let read = match ReadChunk::parse(payload) {
         Ok(read) => read,
         Err(fault) => {
             if may_throw(payload) {
-                tell(Rule::F4, FORBIDDEN.to_owned());
+                report(Rule::F4, FORBIDDEN.to_owned());
             }
-            tell(rule_of(&fault), fault.to_string());
+            report(rule_of(&fault), fault.to_string());
             return without_key(payload, &fault);
         }
     };
@@ -25,19 +25,19 @@ pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule
         ReadChunk::Unknown { .. } => true,
     };
     if has_json && may_throw(payload) {
-        tell(Rule::F4, FORBIDDEN.to_owned());
+        report(Rule::F4, FORBIDDEN.to_owned());
     }
     match read {
         ReadChunk::Unknown { kind, .. } => {
-            tell(Rule::S1, format!("unknown chunk type {kind:?}: a client throws at it"));
+            report(Rule::S1, format!("unknown chunk type {kind:?}: a client throws at it"));
             None
         }
         ReadChunk::Known { chunk, extra } => {
             if audience == Audience::Any && chunk.is_sdk7_only() {
-                tell(Rule::S1, format!("`{}` is known to `ai` 7 only; over HTTP the client may be 6", chunk.kind()));
+                report(Rule::S1, format!("`{}` is known to `ai` 7 only; over HTTP the client may be 6", chunk.kind()));
             }
             if let Some(key) = extra.keys().next() {
-                tell(
+                report(
                     Rule::S5,
                     format!("`{}` has no key {key:?}: put it into `messageMetadata` or a `data-*` chunk", chunk.kind()),
                 );
@@ -45,12 +45,12 @@ pub(super) fn read(payload: &[u8], audience: Audience, mut tell: impl FnMut(Rule
             if audience == Audience::Any
                 && let Some(key) = chunk.sdk7_only_key()
             {
-                tell(
+                report(
                     Rule::S5,
                     format!("`{key}` of `{}` is known to `ai` 7 only; over HTTP the client may be 6", chunk.kind()),
                 );
             }
-            values(&chunk, audience, tell);
+            values(&chunk, audience, report);
             Some(chunk)
         }
     }
@@ -87,12 +87,12 @@ fn rule_of(fault: &Fault) -> Rule {
 }
 
 /// Reports values that can be read but must not be written.
-fn values(chunk: &Chunk, audience: Audience, mut tell: impl FnMut(Rule, String)) {
+fn values(chunk: &Chunk, audience: Audience, mut report: impl FnMut(Rule, String)) {
     let metadata = match chunk {
         Chunk::Start(c) => c.message_metadata.as_ref(),
         Chunk::Finish(c) => {
             if c.finish_reason == Some(FinishReason::Interrupted) && audience == Audience::Any {
-                tell(Rule::S4, "`interrupted` is known to `ai` 7 only; over HTTP the client may be 6".to_owned());
+                report(Rule::S4, "`interrupted` is known to `ai` 7 only; over HTTP the client may be 6".to_owned());
             }
             c.message_metadata.as_ref()
         }
@@ -102,13 +102,13 @@ fn values(chunk: &Chunk, audience: Audience, mut tell: impl FnMut(Rule, String))
             for (key, _) in
                 values.into_iter().filter(|(_, value)| value.as_ref().is_some_and(|value| value.value().is_null()))
             {
-                tell(Rule::S2, format!("`{key}` is null: leave an optional key out"));
+                report(Rule::S2, format!("`{key}` is null: leave an optional key out"));
             }
             None
         }
         _ => None,
     };
     if metadata.map(MessageMetadata::value).is_some_and(|value| !matches!(value, Value::Object(_) | Value::Null)) {
-        tell(Rule::S6, "`messageMetadata` is not an object: the next one that is can't be merged with it".to_owned());
+        report(Rule::S6, "`messageMetadata` is not an object: the next one that is can't be merged with it".to_owned());
     }
 }

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Audience, Options, Profile, Rule, Violation,
     adk::LiveStep,
-    auto_send::Step,
+    auto_send::StepCounts,
     blocks::Block,
     calls::{Calls, Remembered, State},
     schema,
-    transcript::{Carried, Request},
+    transcript::{Request, RequestCall},
 };
 use crate::{
     chunk::{Chunk, Start},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Bytes of a payload shown with a violation.
-const SHOWN: usize = 200;
+const MAX_SHOWN_BYTES: usize = 200;
 
 /// Checks the chunks of one chat, in the order in which a client receives them.
 #[derive(Debug)]
@@ -53,9 +53,9 @@ pub(super) struct Message {
     pub(super) has_text: bool,
     /// The segment with the first approval request.
     pub(super) asked_in: Option<u32>,
-    pub(super) step: Step,
+    pub(super) step: StepCounts,
     /// The last step that the client has written, until it writes a newer one.
-    pub(super) written_step: Option<Step>,
+    pub(super) written_step: Option<StepCounts>,
     /// The calls of the message before a resume or regenerate emptied it, and whether each was settled.
     pub(super) before: HashMap<ToolCallId, bool>,
 }
@@ -89,7 +89,7 @@ impl StreamChecker {
             options,
             audience: Audience::Any,
             violations: Vec::new(),
-            shown: Vec::with_capacity(SHOWN),
+            shown: Vec::with_capacity(MAX_SHOWN_BYTES),
             line: 0,
             message: Message::default(),
             segment: Segment::default(),
@@ -107,7 +107,7 @@ impl StreamChecker {
         if payload == DONE.as_bytes() {
             return self.done(line);
         }
-        if self.is_quiet(payload) {
+        if self.is_harmless_delta(payload) {
             self.line = line;
             return self.wrote_if(true);
         }
@@ -115,7 +115,7 @@ impl StreamChecker {
         let chunk = schema::read(payload, self.audience, |rule, text| faults.push((rule, text)));
         if !faults.is_empty() {
             self.line = line;
-            faults.into_iter().for_each(|(rule, text)| self.tell(rule, text));
+            faults.into_iter().for_each(|(rule, text)| self.report(rule, text));
         }
         if let Some(chunk) = chunk {
             self.chunk(line, &chunk);
@@ -137,7 +137,7 @@ impl StreamChecker {
             _ => self.line = line,
         }
         if !self.segment.is_open {
-            self.tell(
+            self.report(
                 Rule::M1,
                 format!("`{}` before `start`: a client can't tell which message it belongs to", chunk.kind()),
             );
@@ -176,7 +176,7 @@ impl StreamChecker {
         std::mem::take(&mut self.violations)
     }
 
-    pub(super) fn tell(&mut self, rule: Rule, text: impl Into<String>) {
+    pub(super) fn report(&mut self, rule: Rule, text: impl Into<String>) {
         let payload = String::from_utf8_lossy(&self.shown).into_owned();
         self.violations.push(Violation { line: self.line, rule, text: text.into(), payload });
     }
@@ -184,13 +184,13 @@ impl StreamChecker {
     /// Keeps the beginning of the current payload.
     pub(super) fn show(&mut self, payload: &[u8]) {
         self.shown.clear();
-        self.shown.extend_from_slice(&payload[..payload.len().min(SHOWN)]);
+        self.shown.extend_from_slice(&payload[..payload.len().min(MAX_SHOWN_BYTES)]);
     }
 
     fn open(&mut self, start: Option<&Start>) {
         let id = start.and_then(|start| start.message_id.clone());
         if start.is_some() && id.is_none() {
-            self.tell(Rule::M1, "`start` without `messageId`: the client makes up an id that nobody else knows");
+            self.report(Rule::M1, "`start` without `messageId`: the client makes up an id that nobody else knows");
         }
         self.segment = Segment { number: self.segment.number + 1, is_open: true, ..Segment::default() };
         let goes_on = self.message.id.is_some() && (id.is_none() || id == self.message.id);
@@ -238,7 +238,7 @@ impl StreamChecker {
         self.segment.continues = true;
         let last = carried.iter().map(|carried| carried.call.step).max().unwrap_or_default();
         self.message.step.number = last;
-        for Carried { id, approval, call } in carried.clone() {
+        for RequestCall { id, approval, call } in carried.clone() {
             if call.step == last {
                 self.message.step.announced(call.provider_executed);
                 if call.state == State::Asked {
@@ -255,7 +255,7 @@ impl StreamChecker {
         let request = std::mem::take(&mut self.request);
         match &request {
             Request::Submit { continues: Some(last), .. } if last != id => {
-                self.tell(
+                self.report(
                     Rule::M3,
                     format!("continues the message {last:?} under the id {id:?}: the client shows two messages"),
                 );
@@ -263,19 +263,19 @@ impl StreamChecker {
             Request::Submit { continues: None, history, .. } | Request::Regenerate { history }
                 if history.contains(id) =>
             {
-                self.tell(
+                self.report(
                     Rule::M2,
                     format!("the id {id:?} is in the history already: the client overwrites that message"),
                 );
             }
             Request::Resume if self.history.contains(id) => {
-                self.tell(
+                self.report(
                     Rule::R4,
                     format!("the message {id:?} is replayed, and was in the history too: older clients show it twice"),
                 );
             }
             Request::Unknown if !goes_on && self.older_messages.contains(id.as_str()) => {
-                self.tell(Rule::M2, format!("the id {id:?} is that of an earlier message: the client overwrites it"));
+                self.report(Rule::M2, format!("the id {id:?} is that of an earlier message: the client overwrites it"));
             }
             _ => {}
         }
@@ -285,7 +285,7 @@ impl StreamChecker {
     fn close(&mut self) {
         self.segment.is_open = false;
         if !self.segment.has_end {
-            self.tell(
+            self.report(
                 Rule::F5,
                 "the segment ends without `finish`, `error` or `abort`: a client takes that for success",
             );
@@ -298,7 +298,7 @@ impl StreamChecker {
             // The smallest, not the first: the order of a map changes from run to run.
             let missing = self.message.before.keys().filter(|id| self.message.calls.get(id).is_none()).min().cloned();
             if let Some(id) = missing {
-                self.tell(Rule::R3, format!("the replay leaves out the call {id:?} that the message had"));
+                self.report(Rule::R3, format!("the replay leaves out the call {id:?} that the message had"));
             }
         }
         self.message.before.clear();
@@ -325,7 +325,7 @@ impl StreamChecker {
         );
         if self.segment.has_error && !may_follow && !self.segment.told_after_error {
             self.segment.told_after_error = true;
-            self.tell(Rule::A7, format!("`{}` after `error`: the client has stopped reading", chunk.kind()));
+            self.report(Rule::A7, format!("`{}` after `error`: the client has stopped reading", chunk.kind()));
         }
     }
 
@@ -334,7 +334,7 @@ impl StreamChecker {
         let segment = &mut self.segment;
         if self.options.profile == Profile::AiSdk && segment.continues && !segment.has_step && !segment.told_no_step {
             segment.told_no_step = true;
-            self.tell(
+            self.report(
                 Rule::A3,
                 format!("`{chunk}` in a continuation before `start-step`: it counts to the step that was answered"),
             );
@@ -354,7 +354,7 @@ impl StreamChecker {
             Chunk::TextEnd(c) => self.end_block(true, &c.id, "text-end"),
             Chunk::ReasoningEnd(c) => self.end_block(false, &c.id, "reasoning-end"),
 
-            Chunk::Start(_) => self.tell(Rule::M1, "a second `start` before the segment has ended"),
+            Chunk::Start(_) => self.report(Rule::M1, "a second `start` before the segment has ended"),
             Chunk::Finish(c) => {
                 self.segment.has_end = true;
                 if !self.segment.has_error && !self.segment.has_abort {

@@ -6,11 +6,11 @@ use super::{
     stream::StreamChecker,
     transcript::Request,
 };
-use crate::{ASK_USER, chunk::Chunk, ids::ToolCallId};
+use crate::{PROMPT_TOOL, chunk::Chunk, ids::ToolCallId};
 
 /// The kind of chunk that announces a call.
 #[derive(Clone, Copy, PartialEq)]
-enum As {
+enum Announcement {
     Begun,
     Available,
     Unusable,
@@ -29,19 +29,33 @@ impl StreamChecker {
         let kind = chunk.kind();
         match chunk {
             Chunk::ToolInputStart(c) => {
-                self.announce(As::Begun, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
+                self.announce(Announcement::Begun, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
             }
             Chunk::ToolInputAvailable(c) => {
-                self.announce(As::Available, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
+                self.announce(
+                    Announcement::Available,
+                    &c.tool_call_id,
+                    &c.tool_name,
+                    c.dynamic,
+                    c.provider_executed,
+                    kind,
+                );
             }
             Chunk::ToolInputError(c) => {
-                self.announce(As::Unusable, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
+                self.announce(
+                    Announcement::Unusable,
+                    &c.tool_call_id,
+                    &c.tool_name,
+                    c.dynamic,
+                    c.provider_executed,
+                    kind,
+                );
             }
             Chunk::ToolInputDelta(c) => {
                 let segment = self.segment.number;
                 let begun = self.message.calls.get(&c.tool_call_id).is_some_and(|call| call.begun_in == Some(segment));
                 if !begun {
-                    self.tell(
+                    self.report(
                         Rule::T1,
                         format!(
                             "`{kind}` for the call {:?} without its `tool-input-start` in this response",
@@ -52,7 +66,10 @@ impl StreamChecker {
             }
             Chunk::ToolApprovalRequest(c) => {
                 if self.message.approvals.contains(c.approval_id.as_str()) {
-                    self.tell(Rule::T6, format!("the approval id {:?} was used before in this message", c.approval_id));
+                    self.report(
+                        Rule::T6,
+                        format!("the approval id {:?} was used before in this message", c.approval_id),
+                    );
                 }
                 self.message.approvals.insert(c.approval_id.as_str());
                 if self.find(&c.tool_call_id, kind) {
@@ -61,7 +78,7 @@ impl StreamChecker {
                 self.adk_question();
             }
             Chunk::ToolApprovalResponse(c) if !self.message.approvals.contains(c.approval_id.as_str()) => {
-                self.tell(
+                self.report(
                     Rule::T2,
                     format!(
                         "an answer to the approval {:?}, which this message never asked for: the client throws",
@@ -81,7 +98,7 @@ impl StreamChecker {
 
     fn announce(
         &mut self,
-        how: As,
+        how: Announcement,
         id: &ToolCallId,
         name: &str,
         dynamic: Option<bool>,
@@ -92,58 +109,59 @@ impl StreamChecker {
         let segment = self.segment.number;
         let step = self.message.step.number;
         let is_replay = self.request == Request::Resume && self.message.before.get(id) == Some(&true);
-        if is_replay && how == As::Available && provider_executed != Some(true) {
-            self.tell(Rule::T8, format!("the settled call {id:?} is replayed as available: `onToolCall` fires again; replay start, delta, outcome"));
+        if is_replay && how == Announcement::Available && provider_executed != Some(true) {
+            self.report(Rule::T8, format!("the settled call {id:?} is replayed as available: `onToolCall` fires again; replay start, delta, outcome"));
         }
         let Some(call) = self.message.calls.get_mut(id) else {
             return self.announce_new(how, id, name, dynamic, provider_executed == Some(true), kind);
         };
         if &*call.name != name {
             let text = format!("the call {id:?} was one of {:?} and is now one of {name:?}", call.name);
-            return self.tell(Rule::T4, text);
+            return self.report(Rule::T4, text);
         }
         match (call.state, how) {
-            (State::Asked, As::Available)
-                if call.asked_in < Some(segment) && call.again_in.is_none() && call.step == step =>
+            (State::Asked, Announcement::Available)
+                if call.asked_in < Some(segment) && call.reannounced_in.is_none() && call.step == step =>
             {
                 self.message.calls.announce_again(id, segment);
                 self.message.step.announced_again();
                 return;
             }
             (State::Settled | State::Asked, _) => {
-                self.tell(
+                self.report(
                     Rule::T5,
                     format!("`{kind}` for the call {id:?} after its approval request or outcome: its state falls back"),
                 );
                 return;
             }
-            (State::Announced { .. }, As::Begun) | (State::Announced { available: true }, As::Available) => {
-                self.tell(Rule::T4, format!("`{kind}` for the call {id:?} once more: an id is one call"));
+            (State::Announced { .. }, Announcement::Begun)
+            | (State::Announced { available: true }, Announcement::Available) => {
+                self.report(Rule::T4, format!("`{kind}` for the call {id:?} once more: an id is one call"));
                 return;
             }
-            (State::Announced { .. }, As::Available | As::Unusable) => {}
+            (State::Announced { .. }, Announcement::Available | Announcement::Unusable) => {}
         }
         call.state = State::Announced { available: true };
         // A call that can't run keeps its kind of part.
-        let other_kind = how == As::Available && call.dynamic != dynamic;
+        let other_kind = how == Announcement::Available && call.dynamic != dynamic;
         let other_step = call.step != step;
         if other_kind || other_step {
             let what = if other_kind { "another `dynamic` flag" } else { "another step" };
-            self.tell(
+            self.report(
                 Rule::T3,
                 format!(
                     "`{kind}` for the call {id:?} with {what} than its `tool-input-start`: the client shows it twice"
                 ),
             );
         }
-        if how == As::Unusable {
+        if how == Announcement::Unusable {
             self.settle(id, Outcome::Complete);
         }
     }
 
     fn announce_new(
         &mut self,
-        how: As,
+        how: Announcement,
         id: &ToolCallId,
         name: &str,
         dynamic: bool,
@@ -151,10 +169,10 @@ impl StreamChecker {
         kind: &'static str,
     ) {
         if self.older_calls.contains(id.as_str()) && !self.message.before.contains_key(id) {
-            self.tell(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
+            self.report(Rule::T4, format!("the call id {id:?} was used before in this chat: mint your own"));
         }
         // A running tool's prompt belongs to the step of the call that asks.
-        if name != ASK_USER {
+        if name != PROMPT_TOOL {
             self.new_content(kind);
         }
         self.adk_announce(id, name);
@@ -163,15 +181,15 @@ impl StreamChecker {
             dynamic,
             provider_executed,
             step: self.message.step.number,
-            state: State::Announced { available: how != As::Begun },
-            begun_in: (how == As::Begun).then_some(self.segment.number),
+            state: State::Announced { available: how != Announcement::Begun },
+            begun_in: (how == Announcement::Begun).then_some(self.segment.number),
             asked_in: None,
-            again_in: None,
+            reannounced_in: None,
             preliminary: false,
         };
         self.message.step.announced(provider_executed);
         self.message.calls.insert(id.clone(), call);
-        if how == As::Unusable {
+        if how == Announcement::Unusable {
             self.settle(id, Outcome::Complete);
         }
     }
@@ -181,7 +199,7 @@ impl StreamChecker {
             return;
         };
         match call.state {
-            State::Settled => self.tell(
+            State::Settled => self.report(
                 Rule::T5,
                 format!("an approval request for the call {id:?} after its outcome: its state falls back"),
             ),
@@ -205,7 +223,7 @@ impl StreamChecker {
             return;
         };
         if call.state == State::Settled {
-            return self.tell(Rule::T9, format!("`{kind}` for the call {id:?}, which has its outcome"));
+            return self.report(Rule::T9, format!("`{kind}` for the call {id:?}, which has its outcome"));
         }
         if provider_executed == Some(true) && !call.provider_executed {
             call.provider_executed = true;
@@ -216,7 +234,7 @@ impl StreamChecker {
         match outcome {
             Outcome::Preliminary => call.preliminary = true,
             Outcome::Denied if call.asked_in.is_none() => {
-                self.tell(
+                self.report(
                     Rule::T7,
                     format!(
                         "the call {id:?} is denied, and nobody was asked: send an approval request first, or an error"
@@ -224,7 +242,7 @@ impl StreamChecker {
                 );
             }
             Outcome::Denied if call.preliminary => {
-                self.tell(
+                self.report(
                     Rule::T7,
                     format!(
                         "the call {id:?} is denied after a preliminary output, which stays on the screen: send an error"
@@ -257,12 +275,12 @@ impl StreamChecker {
             return true;
         }
         if self.message.before.contains_key(id) && self.request == Request::Resume {
-            self.tell(
+            self.report(
                 Rule::R3,
                 format!("`{kind}` for the call {id:?}, which the replay has not announced: the client throws"),
             );
         } else if self.message.before.contains_key(id) {
-            self.tell(
+            self.report(
                 Rule::M4,
                 format!("`{kind}` for the call {id:?} of the answer that is being regenerated: the client throws"),
             );
@@ -270,9 +288,9 @@ impl StreamChecker {
             let text = format!(
                 "`{kind}` for the call {id:?} of the message before: a continuation must reuse that message's id"
             );
-            self.tell(Rule::M3, text);
+            self.report(Rule::M3, text);
         } else {
-            self.tell(
+            self.report(
                 Rule::T2,
                 format!("`{kind}` for the call {id:?}, which the current message does not have: the client throws"),
             );

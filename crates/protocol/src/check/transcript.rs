@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     Audience, Rule, StreamChecker,
     calls::{Call, State},
-    input::Shown,
+    input::Printable,
     schema,
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) enum Request {
         history: HashSet<MessageId>,
         answered: HashSet<ToolCallId>,
         /// The calls of the continued message, as the client has them.
-        carried: Vec<Carried>,
+        carried: Vec<RequestCall>,
     },
     Regenerate {
         history: HashSet<MessageId>,
@@ -41,13 +41,13 @@ pub(super) enum Request {
 
 /// A call known from the request alone: a client that has just loaded its history has it, though no chunk has shown it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Carried {
+pub(super) struct RequestCall {
     pub(super) id: ToolCallId,
     pub(super) approval: Option<ApprovalId>,
     pub(super) call: Call,
 }
 
-impl Carried {
+impl RequestCall {
     fn all(parts: &[Part]) -> Vec<Self> {
         let is_step = |part: &&Part| matches!(part, Part::StepStart);
         let last = parts.iter().filter(is_step).count() as u32;
@@ -75,7 +75,7 @@ impl Carried {
                     state,
                     begun_in: None,
                     asked_in: (state == State::Asked).then_some(0),
-                    again_in: None,
+                    reannounced_in: None,
                     preliminary: false,
                 },
             });
@@ -112,13 +112,13 @@ impl Request {
             .filter(|tool| tool.state == ToolState::ApprovalResponded)
             .map(|tool| tool.tool_call_id.clone())
             .collect();
-        let carried = last.map(|message| Carried::all(&message.parts)).unwrap_or_default();
+        let carried = last.map(|message| RequestCall::all(&message.parts)).unwrap_or_default();
         Request::Submit { continues: last.and_then(|message| message.id.clone()), history, answered, carried }
     }
 }
 
 /// How many ended requests are kept, to detect late frames.
-const ENDED: usize = 1024;
+const MAX_ENDED_REQUESTS: usize = 1024;
 
 /// Reads a transcript line by line.
 #[derive(Debug, Default)]
@@ -167,9 +167,9 @@ impl Transcript {
             Some((key, frame)) if key == "frame" => self.frame(number, frame, stream),
             _ => {
                 stream.line = number;
-                stream.tell(
+                stream.report(
                     Rule::F3,
-                    format!("{} is no line of a transcript: one of `request`, `status`, `frame`", Shown(line)),
+                    format!("{} is no line of a transcript: one of `request`, `status`, `frame`", Printable(line)),
                 );
             }
         }
@@ -192,7 +192,7 @@ impl Transcript {
             stream.abandon();
         }
         for id in open {
-            stream.tell(Rule::W4, format!("the request {id:?} has no `end`: the client waits for ever"));
+            stream.report(Rule::W4, format!("the request {id:?} has no `end`: the client waits for ever"));
         }
     }
 
@@ -219,7 +219,7 @@ impl Transcript {
             let has_cursor =
                 headers.is_some_and(|headers| headers.keys().any(|key| key.eq_ignore_ascii_case("last-event-id")));
             if !query.is_empty() || has_cursor {
-                stream.tell(
+                stream.report(
                     Rule::R1,
                     "a resume with a cursor: the SDK's client sends none, so a backend must not need one",
                 );
@@ -235,12 +235,12 @@ impl Transcript {
             return;
         }
         if stream.request == Request::Resume {
-            stream.tell(
+            stream.report(
                 Rule::R2,
                 format!("a resume is answered with {status}: 204 says that there is nothing to resume"),
             );
         } else {
-            stream.tell(Rule::F1, format!("the answer has the status {status}: the client throws the body's text"));
+            stream.report(Rule::F1, format!("the answer has the status {status}: the client throws the body's text"));
         }
     }
 
@@ -257,9 +257,9 @@ impl Transcript {
                     Event::Data { data, .. } => stream.payload(number, data),
                     Event::Junk { text, .. } if !is_pong(text) => {
                         stream.line = number;
-                        stream.tell(
+                        stream.report(
                             Rule::F2,
-                            format!("{} is no field of an event: a client drops the line", Shown(text)),
+                            format!("{} is no field of an event: a client drops the line", Printable(text)),
                         );
                     }
                     _ => {}
@@ -274,7 +274,7 @@ impl Transcript {
         if let Some(body) = self.body.take() {
             body.finish(|event| {
                 if let Event::Incomplete { .. } = event {
-                    stream.tell(
+                    stream.report(
                         Rule::F2,
                         "the body ends before the blank line that completes its last event: a client never sees it",
                     );
@@ -290,7 +290,7 @@ impl Transcript {
             }
             return;
         }
-        if self.requests.len() >= ENDED {
+        if self.requests.len() >= MAX_ENDED_REQUESTS {
             self.requests.retain(|_, socket| !socket.is_over);
         }
         let is_resume = kind == "resume";
@@ -325,14 +325,14 @@ impl Transcript {
         let (Some(kind), Some(id)) = (kind, id) else {
             stream.line = number;
             return stream
-                .tell(Rule::W1, "a frame without string `type` and `requestId`: the client closes the socket");
+                .report(Rule::W1, "a frame without string `type` and `requestId`: the client closes the socket");
         };
         let Some(socket) = self.requests.get_mut(id) else {
             return;
         };
         if socket.is_over {
             stream.line = number;
-            return stream.tell(Rule::W4, format!("a frame for the request {id:?} after its end"));
+            return stream.report(Rule::W4, format!("a frame for the request {id:?} after its end"));
         }
         match kind {
             "start" => socket.has_started = true,
@@ -347,13 +347,13 @@ impl Transcript {
                 socket.is_over = true;
                 if parsed.get("errorText").is_some_and(|text| !text.is_string()) {
                     stream.line = number;
-                    stream.tell(Rule::W3, "`errorText` is not a string: the client closes the socket");
+                    stream.report(Rule::W3, "`errorText` is not a string: the client closes the socket");
                 }
                 stream.abandon();
             }
             _ => {
                 stream.line = number;
-                stream.tell(Rule::W3, format!("unknown frame type {kind:?}: the client closes the socket"));
+                stream.report(Rule::W3, format!("unknown frame type {kind:?}: the client closes the socket"));
             }
         }
     }
@@ -369,13 +369,13 @@ impl Socket {
         }
         if self.is_resume && !std::mem::replace(&mut self.has_started, true) {
             stream.line = number;
-            stream.tell(Rule::W4, format!("the resume {id:?} is answered by a chunk before `start`"));
+            stream.report(Rule::W4, format!("the resume {id:?} is answered by a chunk before `start`"));
         }
         match frame.get("sequence").and_then(Value::as_u64) {
             Some(sequence) if sequence == self.next => self.next += 1,
             sequence => {
                 stream.line = number;
-                stream.tell(
+                stream.report(
                     Rule::W2,
                     format!("`sequence` should be {}: the client closes the socket at a gap", self.next),
                 );
@@ -394,7 +394,7 @@ impl Socket {
         }
         stream.line = number;
         for (rule, text) in faults {
-            stream.tell(rule, text);
+            stream.report(rule, text);
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum DeltaKind {
 impl<'a> PlainDelta<'a> {
     /// Matches `type`, id and text in this order, without whitespace, other keys or escapes in the id. On `None`, use
     /// the general reader.
-    pub(crate) fn see(payload: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(payload: &'a [u8]) -> Option<Self> {
         let rest = payload.strip_prefix(b"{\"type\":\"")?;
         let (kind, rest) = if let Some(rest) = rest.strip_prefix(b"text-delta\",\"id\":\"") {
             (DeltaKind::Text, rest)
@@ -63,15 +63,15 @@ mod tests {
     use crate::chunk::ReadChunk;
 
     #[test]
-    fn what_is_seen_can_be_read_and_what_can_not_be_read_is_not_seen() {
-        let see = |text: &str| PlainDelta::see(text.as_bytes()).map(|delta| (delta.kind, delta.id.to_owned()));
+    fn a_plain_delta_is_a_chunk_and_anything_else_is_left_to_the_general_reader() {
+        let parse = |text: &str| PlainDelta::parse(text.as_bytes()).map(|delta| (delta.kind, delta.id.to_owned()));
         for (payload, kind, id) in [
             (r#"{"type":"text-delta","id":"0","delta":"a"}"#, DeltaKind::Text, "0"),
             (r#"{"type":"text-delta","id":"","delta":""}"#, DeltaKind::Text, ""),
             (r#"{"type":"reasoning-delta","id":"é","delta":"\n\\\"京"}"#, DeltaKind::Reasoning, "é"),
             (r#"{"type":"tool-input-delta","toolCallId":"c","inputTextDelta":"{\"a\":"}"#, DeltaKind::ToolInput, "c"),
         ] {
-            assert_eq!(see(payload), Some((kind, id.to_owned())), "{payload}");
+            assert_eq!(parse(payload), Some((kind, id.to_owned())), "{payload}");
             assert!(ReadChunk::parse(payload.as_bytes()).is_ok(), "{payload}");
         }
         for payload in [
@@ -86,8 +86,8 @@ mod tests {
             r#"{"type":"text-start","id":"0"}"#,
             r#"{"type":"text-delta","id":"0","delta":"}"#,
         ] {
-            assert_eq!(see(payload), None, "{payload}");
+            assert_eq!(parse(payload), None, "{payload}");
         }
-        assert_eq!(PlainDelta::see(b"{\"type\":\"text-delta\",\"id\":\"0\",\"delta\":\"\xff\"}"), None);
+        assert_eq!(PlainDelta::parse(b"{\"type\":\"text-delta\",\"id\":\"0\",\"delta\":\"\xff\"}"), None);
     }
 }

@@ -17,16 +17,16 @@ use super::mend;
 
 /// Limits on a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct JsonLimits {
     /// Levels of arrays and objects. `serde_json` itself reads at most 127.
     pub levels: usize,
     /// Number of values, including the outermost.
     pub nodes: usize,
 }
 
-impl Limits {
+impl JsonLimits {
     /// The limits of `serde_json` itself.
-    pub const NONE: Limits = Limits { levels: 128, nodes: usize::MAX };
+    pub const NONE: JsonLimits = JsonLimits { levels: 128, nodes: usize::MAX };
 }
 
 /// Why a JSON text was not read.
@@ -52,14 +52,14 @@ pub enum ReadError {
 /// Reads a value as a JavaScript client does: an unpaired surrogate escape is not an error. Rust strings can't hold
 /// one, so it becomes U+FFFD. (A number beyond the range of `f64` is still an error; JavaScript reads infinity.)
 pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    parse_within(bytes, Limits::NONE).map_err(|error| match error {
+    parse_within(bytes, JsonLimits::NONE).map_err(|error| match error {
         ReadError::Syntax(error) => error,
         beyond => serde_json::Error::custom(beyond),
     })
 }
 
 /// Like [`parse`], within limits.
-pub fn parse_within(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
+pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
     match read(bytes, limits) {
         Err(ReadError::Syntax(error)) => match mend(bytes) {
             Some(mended) => read(&mended, limits),
@@ -69,7 +69,7 @@ pub fn parse_within(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
     }
 }
 
-fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
+fn read(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
     let budget = Budget::new(limits.nodes);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let read =
@@ -83,7 +83,7 @@ fn read(bytes: &[u8], limits: Limits) -> Result<Value, ReadError> {
 
 /// For fields: `#[serde(deserialize_with = "json::value")]`.
 pub fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels).deserialize(deserializer)
+    Budget::new(JsonLimits::NONE.nodes).plain(JsonLimits::NONE.levels).deserialize(deserializer)
 }
 
 /// For optional fields in which null is a value.
@@ -107,7 +107,7 @@ pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Val
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels).object(map)
+            Budget::new(JsonLimits::NONE.nodes).plain(JsonLimits::NONE.levels).object(map)
         }
     }
     deserializer.deserialize_map(Object)
@@ -115,7 +115,7 @@ pub fn map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Val
 
 /// Reads the next value of a map access.
 pub(crate) fn next_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
-    map.next_value_seed(Budget::new(Limits::NONE.nodes).plain(Limits::NONE.levels))
+    map.next_value_seed(Budget::new(JsonLimits::NONE.nodes).plain(JsonLimits::NONE.levels))
 }
 
 #[derive(Clone, Copy)]
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn levels_and_nodes_are_counted() {
-        let limits = Limits { levels: 3, nodes: 5 };
+        let limits = JsonLimits { levels: 3, nodes: 5 };
         let read = |text: &str| parse_within(text.as_bytes(), limits);
         assert_eq!(read("[[[]]]").ok(), Some(json!([[[]]])));
         assert_eq!(read(r#"{"a":{"b":{"c":1}}}"#).ok(), Some(json!({"a": {"b": {"c": 1}}})));

@@ -1,11 +1,11 @@
 //! A scanner for JSON on its way to a third-party parser.
 
 /// The prefix of the keys that `serde_json` does not treat as data.
-const PRIVATE: &[u8] = b"$serde_json::private::";
+const RESERVED_PREFIX: &[u8] = b"$serde_json::private::";
 
 /// Whether `serde_json` gives an object a special meaning when this is its first key.
-pub fn is_private_key(key: &str) -> bool {
-    key.as_bytes().starts_with(PRIVATE)
+pub fn is_reserved_key(key: &str) -> bool {
+    key.as_bytes().starts_with(RESERVED_PREFIX)
 }
 
 /// Finds object keys that `serde_json` does not treat as data, in JSON text fed in pieces. Libraries that read into a
@@ -16,7 +16,7 @@ pub fn is_private_key(key: &str) -> bool {
 #[derive(Debug, Clone, Default)]
 pub struct Screen {
     place: Place,
-    /// Bytes of [`PRIVATE`] matched so far, while the string is a prefix of it.
+    /// Bytes of [`RESERVED_PREFIX`] matched so far, while the string is a prefix of it.
     matched: Option<usize>,
     is_found: bool,
     /// Open brackets: now, and the maximum so far.
@@ -77,7 +77,7 @@ impl Screen {
                 self.bracket(byte);
                 Place::Outside
             }
-            (Place::String, b'"') if self.matched == Some(PRIVATE.len()) => Place::After,
+            (Place::String, b'"') if self.matched == Some(RESERVED_PREFIX.len()) => Place::After,
             (Place::String, b'"') => Place::Outside,
             (Place::String, b'\\') => Place::Escape,
             (Place::String, byte) => self.character(u32::from(byte)),
@@ -93,7 +93,7 @@ impl Screen {
     }
 
     fn character(&mut self, character: u32) -> Place {
-        self.matched = self.matched.and_then(|at| match PRIVATE.get(at) {
+        self.matched = self.matched.and_then(|at| match RESERVED_PREFIX.get(at) {
             // The rest of the key does not matter.
             None => Some(at),
             Some(expected) => (u32::from(*expected) == character).then_some(at + 1),

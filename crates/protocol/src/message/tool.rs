@@ -31,7 +31,7 @@ pub enum ToolState {
 pub struct Approval {
     /// Its id.
     pub id: ApprovalId,
-    /// The answer.
+    /// The decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub approved: Option<bool>,
@@ -39,7 +39,7 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub reason: Option<String>,
-    /// Why it was asked (`ai` 7).
+    /// The reason for the request (`ai` 7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub request_reason: Option<String>,

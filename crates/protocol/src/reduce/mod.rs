@@ -73,7 +73,7 @@ pub enum ReduceError {
     #[error("metadata that is no object can't be merged with")]
     Metadata,
     #[error("{0}")]
-    Told(String),
+    ErrorChunk(String),
 }
 
 /// Builds one assistant message from chunks.
@@ -96,7 +96,7 @@ impl Reducer {
     }
 
     /// Continues a message in a new response. Text blocks that were open are now closed.
-    pub fn go_on(sdk: Sdk, message: UiMessage) -> Self {
+    pub fn continue_from(sdk: Sdk, message: UiMessage) -> Self {
         let inputs = tools::begun_inputs(&message);
         let written = Some(message.parts.len());
         Self { sdk, message, texts: HashMap::new(), reasonings: HashMap::new(), inputs, written }
@@ -183,7 +183,7 @@ impl Reducer {
                 return Ok(any);
             }
             Chunk::Abort(_) => return Ok(false),
-            Chunk::Error(c) => return Err(ReduceError::Told(c.error_text.clone())),
+            Chunk::Error(c) => return Err(ReduceError::ErrorChunk(c.error_text.clone())),
 
             Chunk::TextStart(c) => {
                 self.texts.insert(c.id.clone(), self.message.parts.len());

@@ -8,43 +8,43 @@ use tokio::{pin, time};
 use super::{chat::ChatError, counters::count, runtime::Inner};
 use crate::{
     backoff::Backoff,
-    log::{Append, Appended, Health, LogError},
+    log::{Append, AppendResult, Health, LogError},
 };
 
 /// Delays between attempts. They use system time instead of the injected clock: the cause is the disk, and no deadline
 /// depends on it.
-const FIRST_DELAY: Duration = Duration::from_millis(50);
-const MAX_DELAY: Duration = Duration::from_secs(1);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 /// The time after which a pending append counts as stuck.
-const SLOW: Duration = Duration::from_secs(2);
+const STUCK_AFTER: Duration = Duration::from_secs(2);
 /// The number of attempts for an append that fails while others succeed.
-const TRIES: u32 = 20;
+const MAX_ATTEMPTS: u32 = 20;
 
 /// Appends, and returns once the facts are on disk or the position turns out to be taken.
 pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatError> {
     let health = inner.log.health();
     let mut stuck = None;
-    let (mut backoff, mut tries) = (Backoff::new(FIRST_DELAY, MAX_DELAY), 0);
+    let (mut backoff, mut tries) = (Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF), 0);
     loop {
         let appending = inner.log.append_many(vec![append.clone()]);
         pin!(appending);
         let appended = loop {
             tokio::select! {
                 appended = &mut appending => break appended,
-                () = time::sleep(SLOW), if stuck.is_none() => stuck = Some(inner.counters.stuck()),
+                () = time::sleep(STUCK_AFTER), if stuck.is_none() => stuck = Some(inner.counters.stuck()),
                 () = inner.closing.cancelled() => return Err(ChatError::Closing),
             }
         };
         match appended.first() {
-            Some(Appended::Committed { .. }) => return Ok(()),
-            Some(Appended::Conflict { .. }) => return Err(ChatError::Lost),
-            Some(Appended::Unknown) | None => {}
+            Some(AppendResult::Committed { .. }) => return Ok(()),
+            Some(AppendResult::Conflict { .. }) => return Err(ChatError::Lost),
+            Some(AppendResult::Unknown) | None => {}
         }
         count(&inner.counters.repeated_appends);
         stuck.get_or_insert_with(|| inner.counters.stuck());
         if *health.borrow() == Health::Writable {
             tries += 1;
-            if tries == TRIES {
+            if tries == MAX_ATTEMPTS {
                 return Err(ChatError::Log(LogError::Failed(
                     "this append can't be written, while others can".to_owned(),
                 )));
@@ -67,7 +67,7 @@ pub(super) async fn watch_health(inner: std::sync::Arc<Inner>) {
             () = inner.closing.cancelled() => return,
         }
         tokio::select! {
-            () = time::sleep(MAX_DELAY) => {}
+            () = time::sleep(MAX_BACKOFF) => {}
             () = inner.closing.cancelled() => return,
         }
         inner.log.probe().await;

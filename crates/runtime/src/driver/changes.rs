@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 /// The number of changes buffered for a slow reader.
-const KEPT: usize = 256;
+const MAX_BUFFERED_CHANGES: usize = 256;
 
 /// The channels of the current listeners.
 #[derive(Debug, Default)]
@@ -46,7 +46,11 @@ impl Changes {
             channels.by_subject.retain(|_, channel| channel.receiver_count() > 0);
             channels.crowded = (2 * channels.by_subject.len()).max(64);
         }
-        channels.by_subject.entry(subject.clone()).or_insert_with(|| broadcast::Sender::new(KEPT)).subscribe()
+        channels
+            .by_subject
+            .entry(subject.clone())
+            .or_insert_with(|| broadcast::Sender::new(MAX_BUFFERED_CHANGES))
+            .subscribe()
     }
 
     pub(super) fn tell(&self, subject: &Subject, chat: &ChatId, approvals: bool) {

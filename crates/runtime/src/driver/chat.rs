@@ -270,7 +270,7 @@ impl ChatTask {
                     let _ = reply.send(Err(ChatError::NotFound));
                     return Ok(());
                 }
-                if let Err(error) = self.inner.log.forget(&self.id).await {
+                if let Err(error) = self.inner.log.delete(&self.id).await {
                     // The chat still exists, and so does what runs in it.
                     let _ = reply.send(Err(ChatError::Log(error)));
                     return Ok(());

@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 use super::{chat::Command, runtime::Inner};
 
 /// The number of chats woken for a deadline at a time.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT_CHATS: usize = 16;
 
 /// Delivers every deadline to its chat.
 pub(super) async fn run(inner: Arc<Inner>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_CHATS));
     loop {
         let next = async {
             // Take the permit first: a deadline that can't be handled yet stays in the index.

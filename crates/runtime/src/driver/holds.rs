@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The time after which a deadline is delivered again.
-const AGAIN: Duration = Duration::from_secs(1);
+const REDELIVERY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The index of open work, in memory. It is built from the heads when the server starts.
 #[derive(Debug, Default)]
@@ -171,7 +171,7 @@ impl Holds {
                     index.deadlines.remove(&(at, call.clone()));
                     if index.has(&chat, &call) {
                         // If the chat does not handle it, deliver it again.
-                        index.deadlines.insert((clock.now().after(AGAIN), call.clone()), chat.clone());
+                        index.deadlines.insert((clock.now().after(REDELIVERY_INTERVAL), call.clone()), chat.clone());
                         return (chat, call);
                     }
                 }

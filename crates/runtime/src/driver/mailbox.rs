@@ -21,14 +21,14 @@ use super::{
 use crate::{backoff::Backoff, log::Health};
 
 /// The capacity of a chat's mailbox.
-const MAILBOX: usize = 64;
+const MAILBOX_CAPACITY: usize = 64;
 /// How long a request waits for a log that can't be written. The client gets an answer after 5 seconds at most.
-const PATIENCE: Duration = Duration::from_secs(4);
+const LOG_TIMEOUT: Duration = Duration::from_secs(4);
 /// How often a request that waits longer checks whether the log is the cause.
-const LOOK: Duration = Duration::from_millis(250);
+const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Delays before a command is sent again.
-const FIRST_DELAY: Duration = Duration::from_millis(1);
-const MAX_DELAY: Duration = Duration::from_millis(100);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(1);
+const MAX_BACKOFF: Duration = Duration::from_millis(100);
 
 impl Inner {
     /// Closes the mailbox of a chat that falls asleep. Commands already in it can still be received.
@@ -57,7 +57,7 @@ impl Inner {
         if self.tasks.is_closed() {
             return None;
         }
-        let (sender, mailbox) = mpsc::channel(MAILBOX);
+        let (sender, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
         chats.insert(id.clone(), sender.clone());
         // No parent span: the task outlives the request that woke the chat.
         let span = tracing::info_span!(parent: None, "chat", chat = %id);
@@ -72,11 +72,11 @@ impl Inner {
         id: &ChatId,
         command: impl Fn(Instant, oneshot::Sender<Result<T, ChatError>>) -> Command,
     ) -> Result<T, RuntimeError> {
-        let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+        let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
         loop {
             let mailbox = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
             let (reply, answer) = oneshot::channel();
-            let until = Instant::now() + PATIENCE;
+            let until = Instant::now() + LOG_TIMEOUT;
             let command = command(until, reply);
             let asked = async {
                 match mailbox.send(command).await {
@@ -86,7 +86,7 @@ impl Inner {
             };
             let answer = tokio::select! {
                 answer = asked => answer,
-                () = self.out_of_patience(until) => {
+                () = self.log_timeout(until) => {
                     count(&self.counters.unanswered);
                     return Err(RuntimeError::Unconfirmed);
                 }
@@ -107,10 +107,10 @@ impl Inner {
     }
 
     /// Completes when the deadline has passed and the log is the cause.
-    async fn out_of_patience(&self, until: Instant) {
+    async fn log_timeout(&self, until: Instant) {
         time::sleep_until(until).await;
         while self.is_writable() {
-            time::sleep(LOOK).await;
+            time::sleep(LOG_CHECK_INTERVAL).await;
         }
     }
 

@@ -6,7 +6,7 @@ use super::{Counts, Runtime};
 use crate::{log::Health, metrics::Waiting};
 
 /// The timeout of a probe of the log.
-const PROBE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Runtime {
     /// The number of open holds in all chats.
@@ -39,7 +39,7 @@ impl Runtime {
 
     /// Whether the log can be written. Probes it unless something was written a moment ago.
     pub async fn is_writable(&self) -> bool {
-        let probed = tokio::time::timeout(PROBE, self.inner.log.probe()).await;
+        let probed = tokio::time::timeout(PROBE_TIMEOUT, self.inner.log.probe()).await;
         self.inner.is_writable() && probed == Ok(Health::Writable)
     }
 }

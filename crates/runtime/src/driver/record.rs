@@ -24,12 +24,12 @@ use crate::{
 };
 
 /// How long text may stay unwritten.
-const FLUSH: Duration = Duration::from_millis(100);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
 /// The maximum number of model events handled at once.
-const MODEL_EVENTS: usize = 256;
+const MAX_MODEL_EVENTS: usize = 256;
 
 impl ChatTask {
     /// Runs one input through the turn machine, and carries out what follows.
@@ -106,7 +106,7 @@ impl ChatTask {
             self.pending_bytes += facts.iter().map(|fact| fact.text_len()).sum::<usize>();
             self.pending.extend(facts.iter().cloned());
             self.feed.push(facts);
-            self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
+            self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_INTERVAL);
             if self.pending.len() < FLUSH_FACTS && self.pending_bytes < FLUSH_BYTES {
                 return Ok(());
             }
@@ -157,7 +157,7 @@ impl ChatTask {
                 let messages = conversation(&self.feed.after(0)).into();
                 let request = ModelRequest { messages, tools: self.inner.tools().specs() };
                 let step = self.inner.metrics.model(self.inner.model.stream(request));
-                self.model = Some(step.ready_chunks(MODEL_EVENTS));
+                self.model = Some(step.ready_chunks(MAX_MODEL_EVENTS));
             }
             Fact::Started { call, .. } => self.start_tool(call),
             Fact::Settled { call, outcome, cause, .. } => {

@@ -16,11 +16,11 @@ use super::{
 use crate::{backoff::Backoff, turn::Input};
 
 /// The number of chats recovered at a time.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT_CHATS: usize = 16;
 /// Delays before a failed recovery is retried. They use system time instead of the injected clock: the cause is the
 /// disk.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
-const MAX_DELAY: Duration = Duration::from_secs(5);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 impl Inner {
     /// Queues a chat whose turn may have been interrupted.
@@ -42,7 +42,7 @@ impl ChatTask {
 
 /// Recovers the queued chats, each until it succeeds.
 pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ChatId>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_CHATS));
     loop {
         let next = async {
             let permit = Arc::clone(&places).acquire_owned().await.ok()?;
@@ -63,7 +63,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<Ch
 }
 
 async fn recover_one(inner: Arc<Inner>, chat: ChatId) {
-    let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+    let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
     loop {
         // The server is shutting down. The next start recovers the chat.
         let Some(mailbox) = inner.wake(&chat) else { return };

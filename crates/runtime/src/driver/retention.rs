@@ -14,16 +14,16 @@ use crate::{
 };
 
 /// The time between two batches.
-const PAUSE: Duration = Duration::from_secs(60);
+const BATCH_INTERVAL: Duration = Duration::from_secs(60);
 /// How many chats a batch checks, and how many it deletes.
-const LOOKED_AT: usize = 1000;
-const REMOVED: usize = 100;
+const MAX_CHECKED_CHATS: usize = 1000;
+const MAX_DELETED_CHATS: usize = 100;
 
 /// Deletes chats older than `age`, until the runtime ends.
 pub(super) async fn keep(inner: Arc<Inner>, age: Duration) {
     let mut sweep = Sweep::default();
     loop {
-        let next = inner.clock.now().after(PAUSE);
+        let next = inner.clock.now().after(BATCH_INTERVAL);
         tokio::select! {
             () = inner.clock.sleep_until(next) => {}
             () = inner.closing.cancelled() => return,
@@ -47,11 +47,11 @@ struct Sweep {
 impl Sweep {
     async fn step(&mut self, inner: &Arc<Inner>, before: Timestamp) -> Result<(), LogError> {
         let query = HeadQuery { after: self.after.clone(), ..HeadQuery::default() };
-        let page = inner.log.heads(query, LOOKED_AT).await?;
-        let is_last = page.len() < LOOKED_AT;
+        let page = inner.log.heads(query, MAX_CHECKED_CHATS).await?;
+        let is_last = page.len() < MAX_CHECKED_CHATS;
         let mut removed = 0;
         for (chat, _, head) in page {
-            if removed == REMOVED {
+            if removed == MAX_DELETED_CHATS {
                 return Ok(());
             }
             if head.updated_at < before {

@@ -119,10 +119,11 @@ impl Inner {
 
     /// Waits for a tool that is not listed yet. `None` if its server does not list it, or not in time.
     pub(super) async fn tool_to_come(&self, name: &str, origin: Option<&str>) -> Option<Tool> {
-        let patience = self.tools().patience(origin)?;
+        let timeout = self.tools().pending_timeout(origin)?;
         let mut offered = self.tools.subscribe();
-        let is_decided = |tools: &ToolSet| tools.of_origin(name, origin).is_some() || tools.patience(origin).is_none();
-        let decided = tokio::time::timeout(patience, offered.wait_for(is_decided)).await.ok()?.ok()?;
+        let is_decided =
+            |tools: &ToolSet| tools.of_origin(name, origin).is_some() || tools.pending_timeout(origin).is_none();
+        let decided = tokio::time::timeout(timeout, offered.wait_for(is_decided)).await.ok()?.ok()?;
         decided.of_origin(name, origin).cloned()
     }
 }
@@ -295,7 +296,7 @@ impl Runtime {
     pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
         let live = LiveStream::new(self.reader(subject, chat, true).await?, subject.clone(), view);
         // The client has connected, so an idle turn resumes.
-        match self.input(subject, chat, Input::GoOn, Channel::Live).await {
+        match self.input(subject, chat, Input::ResumeIdle, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
             Err(error) => Err(error),
         }

@@ -45,7 +45,7 @@ async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), Cha
     if head.is_none_or(|(_, head)| head.subject != *subject) {
         return Err(ChatError::NotFound);
     }
-    inner.log.forget(id).await?;
+    inner.log.delete(id).await?;
     inner.holds.set(id, subject, Vec::new());
     Ok(())
 }
@@ -55,7 +55,7 @@ async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, C
     if head.is_none_or(|(_, head)| head.updated_at >= before || head.is_open) {
         return Ok(false);
     }
-    inner.log.forget(id).await?;
+    inner.log.delete(id).await?;
     Ok(true)
 }
 

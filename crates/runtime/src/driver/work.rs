@@ -90,8 +90,8 @@ impl ChatTask {
             let _ = reply.send(Ok(false));
             return Ok(());
         }
-        let forgotten = self.inner.log.forget(&self.id).await.map_err(ChatError::Log);
-        let _ = reply.send(forgotten.map(|()| true));
+        let deleted = self.inner.log.delete(&self.id).await.map_err(ChatError::Log);
+        let _ = reply.send(deleted.map(|()| true));
         Err(ChatError::NotFound)
     }
 

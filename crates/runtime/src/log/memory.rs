@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{broadcast, watch};
 
-use super::{Append, AppendId, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
+use super::{Append, AppendId, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
 /// A log kept in memory.
@@ -62,7 +62,7 @@ impl Default for MemoryLog {
 }
 
 impl Log for MemoryLog {
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let mut changed = Vec::new();
             let results = {
@@ -70,7 +70,7 @@ impl Log for MemoryLog {
                 let append = |append: Append| {
                     let chat = append.chat.clone();
                     let result = chats.append(append);
-                    if matches!(result, Appended::Committed { .. }) {
+                    if matches!(result, AppendResult::Committed { .. }) {
                         changed.push(chat);
                     }
                     result
@@ -114,10 +114,10 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().by_id.get(chat).map(|chat| (chat.len(), chat.head.clone()))) })
     }
 
-    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         Box::pin(async move {
-            let forgotten = self.chats().forget(chat);
-            if forgotten {
+            let deleted = self.chats().delete(chat);
+            if deleted {
                 let _ = self.wakeups.send(chat.clone());
             }
             Ok(())
@@ -132,15 +132,15 @@ impl Log for MemoryLog {
 }
 
 impl Chats {
-    fn append(&mut self, append: Append) -> Appended {
+    fn append(&mut self, append: Append) -> AppendResult {
         let chat = self.by_id.get(&append.chat);
         let len = chat.map_or(0, Chat::len);
         if append.expected != len {
             let repeated = chat.and_then(|chat| chat.appended(append.expected, append.append_id));
-            return repeated.map_or(Appended::Conflict { len }, |len| Appended::Committed { len });
+            return repeated.map_or(AppendResult::Conflict { len }, |len| AppendResult::Committed { len });
         }
         if append.count == 0 {
-            return Appended::Committed { len };
+            return AppendResult::Committed { len };
         }
         let batch = Batch { first: len, count: append.count, payload: append.payload };
         let len = end(&batch);
@@ -157,7 +157,7 @@ impl Chats {
                 self.by_id.insert(append.chat, chat);
             }
         }
-        Appended::Committed { len }
+        AppendResult::Committed { len }
     }
 
     /// Updates the indexes to match the new head.
@@ -211,7 +211,7 @@ impl Chats {
             .collect()
     }
 
-    fn forget(&mut self, id: &ChatId) -> bool {
+    fn delete(&mut self, id: &ChatId) -> bool {
         let Some(chat) = self.by_id.remove(id) else { return false };
         self.open.remove(id);
         self.disown(&chat.head.subject, |owned| _ = owned.chats.remove(id));

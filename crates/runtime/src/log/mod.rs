@@ -60,7 +60,7 @@ pub struct Head {
 
 /// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendResult {
     /// Durable. Repeating the append gives the same result, whatever came after it.
     Committed {
         /// The length of the chat after this append.
@@ -124,7 +124,7 @@ pub enum LogError {
 /// A log engine.
 pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Appends to several chats. Each succeeds or fails independently. The results are in the order of the appends.
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>>;
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>>;
 
     /// The batches of a chat with events after the first `after`, oldest first, at most `limit` batches. Linearizable:
     /// includes everything committed before the call. Empty for an unknown chat.
@@ -149,5 +149,5 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 
     /// Deletes a chat and its events. Its id may be used again, from position 0.
-    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>>;
+    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>>;
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::ASK_USER;
+use holdpoint_protocol::PROMPT_TOOL;
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -40,7 +40,7 @@ impl HoldKind {
     pub(crate) fn of(hold: &Hold) -> Self {
         match hold.request {
             Some(_) => Self::Approval,
-            None if &*hold.name == ASK_USER => Self::Prompt,
+            None if &*hold.name == PROMPT_TOOL => Self::Prompt,
             None => Self::Frontend,
         }
     }
@@ -94,7 +94,7 @@ labels! {
     ToolLabels { tool: ToolName, result: RunResult }
     ModelLabels { result: StepResult }
     TokenLabels { kind: Tokens }
-    AppendLabels { result: AppendResult }
+    AppendLabels { result: AppendStatus }
     OperationLabels { operation: Operation }
 }
 
@@ -117,8 +117,8 @@ values! {
     Tokens { Prompt, Completion }
     RunResult { Ok, Error, Cancelled }
     StepResult { Finished, Failed, Cancelled }
-    AppendResult { Committed, Conflict, Unknown }
-    Operation { Append, Read, List, Find, Forget }
+    AppendStatus { Committed, Conflict, Unknown }
+    Operation { Append, Read, List, Find, Delete }
 }
 
 /// The cause of a call's end, as on the wire.
@@ -186,17 +186,17 @@ written! {
         StepResult::Failed => "failed",
         StepResult::Cancelled => "cancelled",
     };
-    AppendResult: |result| match result {
-        AppendResult::Committed => "committed",
-        AppendResult::Conflict => "conflict",
-        AppendResult::Unknown => "unknown",
+    AppendStatus: |result| match result {
+        AppendStatus::Committed => "committed",
+        AppendStatus::Conflict => "conflict",
+        AppendStatus::Unknown => "unknown",
     };
     Operation: |operation| match operation {
         Operation::Append => "append",
         Operation::Read => "read",
         Operation::List => "list",
         Operation::Find => "find",
-        Operation::Forget => "forget",
+        Operation::Delete => "forget",
     };
     CauseLabel: |cause| match cause.0 {
         Cause::Ran => "ran",
@@ -275,7 +275,7 @@ impl ExpiryLabels {
 
 impl AppendLabels {
     pub(super) fn family() -> Family<Self, Counter> {
-        from_the_start(AppendResult::ALL.iter().map(|result| Self { result: *result }))
+        from_the_start(AppendStatus::ALL.iter().map(|result| Self { result: *result }))
     }
 }
 

@@ -8,10 +8,10 @@ use tokio::sync::{broadcast, watch};
 
 use super::{
     AppendLabels, Metrics, OperationLabels,
-    labels::{AppendResult, Operation},
+    labels::{AppendStatus, Operation},
 };
 use crate::{
-    log::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
+    log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
     subject::Subject,
 };
 
@@ -48,20 +48,20 @@ impl MeteredLog {
 }
 
 impl Log for MeteredLog {
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let since = Instant::now();
             let results = self.log.append_many(appends).await;
             self.metrics.0.append_time.observe(since.elapsed().as_secs_f64());
             for appended in &results {
                 let result = match appended {
-                    Appended::Committed { .. } => AppendResult::Committed,
-                    Appended::Conflict { .. } => AppendResult::Conflict,
-                    Appended::Unknown => AppendResult::Unknown,
+                    AppendResult::Committed { .. } => AppendStatus::Committed,
+                    AppendResult::Conflict { .. } => AppendStatus::Conflict,
+                    AppendResult::Unknown => AppendStatus::Unknown,
                 };
                 self.metrics.0.appends.get_or_create(&AppendLabels { result }).inc();
             }
-            if results.contains(&Appended::Unknown) {
+            if results.contains(&AppendResult::Unknown) {
                 self.failed(Operation::Append);
             }
             results
@@ -96,7 +96,7 @@ impl Log for MeteredLog {
         self.watch(Operation::Find, self.log.find(subject, key))
     }
 
-    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        self.watch(Operation::Forget, self.log.forget(chat))
+    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+        self.watch(Operation::Delete, self.log.delete(chat))
     }
 }

@@ -1,6 +1,6 @@
 //! Metrics of one runtime, in its own registry: two runtimes in one process never mix.
 //!
-//! Labels are bounded. Tools are labelled by name, or as `other` after [`names::MOST`] different names; chats, calls
+//! Labels are bounded. Tools are labelled by name, or as `other` after [`names::MAX_NAMES`] different names; chats, calls
 //! and subjects are never labels. Latencies use the machine's clock, waiting times the injected one.
 
 mod call;

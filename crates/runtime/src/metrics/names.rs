@@ -8,7 +8,7 @@ use std::{
 use super::labels::ToolName;
 
 /// Maximum number of distinct names. An MCP server can rename its tools without end.
-pub(super) const MOST: usize = 200;
+pub(super) const MAX_NAMES: usize = 200;
 
 /// The label of all further names.
 const OTHER: &str = "other";
@@ -24,7 +24,7 @@ impl ToolNames {
             return ToolName(Arc::clone(known));
         }
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if names.len() >= MOST && !names.contains(name) {
+        if names.len() >= MAX_NAMES && !names.contains(name) {
             return ToolName(OTHER.into());
         }
         let name: Arc<str> = name.into();
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn names_are_bounded() {
         let names = ToolNames::default();
-        for index in 0..MOST {
+        for index in 0..MAX_NAMES {
             assert_eq!(&*names.label(&format!("tool_{index}")).0, format!("tool_{index}"));
         }
         assert_eq!(&*names.label("one_more").0, OTHER);

@@ -85,6 +85,33 @@ pub struct ModelResult {
     pub name: String,
     /// The output, or the error text for the model.
     pub outcome: Result<Value, String>,
+    /// How it came to that, for code: the text is not to be parsed.
+    pub cause: ResultCause,
+}
+
+/// How a call came to its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResultCause {
+    /// The tool or the browser reported it.
+    Reported,
+    /// A person denied the call.
+    Denied {
+        /// The reason that was given.
+        reason: Option<String>,
+    },
+    /// Nobody decided the approval request in time.
+    ApprovalExpired,
+    /// The browser sent no result in time.
+    ResultExpired,
+    /// The turn was stopped.
+    Stopped,
+    /// A newer message took its place.
+    Superseded,
+    /// The server stopped while the call ran. Whether it took effect is unknown.
+    Interrupted,
+    /// The server did not run it.
+    Refused,
 }
 
 /// An event of a model's stream. Blocks do not overlap.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use holdpoint_protocol::{
-    ASK_USER,
+    PROMPT_TOOL,
     chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Pieces, Run, StartStep, ToolOutputDenied},
     ids::{ApprovalId, ToolCallId},
 };
@@ -234,7 +234,7 @@ impl Turn {
         }
         self.open(out);
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        if call.name != ASK_USER && !std::mem::replace(&mut self.is_in_step, true) {
+        if call.name != PROMPT_TOOL && !std::mem::replace(&mut self.is_in_step, true) {
             out.push(Out::one(StartStep {}.into()));
         }
         wire.shown = Shown::Start;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use holdpoint_protocol::{
+    holds::Cause,
     ids::{MessageId, PartId},
     message::{Part, Role, UiMessage},
 };
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::calls::{Call, TurnCalls};
 use crate::{
     fact::{BlockKind, Fact, Outcome, text_of},
-    model::{ModelCall, ModelMessage, ModelResult, UserPart},
+    model::{ModelCall, ModelMessage, ModelResult, ResultCause, UserPart},
 };
 
 /// Builds the conversation from the facts of a chat.
@@ -101,7 +102,12 @@ impl Talk {
         // Prompts of tools are not shown to the model.
         for (id, call) in step.filter(|(_, call)| !call.is_prompt) {
             calls.push(ModelCall { id: id.clone(), name: call.name.clone(), input: call.input.clone() });
-            results.push(ModelResult { id: id.clone(), name: call.name.clone(), outcome: outcome(call) });
+            results.push(ModelResult {
+                id: id.clone(),
+                name: call.name.clone(),
+                outcome: outcome(call),
+                cause: cause(call),
+            });
         }
         if text.is_empty() && calls.is_empty() {
             return;
@@ -124,6 +130,21 @@ fn outcome(call: &Call) -> Result<Value, String> {
         Some(Outcome::Error(text)) => Err(text),
         Some(Outcome::Denied { reason }) => Err(Outcome::denial_text(reason.as_deref())),
         None => Err("The call was not run.".to_owned()),
+    }
+}
+
+/// How a call came to its outcome.
+fn cause(call: &Call) -> ResultCause {
+    let Some(settled) = &call.settled else { return ResultCause::Refused };
+    match (settled.cause, settled.told()) {
+        (Cause::Decision, Outcome::Denied { reason }) => ResultCause::Denied { reason },
+        (Cause::Ran | Cause::Result | Cause::Decision, _) => ResultCause::Reported,
+        (Cause::Expired, _) if call.request.is_some() && call.decision.is_none() => ResultCause::ApprovalExpired,
+        (Cause::Expired, _) => ResultCause::ResultExpired,
+        (Cause::Stopped, _) => ResultCause::Stopped,
+        (Cause::Superseded, _) => ResultCause::Superseded,
+        (Cause::Interrupted, _) => ResultCause::Interrupted,
+        (Cause::Refused, _) => ResultCause::Refused,
     }
 }
 

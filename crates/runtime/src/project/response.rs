@@ -74,7 +74,7 @@ impl Response {
             let plan = ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(known) };
             return Some(Self::new(Box::new(AiSdk::new(view)), plan, known));
         }
-        if now.is_closed() || state.stands_still() {
+        if now.is_closed() || state.is_idle() {
             return None;
         }
         let (projection, from, is_replay) = match resume {

@@ -8,9 +8,9 @@ use super::{MASK, urls};
 use crate::tool::Secret;
 
 /// Shorter words are not masked: they occur in every other sentence.
-const SHORTEST: usize = 4;
+const MIN_SECRET: usize = 4;
 /// The same for parts of an address, most of which are not secret: `?format=json`.
-const SHORTEST_OF_URL: usize = 8;
+const MIN_URL_SECRET: usize = 8;
 
 /// Keys as providers and HTTP clients repeat them: in an address, in a header, in a sentence.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -40,7 +40,7 @@ impl Mask {
     pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let texts: Vec<&str> = secrets.into_iter().map(Secret::reveal).collect();
         let words = texts.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
-        let is_secret = |word: &&str| word.chars().count() >= SHORTEST && !word.eq_ignore_ascii_case("bearer");
+        let is_secret = |word: &&str| word.chars().count() >= MIN_SECRET && !word.eq_ignore_ascii_case("bearer");
         Self::default().with(texts.iter().copied().chain(words).filter(is_secret))
     }
 
@@ -57,7 +57,7 @@ impl Mask {
             }
         }
         // A key of one or two characters is a placeholder; masking it would make every text unreadable.
-        let long = words.iter().map(String::as_str).filter(|word| word.len() >= SHORTEST);
+        let long = words.iter().map(String::as_str).filter(|word| word.len() >= MIN_SECRET);
         Self { has_patterns: true, ..Self::default() }.with(long)
     }
 
@@ -67,9 +67,9 @@ impl Mask {
         let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
         let segments = path.split_once("://").map_or("", |(_, path)| path).split('/').skip(1);
         let is_key = |segment: &&str| {
-            segment.len() >= 2 * SHORTEST_OF_URL && segment.contains(|char: char| char.is_ascii_digit())
+            segment.len() >= 2 * MIN_URL_SECRET && segment.contains(|char: char| char.is_ascii_digit())
         };
-        self.with(values.filter(|value| value.len() >= SHORTEST_OF_URL).chain(segments.filter(is_key)))
+        self.with(values.filter(|value| value.len() >= MIN_URL_SECRET).chain(segments.filter(is_key)))
     }
 
     fn with<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {

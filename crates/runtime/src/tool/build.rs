@@ -7,14 +7,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ASK_USER, Approval, Execution, Handler, InputSchema, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSpec,
-    Wait, input,
+    ApprovalPolicy, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError,
+    ToolSpec, Wait, input,
 };
 
-const APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
-const TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The limit of model providers.
-const NAME_LENGTH: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// A builder for a tool: see [`Tool::server`], [`Tool::frontend`] and [`Tool::delegate`].
 ///
@@ -46,7 +46,7 @@ pub struct ToolBuilder {
     description: String,
     input: Result<InputSchema, SchemaError>,
     execution: Execution,
-    approval: Approval,
+    approval: ApprovalPolicy,
     approval_timeout: Option<Duration>,
     timeout: Duration,
     wait: Wait,
@@ -61,11 +61,11 @@ pub struct ToolBuilder {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ToolDefinitionError {
     #[error(
-        "{name:?} can't be the name of a tool: use 1 to {NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
+        "{name:?} can't be the name of a tool: use 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
          what models take"
     )]
     Name { name: String },
-    #[error("`{ASK_USER}` can't be the name of a tool: it is that of a running tool's question to the user")]
+    #[error("`{PROMPT_TOOL}` can't be the name of a tool: it is that of a running tool's question to the user")]
     Reserved,
     #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
     Schema { tool: String, problem: SchemaError },
@@ -100,9 +100,9 @@ impl ToolBuilder {
             description: description.to_owned(),
             input: InputSchema::of::<I>(),
             execution,
-            approval: Approval::Never,
-            approval_timeout: Some(APPROVAL_TIMEOUT),
-            timeout: TIMEOUT,
+            approval: ApprovalPolicy::Never,
+            approval_timeout: Some(DEFAULT_APPROVAL_TIMEOUT),
+            timeout: DEFAULT_TIMEOUT,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -117,15 +117,15 @@ impl ToolBuilder {
         self
     }
 
-    /// Sets the approval rule; never by default.
-    pub fn approval(mut self, approval: impl Into<Approval>) -> Self {
+    /// Sets the approval policy; never by default.
+    pub fn approval(mut self, approval: impl Into<ApprovalPolicy>) -> Self {
         self.approval = approval.into();
         self
     }
 
     /// Requires approval for every call.
     pub fn approve_always(self) -> Self {
-        self.approval(Approval::Always)
+        self.approval(ApprovalPolicy::Always)
     }
 
     /// Sets the timeout for an approval: five minutes by default; `None` or zero means none.
@@ -185,11 +185,11 @@ impl ToolBuilder {
     /// Builds the tool.
     pub fn build(self) -> Result<Tool, ToolDefinitionError> {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
+        if !(1..=MAX_NAME_LENGTH).contains(&self.name.len()) || !self.name.bytes().all(is_usual) {
             return Err(ToolDefinitionError::Name { name: self.name });
         }
         // The name is reserved: clients and the checker recognize a prompt by it.
-        if self.name == ASK_USER {
+        if self.name == PROMPT_TOOL {
             return Err(ToolDefinitionError::Reserved);
         }
         let input = match self.input {
@@ -311,8 +311,8 @@ mod tests {
     fn what_is_said_is_in_the_spec() {
         let spec = add().build().unwrap().spec;
         assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
-        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &Approval::Never));
-        assert_eq!((spec.approval_timeout, spec.timeout), (Some(APPROVAL_TIMEOUT), TIMEOUT));
+        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
+        assert_eq!((spec.approval_timeout, spec.timeout), (Some(DEFAULT_APPROVAL_TIMEOUT), DEFAULT_TIMEOUT));
         assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
 
         let rule = Condition::over("/left", 5).unwrap();
@@ -329,11 +329,11 @@ mod tests {
             .unwrap()
             .spec;
         assert_eq!((spec.title.as_deref(), spec.execution), (Some("Look"), Execution::Frontend));
-        assert_eq!((&spec.approval, spec.approval_timeout), (&Approval::When(rule), None));
+        assert_eq!((&spec.approval, spec.approval_timeout), (&ApprovalPolicy::When(rule), None));
         assert_eq!((spec.timeout, spec.wait, spec.returns), (Duration::from_secs(5), Wait::Resubmit, Returns::Ack));
         assert!(spec.is_idempotent && spec.input.check(&json!({})).is_err());
         let always = add().approve_always().approval_timeout(Some(Duration::ZERO)).build().unwrap().spec;
-        assert_eq!((&always.approval, always.approval_timeout), (&Approval::Always, None));
+        assert_eq!((&always.approval, always.approval_timeout), (&ApprovalPolicy::Always, None));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
             let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
             assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
         }
-        let reserved = Tool::frontend::<Value>(ASK_USER, "Asks").build().expect_err("it is taken");
+        let reserved = Tool::frontend::<Value>(PROMPT_TOOL, "Asks").build().expect_err("it is taken");
         assert_eq!(reserved, ToolDefinitionError::Reserved);
         assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
         assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());

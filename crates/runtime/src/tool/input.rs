@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use holdpoint_protocol::json::is_private_key;
+use holdpoint_protocol::json::is_reserved_key;
 use serde::{
     Deserializer, Serialize,
     de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
@@ -16,17 +16,17 @@ use super::{
 };
 
 /// Maximum length of an error.
-const TEXT: usize = 500;
+const MAX_ERROR_CHARS: usize = 500;
 
 /// Reads an input.
 pub(super) fn read<I: DeserializeOwned>(input: &Value) -> Result<I, ToolError> {
-    I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), TEXT)))
+    I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
 /// Serializes a handler's output.
 pub(super) fn write<O: Serialize>(output: &O) -> Result<Value, ToolError> {
     serde_json::to_value(output).map_err(|error| {
-        ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), TEXT)))
+        ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), MAX_ERROR_CHARS)))
     })
 }
 
@@ -159,7 +159,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         let Some((key, value)) = self.fields.next() else { return Ok(None) };
-        if is_private_key(key) {
+        if is_reserved_key(key) {
             // A handler's own `Value` would give the object a special meaning and parse its content.
             return Err(de::Error::custom(format_args!("a tool of this program can't be given the key {key:?}")));
         }

@@ -15,7 +15,7 @@ pub(crate) mod text;
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
-pub use approval::{Approval, Condition, RuleError};
+pub use approval::{ApprovalPolicy, Condition, RuleError};
 pub use build::{ToolBuilder, ToolDefinitionError};
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -75,8 +75,8 @@ pub struct ToolSpec {
     pub input: InputSchema,
     /// Where it runs.
     pub execution: Execution,
-    /// The approval rule.
-    pub approval: Approval,
+    /// The approval policy.
+    pub approval: ApprovalPolicy,
     /// Timeout for an approval; `None` means none.
     pub approval_timeout: Option<Duration>,
     /// Timeout for a browser tool.
@@ -108,7 +108,7 @@ pub struct ToolContext {
     pub prompter: Option<Prompter>,
 }
 
-pub use holdpoint_protocol::ASK_USER;
+pub use holdpoint_protocol::PROMPT_TOOL;
 
 /// A running tool's prompt to the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,22 +228,23 @@ pub struct ToolSet {
     tools: Arc<BTreeMap<String, Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
     /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
-    awaited: Arc<[(String, Duration)]>,
+    pending_origins: Arc<[(String, Duration)]>,
 }
 
 impl ToolSet {
     /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
     /// instead of failing at once.
     #[must_use]
-    pub fn awaiting(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
-        self.awaited = origins.into_iter().collect();
+    pub fn with_pending_origins(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
+        self.pending_origins = origins.into_iter().collect();
         self
     }
 
     /// How long to wait for a tool of this origin, if it may still be listed.
-    pub(crate) fn patience(&self, origin: Option<&str>) -> Option<Duration> {
-        let awaited = self.awaited.iter().find(|(begin, _)| origin.is_some_and(|origin| origin.starts_with(begin)));
-        awaited.map(|(_, patience)| *patience)
+    pub(crate) fn pending_timeout(&self, origin: Option<&str>) -> Option<Duration> {
+        let pending =
+            self.pending_origins.iter().find(|(begin, _)| origin.is_some_and(|origin| origin.starts_with(begin)));
+        pending.map(|(_, timeout)| *timeout)
     }
 
     /// The tool of this name and origin: an approval is for no other.
@@ -268,7 +269,7 @@ impl ToolSet {
 
     /// Whether any tool can require approval: then adk text is held back.
     pub fn may_need_approval(&self) -> bool {
-        self.specs.iter().any(|spec| spec.approval != Approval::Never)
+        self.specs.iter().any(|spec| spec.approval != ApprovalPolicy::Never)
     }
 }
 
@@ -276,6 +277,6 @@ impl FromIterator<Tool> for ToolSet {
     fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
         let tools: BTreeMap<String, Tool> = tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect();
         let specs = tools.values().map(|tool| Arc::clone(&tool.spec)).collect();
-        Self { tools: Arc::new(tools), specs, awaited: Arc::default() }
+        Self { tools: Arc::new(tools), specs, pending_origins: Arc::default() }
     }
 }

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::text::{field, plain, show};
 
 /// How many problems are reported at once, and the length of the text.
-const PROBLEMS: usize = 5;
-const TEXT: usize = 600;
+const MAX_PROBLEMS: usize = 5;
+const MAX_TEXT_CHARS: usize = 600;
 /// Backtracking limit of a schema's patterns.
-const BACKTRACKS: usize = 100_000;
+const MAX_BACKTRACKS: usize = 100_000;
 /// Maximum depth of a schema, since compiling it recurses.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The JSON Schema of a tool's input.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub enum SchemaError {
     )]
     NotAnObject,
     /// The schema is nested too deeply.
-    #[error("the schema is nested more than {DEPTH} levels deep")]
+    #[error("the schema is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// The schema can't be compiled. References to other documents are not followed.
     #[error("{place}: {problem}")]
@@ -56,14 +56,14 @@ impl InputSchema {
         if !is_for_objects {
             return Err(SchemaError::NotAnObject);
         }
-        if is_deeper_than(&schema, DEPTH) {
+        if is_deeper_than(&schema, MAX_DEPTH) {
             return Err(SchemaError::TooDeep);
         }
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS);
         let validator = jsonschema::options().offline().with_pattern_options(patterns).build(&schema);
         let validator = validator.map_err(|error| SchemaError::Invalid {
             place: format!("#{}", error.instance_path().as_str()),
-            problem: plain(&error.masked_with(show(error.instance())).to_string(), TEXT),
+            problem: plain(&error.masked_with(show(error.instance())).to_string(), MAX_TEXT_CHARS),
         })?;
         Ok(Self { value: Arc::new(schema), validator: Arc::new(validator) })
     }
@@ -97,13 +97,13 @@ impl InputSchema {
             if problems.contains(&problem) {
                 continue;
             }
-            if problems.len() == PROBLEMS {
+            if problems.len() == MAX_PROBLEMS {
                 problems.push("…".to_owned());
                 break;
             }
             problems.push(problem);
         }
-        Err(plain(&problems.join("; "), TEXT))
+        Err(plain(&problems.join("; "), MAX_TEXT_CHARS))
     }
 
     /// The schema itself.
@@ -194,7 +194,7 @@ mod tests {
         let schema = InputSchema::of::<Order>().unwrap();
         let lines: Vec<Value> = (0..1000).map(|index| json!({ "count": "x".repeat(index) })).collect();
         let text = schema.check(&json!({"amount": "あ".repeat(1_000_000), "lines": lines})).unwrap_err();
-        assert!(text.chars().count() <= TEXT + 1, "{text}");
+        assert!(text.chars().count() <= MAX_TEXT_CHARS + 1, "{text}");
         let long = "k".repeat(100_000);
         let strict = InputSchema::new(json!({"type": "object", "additionalProperties": false})).unwrap();
         assert!(strict.check(&json!({ long: 1 })).unwrap_err().len() < 1000);

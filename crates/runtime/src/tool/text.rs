@@ -6,24 +6,24 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 /// Maximum length of a shown value.
-const SHOWN: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 /// Maximum memory of a compiled pattern.
-const PATTERN_BYTES: usize = 1 << 20;
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// A JSON pointer in dotted form: `/items/0/price` is `items.0.price`.
 pub(crate) fn field(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the input".to_owned(),
-        Some(path) => plain(&path.replace('/', ".").replace("~1", "/").replace("~0", "~"), SHOWN),
+        Some(path) => plain(&path.replace('/', ".").replace("~1", "/").replace("~0", "~"), MAX_SHOWN_CHARS),
     }
 }
 
 /// A value as JSON, cut if long.
 pub(crate) fn show(value: &Value) -> String {
-    let mut head = Head { bytes: Vec::new(), room: SHOWN * 4 };
+    let mut head = Head { bytes: Vec::new(), room: MAX_SHOWN_CHARS * 4 };
     // Only a full head can fail here, which is its purpose.
     let _ = serde_json::to_writer(&mut head, value);
-    plain(&String::from_utf8_lossy(&head.bytes), SHOWN)
+    plain(&String::from_utf8_lossy(&head.bytes), MAX_SHOWN_CHARS)
 }
 
 /// A text on one line, of at most this many characters. Deceptive characters, such as a change of writing direction,
@@ -51,7 +51,7 @@ pub(crate) fn plain(text: &str, limit: usize) -> String {
 
 /// Compiles a pattern from outside, with bounded size and a one-line error.
 pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
-    RegexBuilder::new(text).size_limit(PATTERN_BYTES).build().map_err(|error| {
+    RegexBuilder::new(text).size_limit(MAX_PATTERN_BYTES).build().map_err(|error| {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or_default();
         last.trim_start_matches("error: ").to_owned()
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(show(&json!("ab\u{202e}cd")), r#""ab\u{202e}cd""#);
         for long in [json!("あ".repeat(5_000_000)), json!(vec![12345; 100_000])] {
             let shown = show(&long);
-            assert_eq!(shown.chars().count(), SHOWN + 1);
+            assert_eq!(shown.chars().count(), MAX_SHOWN_CHARS + 1);
             assert!(shown.ends_with('…'));
         }
     }

@@ -100,9 +100,9 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
         Stage::Running { .. } => {
             let outcome = outcome(id, call, result);
             if let Outcome::Output(output) = &outcome
-                && let Err(unfit) = admit_sized(output)
+                && let Err(error) = admit_sized(output)
             {
-                return Answered::Unfit(unfit);
+                return Answered::InvalidValue(error);
             }
             if calls::expire(draft, id, env) {
                 return Answered::TooLate(Cause::Expired);

@@ -11,19 +11,19 @@ use super::{
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
-    tool::{self, ASK_USER, Execution, Returns, ToolSpec, Wait},
+    tool::{self, Execution, PROMPT_TOOL, Returns, ToolSpec, Wait},
     value::admit_sized,
 };
 
 /// Asks about or starts every call that is ready, and starts the next step once all are settled.
 pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     take_up(draft, env);
-    go_on(draft, env);
+    resume_if_idle(draft, env);
 }
 
 /// Once all calls are settled, starts the next step, or the next turn if one waits.
-pub(super) fn go_on(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    if !draft.state.stands_still() {
+pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    if !draft.state.is_idle() {
         return;
     }
     if !draft.state.next.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         }
         // The tool's server has not listed its tools yet, so the driver waits. This needs a person's approval, since
         // the tool's own policy is unknown too.
-        None if is_approved && env.tools.patience(origin).is_some() => None,
+        None if is_approved && env.tools.pending_timeout(origin).is_some() => None,
         None => {
             let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
             return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
@@ -168,10 +168,10 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         return Reply::None;
     }
     let call = env.call_id();
-    draft.push(Fact::InputStarted { call: call.clone(), name: ASK_USER.to_owned() });
+    draft.push(Fact::InputStarted { call: call.clone(), name: PROMPT_TOOL.to_owned() });
     draft.push(Fact::Called {
         call: call.clone(),
-        name: ASK_USER.to_owned(),
+        name: PROMPT_TOOL.to_owned(),
         input,
         execution: Execution::Frontend,
         // The tool is running, so the response is open.
@@ -191,7 +191,7 @@ pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value,
         let outcome = match outcome {
             Ok(output) => match admit_sized(&output) {
                 Ok(()) => Outcome::Output(output),
-                Err(unfit) => Outcome::Error(format!("The tool ran, but its output can't be used: {unfit}")),
+                Err(error) => Outcome::Error(format!("The tool ran, but its output can't be used: {error}")),
             },
             Err(error) => Outcome::Error(error),
         };
@@ -207,7 +207,7 @@ pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, 
     }
     take_up(draft, env);
     if is_watched {
-        go_on(draft, env);
+        resume_if_idle(draft, env);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     model::ModelEvent,
     subject::Subject,
     tool::Prompt,
-    value::Unfit,
+    value::ValueError,
 };
 
 /// An input of the turn machine. Cheap to clone, because an input that lost a race is sent again.
@@ -68,7 +68,7 @@ pub enum Input {
         prompt: Prompt,
     },
     /// A client has connected: a turn that went idle after an unwatched expiry resumes.
-    GoOn,
+    ResumeIdle,
     /// The server has restarted: what is running according to the state no longer runs.
     Recover,
 }
@@ -191,7 +191,7 @@ pub enum Answered {
     /// No such call or approval request.
     Unknown,
     /// The value does not fit into the log.
-    Unfit(Unfit),
+    InvalidValue(ValueError),
 }
 
 /// A limit that prevents a new turn.
@@ -227,12 +227,12 @@ pub enum Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// A value does not fit into the log.
-    #[error("{what}: {unfit}")]
-    Unfit {
+    #[error("{what}: {error}")]
+    InvalidValue {
         /// Which value.
         what: &'static str,
         /// The reason.
-        unfit: Unfit,
+        error: ValueError,
     },
     /// A part of the message is invalid, or of a type that a user message can't have.
     #[error("messages: part {at} of the new message, of type {kind:?}, is not valid: send text, files or data")]

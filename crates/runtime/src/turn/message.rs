@@ -35,7 +35,7 @@ pub(super) fn user_message(message: &ClientMessage, env: &mut Env<'_>) -> Result
     let message = with_id(message, parts, env);
     match admit_message(&message) {
         Ok(()) => Ok(message),
-        Err(unfit) => Err(Rejection::Unfit { what: "messages: the new message", unfit }),
+        Err(error) => Err(Rejection::InvalidValue { what: "messages: the new message", error }),
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn context(messages: &[ClientMessage], env: &mut Env<'_>) -> Result<V
             continue;
         }
         let message = with_id(message, parts, env);
-        admit_message(&message).map_err(|unfit| Rejection::Unfit { what: "messages: the history", unfit })?;
+        admit_message(&message).map_err(|error| Rejection::InvalidValue { what: "messages: the history", error })?;
         kept.push(message);
     }
     Ok(kept)

@@ -80,7 +80,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
-        Input::GoOn => calls::go_on(draft_ref, env),
+        Input::ResumeIdle => calls::resume_if_idle(draft_ref, env),
         Input::Recover => recover::recover(draft_ref, env),
     }
     reply

@@ -104,7 +104,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
     let input = match input {
         Ok(input) => input,
         Err(text) => {
-            let read = json::parse_within(text.as_bytes(), json::Limits { levels: MAX_LEVELS, nodes: MAX_NODES });
+            let read = json::parse_within(text.as_bytes(), json::JsonLimits { levels: MAX_LEVELS, nodes: MAX_NODES });
             let error = match read {
                 Ok(_) => "the input is not a JSON object".to_owned(),
                 Err(json::ReadError::Syntax(_)) => "the input is not valid JSON".to_owned(),
@@ -114,8 +114,8 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             return draft.push(Fact::Invalid { call, name, input, error });
         }
     };
-    if let Err(unfit) = admit_input(&input) {
-        let error = format!("the input can't be used: {unfit}");
+    if let Err(error) = admit_input(&input) {
+        let error = format!("the input can't be used: {error}");
         return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error });
     }
     let Some(tool) = env.tools.get(&name) else {
@@ -153,7 +153,7 @@ fn fits(spec: &ToolSpec, input: &Value, streamed: &str, needs_approval: bool) ->
         return Err("the input that was streamed is not the input of the call".to_owned());
     }
     if needs_approval {
-        admit_integers(input).map_err(|unfit| format!("a person can't approve this input: {unfit}"))?;
+        admit_integers(input).map_err(|error| format!("a person can't approve this input: {error}"))?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         }
     }
     let is_last = draft.state.next.is_empty();
-    let expired_unseen = is_last && draft.state.stands_still() && last_cause(draft) == Some(Cause::Expired);
+    let expired_unseen = is_last && draft.state.is_idle() && last_cause(draft) == Some(Cause::Expired);
     if !expired_unseen {
         calls::advance(draft, env);
     }

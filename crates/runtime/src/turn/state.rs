@@ -374,7 +374,7 @@ impl ChatState {
     }
 
     /// Whether the turn is idle: all its calls are settled, and the next step has not started.
-    pub fn stands_still(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Calls) && self.open_calls().next().is_none()
     }
 }

@@ -89,7 +89,7 @@ fn say(
         }
         released.retain(|id| draft.call(id).is_some_and(Call::runs_here));
         calls::supersede_calls(draft, &released, env);
-        calls::go_on(draft, env);
+        calls::resume_if_idle(draft, env);
     }
     Ok(match draft.state.next.len().checked_sub(1) {
         Some(before) => ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) },
@@ -175,7 +175,7 @@ fn answer(
             _ => known += 1,
         }
     }
-    calls::go_on(draft, env);
+    calls::resume_if_idle(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     if draft.state.len > from {
         return Ok(ResponsePlan { unsettled, overruled, ..ResponsePlan::from(from) });
@@ -255,7 +255,8 @@ fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
 fn admit_results(answers: &[Answer]) -> Result<(), Rejection> {
     for answer in answers {
         if let Answer::Result { result: ClientResult::Output(output), .. } = answer {
-            admit_sized(output).map_err(|unfit| Rejection::Unfit { what: "messages: a tool's output", unfit })?;
+            admit_sized(output)
+                .map_err(|error| Rejection::InvalidValue { what: "messages: a tool's output", error })?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     model::{ModelEvent, Usage},
     project::history,
     subject::Subject,
-    tool::{Approval, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{ApprovalPolicy, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
     turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -30,11 +30,11 @@ fn tools() -> ToolSet {
     };
     let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
     [
-        build(server("pay").approval(Approval::Always)),
+        build(server("pay").approval(ApprovalPolicy::Always)),
         build(server("look")),
         build(server("again").idempotent()),
-        build(server("slow").approval(Approval::Always).approval_timeout(None)),
-        build(browser("locate", Execution::Frontend).approval(Approval::Always)),
+        build(server("slow").approval(ApprovalPolicy::Always).approval_timeout(None)),
+        build(browser("locate", Execution::Frontend).approval(ApprovalPolicy::Always)),
         build(browser("open", Execution::Frontend).returns(Returns::Ack)),
         build(browser("hand", Execution::Delegate)),
     ]
@@ -85,7 +85,7 @@ pub(crate) enum Act {
         which: usize,
     },
     Stop,
-    GoOn,
+    ResumeIdle,
     Crash,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Regenerate),
         3 => any::<usize>().prop_map(|which| Act::Ask { which }),
         1 => Just(Act::Stop),
-        2 => Just(Act::GoOn),
+        2 => Just(Act::ResumeIdle),
         3 => Just(Act::Crash),
     ]
 }
@@ -282,7 +282,7 @@ impl World {
             }
             Act::Regenerate => drop(self.submit(json!({"trigger": "regenerate-message", "messages": []}))),
             Act::Stop => drop(self.input(Input::Stop { reason: None })),
-            Act::GoOn => drop(self.input(Input::GoOn)),
+            Act::ResumeIdle => drop(self.input(Input::ResumeIdle)),
             Act::Crash => self.crash(),
             _ => {}
         }
@@ -363,7 +363,7 @@ impl World {
                 let result = FrontendResult { status: AckStatus::Success, output: None, error_text: None, ack: None };
                 self.input(Input::Result { call, result: Arc::new(result) });
             } else {
-                self.input(Input::GoOn);
+                self.input(Input::ResumeIdle);
             }
         }
         Err(TestCaseError::fail("the turn does not end"))

@@ -83,7 +83,7 @@ fn what_is_left_of_a_database_is_refused() {
     let error = SqliteLog::open(dir.path()).expect_err("nothing is in it");
     assert!(matches!(error, SqliteError::Empty { .. }), "{error:?}");
     let text = error.to_string();
-    assert!(text.contains("holdpoint.db is empty (0 bytes)") && text.contains("restore a backup"), "{text}");
+    assert!(text.contains("holdpoint.db is empty (0 bytes)") && text.contains("Restore a backup"), "{text}");
 
     std::fs::remove_file(&file).expect("can be removed");
     std::fs::write(dir.path().join("holdpoint.db-wal"), b"something").expect("can be written");

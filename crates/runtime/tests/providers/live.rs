@@ -4,7 +4,7 @@ use std::io::Write;
 
 use futures::StreamExt;
 use holdpoint_runtime::model::{
-    Model, ModelCall, ModelEvent, ModelMessage, ModelResult,
+    Model, ModelCall, ModelEvent, ModelMessage, ModelResult, ResultCause,
     provider::{Provider, ProviderModel, ProviderSettings, ProviderSpec},
 };
 use serde_json::json;
@@ -35,7 +35,12 @@ async fn weather(provider: Provider, switch: &str, default: &str) {
     });
     let input = call.unwrap_or_else(|| panic!("{} called nothing: {events:?}", provider.name()));
     let (id, name) = ("call-0123456789".into(), "get_weather".to_owned());
-    let result = ModelResult { id, name: name.clone(), outcome: Ok(json!({"temperature": -17, "condition": "snow"})) };
+    let result = ModelResult {
+        id,
+        name: name.clone(),
+        outcome: Ok(json!({"temperature": -17, "condition": "snow"})),
+        cause: ResultCause::Reported,
+    };
     let call = ModelCall { id: result.id.clone(), name, input };
     let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
     let messages = vec![question, called, ModelMessage::Results(vec![result])];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdpoint_protocol::chunk::FinishReason;
 use holdpoint_runtime::model::{
-    Model, ModelCall, ModelEvent, ModelMessage, ModelResult,
+    Model, ModelCall, ModelEvent, ModelMessage, ModelResult, ResultCause,
     provider::{ProviderModel, ProviderSettings},
 };
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ async fn gemini_gives_up_on_a_call() {
 async fn gemini_takes_calls_without_their_signatures() {
     let fake = Fake::start([fine(&Gemini)]).await;
     let (id, name) = ("a".into(), "get_weather".to_owned());
-    let result = ModelResult { id, name: name.clone(), outcome: Ok(json!(21)) };
+    let result = ModelResult { id, name: name.clone(), outcome: Ok(json!(21)), cause: ResultCause::Reported };
     let call = ModelCall { id: result.id.clone(), name, input: json!({"location": "Oslo"}) };
     let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
     ask(&Gemini, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;
@@ -154,7 +154,7 @@ async fn inputs_and_outputs_with_keys_of_a_library_are_sent_as_they_are() {
     for wire in [&OpenAi as &dyn Wire, &Anthropic, &Gemini, &Ollama] {
         let fake = Fake::start([fine(wire)]).await;
         let (id, name) = ("a".into(), "get_weather".to_owned());
-        let result = ModelResult { id, name: name.clone(), outcome: Ok(value.clone()) };
+        let result = ModelResult { id, name: name.clone(), outcome: Ok(value.clone()), cause: ResultCause::Reported };
         let call = ModelCall { id: result.id.clone(), name, input: value.clone() };
         let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
         let events = ask(wire, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;

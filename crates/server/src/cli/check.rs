@@ -14,16 +14,16 @@ use holdpoint_protocol::check::{Checker, Options, Profile, Violation};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// How the stream is meant to be written.
+    /// The profile of the stream.
     #[arg(long, value_enum, default_value_t = ProfileArg::AiSdk)]
     profile: ProfileArg,
-    /// adk: the client asked for text as it comes.
+    /// adk: the client requested progressive text.
     #[arg(long, value_enum)]
     text: Option<TextArg>,
     /// Print `[{line, rule, text}]`.
     #[arg(long)]
     json: bool,
-    /// An SSE capture, one chunk a line, or a transcript; `-` for standard input.
+    /// The capture: SSE, one JSON chunk per line, or a transcript; `-` for standard input.
     file: PathBuf,
 }
 

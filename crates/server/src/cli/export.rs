@@ -15,7 +15,7 @@ use holdpoint_runtime::{
 };
 use holdpoint_server::config::ConfigError;
 
-use super::place::Place;
+use super::data_args::DataArgs;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    data_args: DataArgs,
 }
 
 /// Why the export failed or is incomplete.
@@ -73,8 +73,8 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn begin(args: &Args) -> Result<Summary, Failure> {
-    let config = args.place.settings()?;
-    let log = SqliteLog::open_read_only(&args.place.folder(&config))?;
+    let config = args.data_args.settings()?;
+    let log = SqliteLog::open_read_only(&args.data_args.folder(&config))?;
     let (name, mut out) = match &args.output {
         None => ("standard output".to_owned(), Box::new(BufWriter::new(io::stdout().lock())) as Box<dyn Write>),
         Some(path) => {

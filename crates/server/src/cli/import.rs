@@ -13,17 +13,17 @@ use holdpoint_runtime::{
 };
 use holdpoint_server::config::ConfigError;
 
-use super::place::Place;
+use super::data_args::DataArgs;
 
 /// The longest line, in bytes.
-const LINE: u64 = 64 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// What `holdpoint export` wrote; `-` for standard input.
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    data_args: DataArgs,
 }
 
 /// Why the import failed or is incomplete.
@@ -37,7 +37,7 @@ enum Failure {
     Read(String, io::Error),
     #[error("{0}, line {1}: {2}")]
     Line(String, u64, ImportError),
-    #[error("{0}, line {1}: it is longer than {LINE} bytes")]
+    #[error("{0}, line {1}: it is longer than {MAX_LINE_BYTES} bytes")]
     Long(String, u64),
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     let imported = import(args, &mut summary);
     let Summary { written, known, taken } = summary;
     if imported.is_ok() || written + known + taken > 0 {
-        eprintln!("holdpoint import: {written} written, {known} were there already, {taken} refused");
+        eprintln!("holdpoint import: {written} imported, {known} already present, {taken} rejected");
     }
     match imported {
         Ok(()) => ExitCode::from(u8::from(taken > 0)),
@@ -72,25 +72,25 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
-    let config = args.place.settings()?;
+    let config = args.data_args.settings()?;
     let name = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut input: Box<dyn BufRead> = match name.as_str() {
         "standard input" => Box::new(io::stdin().lock()),
         _ => Box::new(BufReader::new(File::open(&args.file).map_err(|error| Failure::Read(name.clone(), error))?)),
     };
-    let log = SqliteLog::open(&args.place.folder(&config))?;
+    let log = SqliteLog::open(&args.data_args.folder(&config))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut importer = Importer::new(&log);
     let (mut number, mut line) = (0, Vec::new());
     loop {
         line.clear();
         number += 1;
-        let read = (&mut input).take(LINE).read_until(b'\n', &mut line);
+        let read = (&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let read = read.map_err(|error| Failure::Read(name.clone(), error))?;
         if read == 0 {
             return importer.finish().map_err(|error| Failure::Line(name, number, error));
         }
-        if read as u64 == LINE {
+        if read as u64 == MAX_LINE_BYTES {
             return Err(Failure::Long(name, number));
         }
         let imported = runtime.block_on(importer.line(&line));
@@ -101,7 +101,7 @@ fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
             Some(Imported::Taken { chat }) => {
                 summary.taken += 1;
                 let chat = chat.as_str();
-                eprintln!("holdpoint import: {chat:?}: there is another chat of this id, and it stays as it is");
+                eprintln!("holdpoint import: {chat:?}: a different chat with this id exists and was kept");
             }
         }
     }

@@ -49,12 +49,12 @@ pub(super) fn begin(
     };
     let is_plain = !io::stderr().is_terminal() || variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     let writer = || OneLine(Masked(io::stderr()));
-    let layer = layer(format, !is_plain, writer).with_filter(filter.and(filter_fn(is_ours)));
+    let layer = layer(format, !is_plain, writer).with_filter(filter.and(filter_fn(is_logged)));
     let endpoint = config.otlp.clone().or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"));
     #[cfg(feature = "otlp")]
     {
         let (spans, exported) = endpoint.map(|endpoint| super::otlp::export(&endpoint)).transpose()?.unzip();
-        let exported = exported.map(|layer| layer.with_filter(filter_fn(is_ours_or_span)).boxed());
+        let exported = exported.map(|layer| layer.with_filter(filter_fn(is_exported)).boxed());
         let layers: Vec<_> = std::iter::once(layer.boxed()).chain(exported).collect();
         tracing_subscriber::registry().with(layers).init();
         Ok(Logging { _spans: spans })
@@ -82,13 +82,13 @@ fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> 
 
 /// Other libraries log from `warn` up only: below that they log messages, addresses and headers, with any secrets in
 /// them.
-fn is_ours(metadata: &Metadata<'_>) -> bool {
+fn is_logged(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("holdpoint") || *metadata.level() <= Level::WARN
 }
 
-/// Whether it is exported: our own spans and the events in them.
+/// Selects what is exported: our own spans and the events in them.
 #[cfg(feature = "otlp")]
-fn is_ours_or_span(metadata: &Metadata<'_>) -> bool {
+fn is_exported(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("holdpoint") && *metadata.level() <= Level::INFO
 }
 
@@ -156,7 +156,7 @@ mod tests {
     fn written(format: LogFormat, has_colour: bool, events: impl FnOnce()) -> String {
         let kept = Kept::default();
         let writer = kept.clone();
-        let layer = layer(format, has_colour, move || OneLine(writer.clone())).with_filter(filter_fn(is_ours));
+        let layer = layer(format, has_colour, move || OneLine(writer.clone())).with_filter(filter_fn(is_logged));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), events);
         let bytes = kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         String::from_utf8(bytes).expect("text")

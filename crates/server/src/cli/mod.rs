@@ -1,6 +1,7 @@
 //! The command line: `serve` (the default) and the offline commands.
 
 mod check;
+mod data_args;
 mod doctor;
 mod export;
 mod import;
@@ -9,14 +10,13 @@ mod masked;
 mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod place;
 mod serve;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Holds for AI agents: the moment an agent has to stop and wait for somebody.
+/// Holds for AI agents: durable approvals and browser tools.
 #[derive(Parser)]
 #[command(name = "holdpoint", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -30,11 +30,11 @@ struct Cli {
 enum Command {
     /// Run the server (the default command).
     Serve(serve::Args),
-    /// Tell what in a captured stream would break an AI SDK client.
+    /// Check a captured stream for what would break an AI SDK client.
     Check(check::Args),
     /// Write chats as lines of JSON; a server may be running.
     Export(export::Args),
-    /// Take the lines of an export into a data folder that no server uses.
+    /// Import an export into a data folder that no server is using.
     Import(import::Args),
     /// Check the settings, the data folder, the disk, the model and the MCP servers.
     Doctor(doctor::Args),

@@ -24,19 +24,19 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    data_args::{DATA, settings},
     logging,
-    place::{DATA, settings},
 };
 
 /// Timeout for the programs of MCP servers to end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const MCP_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The address to listen on [default: 127.0.0.1:8787].
     #[arg(long)]
     listen: Option<SocketAddr>,
-    /// Where chats are kept [default: ./holdpoint-data].
+    /// The data folder [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
     data: Option<PathBuf>,
     /// Keep chats in memory only.
@@ -45,10 +45,10 @@ pub(super) struct Args {
     /// The model: demo, script:FILE, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: demo].
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
-    /// Where the model's provider is, if not at its usual address.
+    /// The base URL of the model's provider.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Settings.
+    /// The settings file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
 async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
     let keys = Keys::new(&config.auth.keys)?;
-    if keys.is_open() && !address.ip().is_loopback() {
+    if keys.allows_anonymous() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     // The settings come first: their errors are reported whether or not the address is free.
@@ -156,7 +156,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     server.serve(listener, router, config.limits.connections(), stop.cancelled()).await;
     stopped.cancel();
-    let _ = tokio::time::timeout(FAREWELL, following).await;
+    let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, following).await;
     Ok(())
 }
 

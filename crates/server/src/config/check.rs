@@ -3,9 +3,9 @@
 use super::{Config, ConfigError};
 
 /// The longest duration: ten years.
-const LONGEST_SEC: u64 = 10 * 365 * 24 * 3600;
+const MAX_DURATION_SEC: u64 = 10 * 365 * 24 * 3600;
 /// The deepest JSON that can be read.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 impl Config {
     pub(super) fn check(self) -> Result<Self, ConfigError> {
@@ -14,14 +14,14 @@ impl Config {
                 return Err(ConfigError::Value { key: format!("origins[{at}]"), problem });
             }
         }
-        if self.limits.json_depth.is_some_and(|depth| depth > DEEPEST) {
-            return Err(wrong("limits.json_depth", format!("must be at most {DEEPEST}")));
+        if self.limits.json_depth.is_some_and(|depth| depth > MAX_DEPTH) {
+            return Err(wrong("limits.json_depth", format!("must be at most {MAX_DEPTH}")));
         }
         let times = self.tools.iter().map(|(name, tool)| (format!("tools.{name}"), tool.approval_timeout_sec));
         let times = times.chain(self.mcp.iter().map(|mcp| (format!("mcp {}", mcp.name), mcp.approval_timeout_sec)));
         for (key, seconds) in times {
-            if seconds.is_some_and(|seconds| seconds > LONGEST_SEC) {
-                let problem = format!("must be at most {LONGEST_SEC} (ten years); 0 means no limit");
+            if seconds.is_some_and(|seconds| seconds > MAX_DURATION_SEC) {
+                let problem = format!("must be at most {MAX_DURATION_SEC} (ten years); 0 means no limit");
                 return Err(wrong(&format!("{key}.approval_timeout_sec"), problem));
             }
         }

@@ -7,7 +7,7 @@ use super::{Config, ConfigError};
 const PREFIX: &str = "HOLDPOINT_";
 
 /// Variables of the project's own build and tests, which are not settings.
-const OURS: [&str; 11] = [
+const NOT_SETTINGS: [&str; 11] = [
     "BACKEND",
     "BIN",
     "CONSOLE",
@@ -30,7 +30,7 @@ pub(super) fn overlay(
     let mut variables: Vec<(String, String)> = environment
         .into_iter()
         .filter(|(name, _)| {
-            name.strip_prefix(PREFIX).is_some_and(|rest| !OURS.contains(&rest) && !rest.starts_with("LIVE_"))
+            name.strip_prefix(PREFIX).is_some_and(|rest| !NOT_SETTINGS.contains(&rest) && !rest.starts_with("LIVE_"))
         })
         .collect();
     variables.sort();

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use holdpoint_runtime::tool::{
-    Approval,
+    ApprovalPolicy,
     mcp::{McpSettings, McpToolSettings, McpTransport},
 };
 
@@ -25,8 +25,8 @@ pub struct McpConfig {
     /// Headers sent with every request to the URL.
     #[serde(default)]
     pub headers: SecretTexts,
-    /// The approval rule for its calls. By default every call needs approval.
-    pub approval: Option<Approval>,
+    /// The approval policy for its calls. By default every call needs approval.
+    pub approval: Option<ApprovalPolicy>,
     /// Timeout for an approval, or for the answer to a prompt; 0 means none.
     pub approval_timeout_sec: Option<u64>,
     /// Timeout of a call.
@@ -40,8 +40,8 @@ pub struct McpConfig {
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpToolConfig {
-    /// The approval rule.
-    pub approval: Option<Approval>,
+    /// The approval policy.
+    pub approval: Option<ApprovalPolicy>,
     /// Apply `approval` as it is, whatever annotations the server gives this tool.
     pub ignore_hints: bool,
 }

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use holdpoint_runtime::tool::{
-    Approval, Execution, Returns, Tool, ToolBuilder, ToolDefinitionError, ToolSet, Wait,
-    http::{HttpEndpoint, HttpToolError, SendInput},
+    ApprovalPolicy, Execution, Returns, Tool, ToolBuilder, ToolDefinitionError, ToolSet, Wait,
+    http::{HttpEndpoint, HttpToolError, InputPlacement},
 };
 
 use super::secret::{MissingVariable, SecretTexts, Variables};
@@ -20,8 +20,8 @@ pub struct ToolConfig {
     pub title: Option<String>,
     /// The description for the model.
     pub description: Option<String>,
-    /// The approval rule.
-    pub approval: Option<Approval>,
+    /// The approval policy.
+    pub approval: Option<ApprovalPolicy>,
     /// Timeout for an approval; 0 means none.
     pub approval_timeout_sec: Option<u64>,
     /// Timeout for the browser or the endpoint.
@@ -39,7 +39,7 @@ pub struct ToolConfig {
     /// Headers sent with every call.
     pub headers: SecretTexts,
     /// How the input is sent.
-    pub send: Option<SendInput>,
+    pub send: Option<InputPlacement>,
     /// Maximum size of the response.
     pub max_response_bytes: Option<usize>,
     /// Whether the endpoint may be on this machine or in a private network.
@@ -67,9 +67,9 @@ pub enum ToolConfigProblem {
          `url`. A tool of an MCP server is set in that server's `[[mcp]]` table, under `tools`"
     )]
     Unknown,
-    #[error("a tool of this server that exists only in the settings needs the `url` of an endpoint")]
+    #[error("a server tool defined in the settings needs a `url`")]
     NoUrl,
-    #[error("`{key}` of a tool that exists can't be changed")]
+    #[error("`{key}` of a built-in tool can't be changed")]
     Fixed { key: &'static str },
     #[error("`{key}` is for a tool with a `url`")]
     OnlyWithUrl { key: &'static str },

@@ -8,11 +8,11 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use super::local;
 
 /// Allows pages of these origins to use the server; without keys, local pages too.
-pub(super) fn layer(is_open: bool, origins: &[String]) -> CorsLayer {
+pub(super) fn layer(allows_anonymous: bool, origins: &[String]) -> CorsLayer {
     let origins = origins.to_vec();
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| {
         let origin = origin.to_str().unwrap_or_default();
-        origins.iter().any(|known| known == origin) || is_open && local::is_local_origin(origin)
+        origins.iter().any(|known| known == origin) || allows_anonymous && local::is_local_origin(origin)
     });
     CorsLayer::new()
         .allow_origin(allowed)

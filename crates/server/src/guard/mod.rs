@@ -26,16 +26,20 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Puts the guard in front of these routes.
-    pub(crate) fn protect<S: Clone + Send + Sync + 'static>(&self, router: Router<S>, is_open: bool) -> Router<S> {
+    pub(crate) fn protect<S: Clone + Send + Sync + 'static>(
+        &self,
+        router: Router<S>,
+        allows_anonymous: bool,
+    ) -> Router<S> {
         if self.is_off {
             return router;
         }
         let guard = std::sync::Arc::new(self.clone());
-        router.layer(cors::layer(is_open, &self.origins)).layer(axum::middleware::from_fn(
+        router.layer(cors::layer(allows_anonymous, &self.origins)).layer(axum::middleware::from_fn(
             move |request: Request, next: Next| {
                 let guard = std::sync::Arc::clone(&guard);
                 async move {
-                    match guard.refusal(&request, is_open) {
+                    match guard.refusal(&request, allows_anonymous) {
                         Some(failure) => failure.into_response(),
                         None => next.run(request).await as Response,
                     }
@@ -44,42 +48,46 @@ impl Guard {
         ))
     }
 
-    fn refusal(&self, request: &Request, is_open: bool) -> Option<Failure> {
+    fn refusal(&self, request: &Request, allows_anonymous: bool) -> Option<Failure> {
         let headers = request.headers();
         // With keys this is not needed: a key, unlike a cookie, is never sent automatically, so a foreign page does not
         // have it.
         let named = request.uri().authority().map(|authority| authority.as_str());
-        if is_open && texts(headers, header::HOST).chain(named).any(|host| !self.is_our_host(host)) {
+        if allows_anonymous && texts(headers, header::HOST).chain(named).any(|host| !self.is_allowed_host(host)) {
             return Some(Failure::ForeignHost);
         }
         let is_change = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let is_foreign = match headers.contains_key(header::ORIGIN) {
-            true => texts(headers, header::ORIGIN).any(|origin| !self.is_our_page(origin, headers, is_open)),
+            true => {
+                texts(headers, header::ORIGIN).any(|origin| !self.is_allowed_origin(origin, headers, allows_anonymous))
+            }
             // A request for an image or a script has no origin, but says whether it is cross-site.
             false => says(headers, "sec-fetch-site", "cross-site") && !says(headers, "sec-fetch-mode", "navigate"),
         };
         // With keys, reads are left to CORS: a page of another origin can't see the response.
-        if is_foreign && (is_open || is_change || headers.contains_key(header::UPGRADE)) {
+        if is_foreign && (allows_anonymous || is_change || headers.contains_key(header::UPGRADE)) {
             return Some(Failure::ForeignOrigin);
         }
         // A form, or a script without a preflight request, can send only these types. Checking a capture changes
         // nothing.
         if is_change && !request.uri().path().ends_with("/api/check") {
-            return texts(headers, header::CONTENT_TYPE).find_map(form).map(|kind| Failure::FormContent { kind });
+            return texts(headers, header::CONTENT_TYPE)
+                .find_map(form)
+                .map(|kind| Failure::UnsupportedContentType { kind });
         }
         None
     }
 
-    fn is_our_host(&self, authority: &str) -> bool {
+    fn is_allowed_host(&self, authority: &str) -> bool {
         let host = local::host(authority);
         local::is_local(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
 
-    fn is_our_page(&self, origin: &str, headers: &HeaderMap, is_open: bool) -> bool {
+    fn is_allowed_origin(&self, origin: &str, headers: &HeaderMap, allows_anonymous: bool) -> bool {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
         self.origins.iter().any(|known| known == origin)
             || authority.is_some_and(|own| texts(headers, header::HOST).any(|host| host.eq_ignore_ascii_case(own)))
-            || is_open && local::is_local_origin(origin)
+            || allows_anonymous && local::is_local_origin(origin)
     }
 }
 

@@ -10,14 +10,14 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
-use crate::request::{FREE, Held, PATIENCE, Share};
+use crate::request::{BUSY_TIMEOUT, Held, Share, UNCOUNTED_BYTES};
 
 /// The step in which bytes in flight are reserved.
-const STEP: usize = 256 * 1024;
+const RESERVE_STEP_BYTES: usize = 256 * 1024;
 /// How often a waiting connection checks for room.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The overhead of a control frame.
-const FRAME: usize = 6;
+const FRAME_OVERHEAD_BYTES: usize = 6;
 
 /// The read side of a connection that has become a WebSocket.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Inflow {
     /// Discounts a control frame, which may come between the fragments of a message.
     pub(crate) fn control(&self, content: usize) {
         if let Some(pending) = &mut *self.lock() {
-            pending.bytes = pending.bytes.saturating_sub(content + FRAME);
+            pending.bytes = pending.bytes.saturating_sub(content + FRAME_OVERHEAD_BYTES);
         }
     }
 
@@ -64,7 +64,7 @@ impl Inflow {
     pub(super) fn came(&self, bytes: usize) {
         if let Some(pending) = &mut *self.lock() {
             pending.bytes += bytes;
-            if pending.bytes > FREE {
+            if pending.bytes > UNCOUNTED_BYTES {
                 pending.since.get_or_insert_with(Instant::now);
             }
         }
@@ -78,8 +78,8 @@ impl Inflow {
     /// Reserves room for the next bytes.
     fn has_room(&self) -> bool {
         match &mut *self.lock() {
-            Some(pending) if pending.bytes > FREE => {
-                let wanted = (pending.bytes + FREE).next_multiple_of(STEP);
+            Some(pending) if pending.bytes > UNCOUNTED_BYTES => {
+                let wanted = (pending.bytes + UNCOUNTED_BYTES).next_multiple_of(RESERVE_STEP_BYTES);
                 let Pending { share, held, .. } = pending;
                 share.try_grow(held, wanted)
             }
@@ -115,10 +115,10 @@ impl Timers {
                 (self.look, self.waiting_since) = (None, None);
                 return Poll::Ready(Ok(()));
             }
-            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() > BUSY_TIMEOUT {
                 return Poll::Ready(Err(io::Error::other("too many bytes are in flight")));
             }
-            ready!(self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep(LOOK))).as_mut().poll(cx));
+            ready!(self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep(POLL_INTERVAL))).as_mut().poll(cx));
             self.look = None;
         }
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_message_takes_room_and_time() {
-        let budget = Budget::new(STEP, false);
+        let budget = Budget::new(RESERVE_STEP_BYTES, false);
         let time = Duration::from_secs(10);
         let begun = || {
             let inflow = Inflow::default();
@@ -145,19 +145,19 @@ mod tests {
             (inflow, Timers::default())
         };
         let (one, mut timers) = begun();
-        one.came(FREE);
+        one.came(UNCOUNTED_BYTES);
         assert!(poll(&mut timers, &one).await.is_ok() && budget.taken() == 0, "a small one is free");
         one.came(1);
         assert!(poll(&mut timers, &one).await.is_ok());
-        assert_eq!(budget.taken(), STEP);
+        assert_eq!(budget.taken(), RESERVE_STEP_BYTES);
         let (other, mut others) = begun();
-        other.came(FREE + 1);
+        other.came(UNCOUNTED_BYTES + 1);
         assert!(poll(&mut others, &other).await.is_err(), "there is no room, however long it waits");
         one.message();
         assert!(budget.taken() == 0 && poll(&mut timers, &one).await.is_ok(), "a complete one gives it back");
 
         let (slow, mut timers) = begun();
-        slow.came(FREE + 1);
+        slow.came(UNCOUNTED_BYTES + 1);
         assert!(poll(&mut timers, &slow).await.is_ok());
         tokio::time::advance(time).await;
         assert_eq!(poll(&mut timers, &slow).await.expect_err("late").kind(), io::ErrorKind::TimedOut);
@@ -168,7 +168,7 @@ mod tests {
         let (inflow, mut timers) = (Inflow::default(), Timers::default());
         inflow.begin(Budget::new(0, false).of(&Subject::local()), Duration::from_secs(1));
         for _ in 0..10_000 {
-            inflow.came(125 + FRAME);
+            inflow.came(125 + FRAME_OVERHEAD_BYTES);
             inflow.control(125);
         }
         assert!(poll(&mut timers, &inflow).await.is_ok());

@@ -23,11 +23,11 @@ use self::{peer::Peer, service::Service, slots::Slots};
 use crate::app::Server;
 
 /// How long running turns have to end or reach a hold after the listener is closed.
-const GRACE: Duration = Duration::from_secs(25);
+const TURN_GRACE: Duration = Duration::from_secs(25);
 /// How long connections have after that.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const CONNECTION_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for a descriptor if there is none and no idle connection to close.
-const NO_DESCRIPTOR: Duration = Duration::from_millis(50);
+const DESCRIPTOR_RETRY: Duration = Duration::from_millis(50);
 
 /// Limits on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,13 +85,13 @@ impl Server {
         }
         drop(listener);
         self.drain();
-        self.runtime().shutdown(GRACE).await;
+        self.runtime().shutdown(TURN_GRACE).await;
         self.close();
         accepting.closing.cancel();
         accepting.connections.close();
         tokio::select! {
             _ = async { tokio::join!(accepting.connections.wait(), self.closed()) } => {}
-            () = tokio::time::sleep(LAST_WORDS) => {}
+            () = tokio::time::sleep(CONNECTION_GRACE) => {}
         }
     }
 }
@@ -124,7 +124,7 @@ impl Accepting {
                     tracing::warn!(%error, "a connection could not be accepted");
                     // The process is most likely out of descriptors.
                     let is_closed = self.slots.close_idle();
-                    tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { NO_DESCRIPTOR }).await;
+                    tokio::time::sleep(if is_closed { Duration::from_millis(1) } else { DESCRIPTOR_RETRY }).await;
                 }
             }
         }

@@ -52,8 +52,8 @@ impl Peer {
 }
 
 /// How long, and how much, a peer may still send after the connection is dropped. The data is discarded.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 16 * 1024 * 1024;
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_LINGER_BYTES: usize = 16 * 1024 * 1024;
 
 impl Drop for Peer {
     /// Discards incoming data for a moment. Closing a connection while the peer still sends resets it, and the last
@@ -64,7 +64,7 @@ impl Drop for Peer {
         let Ok(stream) = self.stream.as_fd().try_clone_to_owned() else { return };
         let slot = self.slot.take();
         runtime.spawn(async move {
-            let _ = tokio::time::timeout(LINGER, linger(stream.into())).await;
+            let _ = tokio::time::timeout(LINGER_TIMEOUT, linger(stream.into())).await;
             drop(slot);
         });
     }
@@ -77,7 +77,7 @@ async fn linger(stream: std::net::TcpStream) -> io::Result<()> {
     loop {
         match stream.read(&mut piece).await? {
             0 => return Ok(()),
-            _ if read > LINGER_BYTES => return Ok(()),
+            _ if read > MAX_LINGER_BYTES => return Ok(()),
             more => read += more,
         }
     }

@@ -93,13 +93,13 @@ pub(crate) fn tool() -> Value {
 pub(super) fn problem(status: u16, form: Form) -> Value {
     let kind = match status {
         400 => ProblemKind::NotJson,
-        401 => ProblemKind::KeyNeeded,
+        401 => ProblemKind::KeyRequired,
         404 => ProblemKind::NotFound,
-        409 => ProblemKind::Contradicts,
+        409 => ProblemKind::ContradictsDecision,
         410 => ProblemKind::TooLate,
         413 => ProblemKind::TooLarge,
         422 => ProblemKind::Invalid,
-        426 => ProblemKind::UpgradeNeeded,
+        426 => ProblemKind::UpgradeRequired,
         429 => ProblemKind::TooManyStreams,
         500 => ProblemKind::Unreadable,
         _ => ProblemKind::Unavailable,

@@ -34,7 +34,7 @@ use crate::app;
         (name = "holds", description = "What waits for somebody, and the answers."),
         (name = "chats", description = "Stored chats."),
         (name = "tools", description = "Tools, and the checker of streams."),
-        (name = "operations", description = "For whoever runs the server."),
+        (name = "operations", description = "For the server's operator."),
     ),
     security((), ("bearer" = []), ("key" = [])),
     components(schemas(holdpoint_protocol::problem::Problem)),
@@ -176,13 +176,12 @@ mod tests {
     use super::*;
 
     const UNDESCRIBED: &str = r#"
-            .route("/api/chat/ws", axum::routing::delete(transport::chats::delete_ws))
             .route("/api/chat/", axum::routing::delete(transport::chats::delete_unnamed))"#;
 
     /// Every route comes from its description: only `routes!` makes one.
     #[test]
     fn no_route_is_made_without_a_description() {
-        // Routes kept for chats whose ids are no longer valid are not part of the interface.
+        // The route for a chat whose id is no longer valid is not part of the interface.
         let source = include_str!("../app.rs").replace(UNDESCRIBED, "");
         assert!(source.len() + UNDESCRIBED.len() == include_str!("../app.rs").len(), "it is not there any more");
         assert!(source.contains(".routes(routes!("), "the table of routes has moved: move this test along");

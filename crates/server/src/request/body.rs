@@ -23,7 +23,7 @@ impl Received {
 }
 
 /// The step in which bytes in flight are reserved.
-const STEP: usize = 256 * 1024;
+const RESERVE_STEP_BYTES: usize = 256 * 1024;
 
 /// Reads the whole body, within the limit. Bytes in flight are reserved as it arrives: a peer that sends nothing holds
 /// none.
@@ -42,8 +42,8 @@ pub(crate) async fn body(body: Body, limit: usize, in_flight: &Share) -> Result<
         let Ok(data) = frame.into_data() else { continue };
         let needed = received.bytes.len() + data.len();
         if needed > received.bytes.capacity() {
-            let room = match needed > STEP {
-                true => needed.next_multiple_of(STEP).min(limit),
+            let room = match needed > RESERVE_STEP_BYTES {
+                true => needed.next_multiple_of(RESERVE_STEP_BYTES).min(limit),
                 false => needed,
             };
             in_flight.grow(&mut received.held, room).await?;
@@ -61,12 +61,12 @@ fn timed_out(error: &(dyn std::error::Error + 'static)) -> Option<std::time::Dur
 }
 
 /// Parses JSON into a type, naming what is wrong. Not for a `Value`: see [`value`].
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::Limits) -> Result<T, Failure> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits) -> Result<T, Failure> {
     read(value(bytes, limits)?)
 }
 
 /// Parses JSON.
-pub(crate) fn value(bytes: &[u8], limits: json::Limits) -> Result<Value, Failure> {
+pub(crate) fn value(bytes: &[u8], limits: json::JsonLimits) -> Result<Value, Failure> {
     json::parse_within(bytes, limits).map_err(|error| match error {
         ReadError::TooDeep { limit } => Failure::TooDeep { limit },
         ReadError::TooManyNodes { limit } => Failure::TooManyNodes { limit },
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_field_at_fault_is_pointed_at() {
-        let at = |text: &str| match parse::<HashMap<String, Vec<bool>>>(text.as_bytes(), json::Limits::NONE) {
+        let at = |text: &str| match parse::<HashMap<String, Vec<bool>>>(text.as_bytes(), json::JsonLimits::NONE) {
             Err(Failure::Invalid { pointer, .. }) => pointer.expect("a pointer"),
             other => panic!("{other:?}"),
         };

@@ -25,15 +25,15 @@ use crate::app::Server;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("a key is needed: send `Authorization: Bearer KEY` or `X-API-Key: KEY`")]
-    KeyNeeded,
-    #[error("this key is not known: check it, or ask whoever runs this server for one")]
-    KeyUnknown,
+    KeyRequired,
+    #[error("this key is not known: check it, or ask the operator of this server for one")]
+    KeyInvalid,
     #[error(
         "a key is needed: a browser's WebSocket sends a ticket in its address, `?ticket=TICKET`, from `POST /api/ticket` with the key; other clients send the key as `Authorization: Bearer KEY`"
     )]
-    TicketNeeded,
+    TicketRequired,
     #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
-    TicketUnknown,
+    TicketInvalid,
     #[error(
         "this server has no keys and serves its own machine only: use http://localhost, or set [[auth.keys]] (a program that embeds it: `Server::allow_hosts`)"
     )]
@@ -45,7 +45,7 @@ pub(crate) enum Failure {
     #[error(
         "a body of the type {kind} is refused, because any page can send it: send `content-type: application/json`"
     )]
-    FormContent { kind: &'static str },
+    UnsupportedContentType { kind: &'static str },
     #[error("there is no such chat")]
     NotFound,
     #[error("there is no such page: `/docs` lists the endpoints")]
@@ -55,7 +55,7 @@ pub(crate) enum Failure {
     #[error("this path does not take this method: the `allow` header lists those that it takes")]
     MethodNotAllowed,
     #[error("this endpoint is a WebSocket: send a WebSocket handshake")]
-    UpgradeNeeded,
+    UpgradeRequired,
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the JSON is nested deeper than {limit} levels")]
@@ -73,7 +73,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Conflict(String),
     #[error("another answer was given before, and stands")]
-    Contradicts,
+    ContradictsDecision,
     #[error("the call waits for its approval: a result is taken once it is approved")]
     ApprovalRequired,
     #[error("too late: the hold is settled ({})", too_late(*.0))]
@@ -198,22 +198,26 @@ impl Failure {
     /// The status, the kind and the title of each failure. This is the only such table.
     fn class(&self) -> (StatusCode, ProblemKind, &'static str) {
         match self {
-            Self::KeyNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::KeyNeeded, "A key is needed"),
-            Self::KeyUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::KeyUnknown, "Unknown key"),
-            Self::TicketNeeded => (StatusCode::UNAUTHORIZED, ProblemKind::TicketNeeded, "A ticket is needed"),
-            Self::TicketUnknown => (StatusCode::UNAUTHORIZED, ProblemKind::TicketUnknown, "Unknown ticket"),
+            Self::KeyRequired => (StatusCode::UNAUTHORIZED, ProblemKind::KeyRequired, "A key is needed"),
+            Self::KeyInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::KeyInvalid, "Unknown key"),
+            Self::TicketRequired => (StatusCode::UNAUTHORIZED, ProblemKind::TicketRequired, "A ticket is needed"),
+            Self::TicketInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TicketInvalid, "Unknown ticket"),
             Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "This host is not served"),
             Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "This origin is not allowed"),
-            Self::FormContent { .. } => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, ProblemKind::FormContent, "This content type is refused")
-            }
+            Self::UnsupportedContentType { .. } => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                ProblemKind::UnsupportedContentType,
+                "This content type is refused",
+            ),
             Self::NotFound | Self::NoRoute | Self::NotHeld => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
             Self::MethodNotAllowed => {
                 (StatusCode::METHOD_NOT_ALLOWED, ProblemKind::MethodNotAllowed, "Method not allowed")
             }
-            Self::UpgradeNeeded => (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeNeeded, "A WebSocket is needed"),
+            Self::UpgradeRequired => {
+                (StatusCode::UPGRADE_REQUIRED, ProblemKind::UpgradeRequired, "A WebSocket is needed")
+            }
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooLarge, "The body is too large"),
             Self::TooDeep { .. } => (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::TooDeep, "The JSON is too deep"),
             Self::TooManyNodes { .. } => {
@@ -224,7 +228,9 @@ impl Failure {
             Self::NotJson(_) => (StatusCode::BAD_REQUEST, ProblemKind::NotJson, "The body is not JSON"),
             Self::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, ProblemKind::Invalid, "Invalid request"),
             Self::Conflict(_) => (StatusCode::CONFLICT, ProblemKind::Conflict, "Conflict"),
-            Self::Contradicts => (StatusCode::CONFLICT, ProblemKind::Contradicts, "Another answer stands"),
+            Self::ContradictsDecision => {
+                (StatusCode::CONFLICT, ProblemKind::ContradictsDecision, "Another answer stands")
+            }
             Self::ApprovalRequired => {
                 (StatusCode::CONFLICT, ProblemKind::ApprovalRequired, "The call waits for its approval")
             }
@@ -385,10 +391,10 @@ pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
     match answered {
         Answered::Taken => Ok(false),
         Answered::Again => Ok(true),
-        Answered::Contradicts => Err(Failure::Contradicts),
+        Answered::Contradicts => Err(Failure::ContradictsDecision),
         Answered::TooLate(cause) => Err(Failure::TooLate(cause)),
-        Answered::Unfit(unfit) => {
-            Err(Failure::Invalid { detail: format!("output: {unfit}"), pointer: Some("/output".to_owned()) })
+        Answered::InvalidValue(error) => {
+            Err(Failure::Invalid { detail: format!("output: {error}"), pointer: Some("/output".to_owned()) })
         }
         Answered::NeedsApproval => Err(Failure::ApprovalRequired),
         Answered::Unknown | Answered::NotAwaited => Err(Failure::NotHeld),

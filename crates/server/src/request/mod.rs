@@ -9,7 +9,7 @@ mod rate;
 mod trace;
 
 pub(crate) use body::{body, parse, read, value};
-pub(crate) use budget::{Budget, FREE, Held, PATIENCE, Share};
+pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES};
 pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use failure::{Failure, Form, Limit, in_force, shape};
 pub(crate) use parts::{Parameters, PathId, Upgrade};

@@ -46,6 +46,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let inflow = parts.extensions.get::<Arc<Inflow>>().cloned();
         let upgrade = WebSocketUpgrade::from_request_parts(parts, state).await;
-        upgrade.map(|upgrade| Self(upgrade, inflow)).map_err(|_| Failure::UpgradeNeeded)
+        upgrade.map(|upgrade| Self(upgrade, inflow)).map_err(|_| Failure::UpgradeRequired)
     }
 }

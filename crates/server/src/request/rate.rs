@@ -10,7 +10,7 @@ use std::{
 use tokio::time::Instant;
 
 /// The number of keys at which idle ones are removed.
-const KEYS: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 
 /// Admits this many requests per second, and as many at once after a quiet second.
 ///
@@ -38,11 +38,11 @@ impl<K: Hash + Eq + Clone> Rate<K> {
         let Some(each) = self.each else { return true };
         let now = Instant::now();
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        if counted.len() >= KEYS {
+        if counted.len() >= MAX_KEYS {
             counted.retain(|_, until| *until > now);
         }
         // Too many keys are active to count each: new ones are admitted.
-        if counted.len() >= KEYS && !counted.contains_key(key) {
+        if counted.len() >= MAX_KEYS && !counted.contains_key(key) {
             return true;
         }
         let until = counted.entry(key.clone()).or_insert(now);
@@ -77,7 +77,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_quiet_is_forgotten() {
         let rate = Rate::new(10);
-        assert!((0..2 * KEYS).all(|key| rate.admits(&key)));
+        assert!((0..2 * MAX_KEYS).all(|key| rate.admits(&key)));
         tokio::time::advance(Duration::from_secs(1)).await;
         rate.admits(&0);
         assert_eq!(rate.counted.lock().unwrap_or_else(PoisonError::into_inner).len(), 1);

@@ -16,7 +16,7 @@ use tracing::Span;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The maximum length of a client's own id.
-const LONGEST: usize = 64;
+const MAX_ID_LENGTH: usize = 64;
 
 /// The id of a request.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ fn new_id() -> HeaderValue {
 /// Whether the id is safe to log: it must not look like anything else.
 fn is_id(value: &HeaderValue) -> bool {
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=LONGEST).contains(&value.len()) && value.as_bytes().iter().all(is_usual)
+    (1..=MAX_ID_LENGTH).contains(&value.len()) && value.as_bytes().iter().all(is_usual)
 }
 
 fn span(request: &Request) -> Span {

@@ -60,8 +60,8 @@ pub(crate) async fn get(
     upgrade: Upgrade,
 ) -> Result<Response, Failure> {
     socket::accept(server, &subject.clone(), StreamKind::Ws, upgrade, move |server, socket, frames| {
-        let (answers, active) = (FuturesUnordered::new(), Vec::new());
-        Connection { server, subject, wait: parameters.wait, socket, answers, active }.serve(frames)
+        let (responses, active) = (FuturesUnordered::new(), Vec::new());
+        Connection { server, subject, wait: parameters.wait, socket, responses, active }.serve(frames)
     })
 }
 
@@ -72,13 +72,13 @@ struct Connection {
     wait: Option<String>,
     socket: Socket,
     /// The open responses: each future yields the next chunks of one.
-    answers: FuturesUnordered<BoxFuture<'static, Said>>,
+    responses: FuturesUnordered<BoxFuture<'static, NextChunks>>,
     /// The chat of each open response.
     active: Vec<(RequestId, ChatId)>,
 }
 
 /// One response.
-struct Answer {
+struct OpenResponse {
     request: RequestId,
     response: ResponseStream,
     sequence: u64,
@@ -88,8 +88,8 @@ struct Answer {
 }
 
 /// The next chunks of a response.
-struct Said {
-    answer: Answer,
+struct NextChunks {
+    open: OpenResponse,
     chunks: Vec<Chunks>,
     next: Next,
 }
@@ -99,7 +99,7 @@ impl Connection {
         let (draining, closing) = (self.server.inner.draining.clone(), self.server.inner.closing.clone());
         loop {
             let is_draining = draining.is_cancelled();
-            if is_draining && self.answers.is_empty() {
+            if is_draining && self.responses.is_empty() {
                 self.socket.close(1001, "the server is shutting down").await;
                 return;
             }
@@ -110,7 +110,7 @@ impl Connection {
                     Came::Broken(error) => Err(self.broken(&error).await),
                     Came::End => Err(Over),
                 },
-                Some(said) = self.answers.next(), if !self.answers.is_empty() => self.write(said).await,
+                Some(next_chunks) = self.responses.next(), if !self.responses.is_empty() => self.write(next_chunks).await,
                 () = draining.cancelled(), if !is_draining => Ok(()),
                 () = closing.cancelled() => Err(self.last_words().await),
             };
@@ -134,8 +134,8 @@ impl Connection {
 
     /// Sends the rest of every response during a shutdown, when each turn has ended or reached a hold.
     async fn last_words(&mut self) -> Over {
-        while let Some(said) = self.answers.next().await {
-            if self.write(said).await.is_err() {
+        while let Some(next_chunks) = self.responses.next().await {
+            if self.write(next_chunks).await.is_err() {
                 return Over;
             }
         }
@@ -143,8 +143,8 @@ impl Connection {
     }
 
     /// Sends the ready chunks and flushes once.
-    async fn write(&mut self, said: Said) -> Result<(), Over> {
-        let Said { mut answer, chunks, next } = said;
+    async fn write(&mut self, next_chunks: NextChunks) -> Result<(), Over> {
+        let NextChunks { mut open, chunks, next } = next_chunks;
         let mut ready: Vec<Chunk> = Vec::new();
         chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| ready.push(chunk)));
         if next == Next::Gone {
@@ -153,26 +153,26 @@ impl Connection {
             ready.push(Finish { finish_reason: None, message_metadata: None }.into());
         }
         for chunk in ready {
-            let sequence = answer.sequence;
-            answer.sequence += 1;
-            if sequence >= answer.from {
-                self.feed(&WsResponse::Chunk { request_id: answer.request.clone(), sequence, chunk }).await?;
+            let sequence = open.sequence;
+            open.sequence += 1;
+            if sequence >= open.from {
+                self.feed(&WsResponse::Chunk { request_id: open.request.clone(), sequence, chunk }).await?;
             }
         }
         if next == Next::More {
-            self.follow(answer);
+            self.follow(open);
         } else {
-            self.active.retain(|(request, _)| *request != answer.request);
-            self.feed(&WsResponse::End { request_id: answer.request }).await?;
+            self.active.retain(|(request, _)| *request != open.request);
+            self.feed(&WsResponse::End { request_id: open.request }).await?;
         }
         self.socket.flush().await
     }
 
-    fn follow(&mut self, mut answer: Answer) {
-        self.answers.push(Box::pin(async move {
+    fn follow(&mut self, mut open: OpenResponse) {
+        self.responses.push(Box::pin(async move {
             let mut chunks = Vec::new();
-            let next = answer.response.next(&mut chunks).await;
-            Said { answer, chunks, next }
+            let next = open.response.next(&mut chunks).await;
+            NextChunks { open, chunks, next }
         }));
     }
 
@@ -238,7 +238,7 @@ impl Connection {
         if self.active.iter().any(|(active, _)| active == request) {
             return Err(Failure::Conflict("this request id is in use on this connection".to_owned()));
         }
-        let place = self.server.inner.place(&self.subject, StreamKind::Answer);
+        let place = self.server.inner.place(&self.subject, StreamKind::WsResponse);
         place.inspect_err(|failure| self.socket.rejected(failure))
     }
 
@@ -283,7 +283,7 @@ impl Connection {
     ) -> Result<(), Over> {
         self.send(&WsResponse::Start { request_id: request.clone() }).await?;
         self.active.push((request.clone(), chat));
-        self.follow(Answer { request, response, sequence: 0, from, _place: place });
+        self.follow(OpenResponse { request, response, sequence: 0, from, _place: place });
         Ok(())
     }
 }

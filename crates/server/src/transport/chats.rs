@@ -143,7 +143,14 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Deletes a chat whose id is the name of a route.
+/// Deletes the chat with the id `ws`, which is also the name of a route.
+#[utoipa::path(
+    delete,
+    path = "/api/chat/ws",
+    tag = "chats",
+    operation_id = "deleteChatNamedWs",
+    responses((status = 204, description = "The chat is gone.")),
+)]
 pub(crate) async fn delete_ws(state: State<Server>, caller: Caller) -> Result<StatusCode, Failure> {
     delete(state, caller, PathId("ws".to_owned())).await
 }

@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// The maximum number of reported violations.
-const MOST: usize = 1000;
+const MAX_VIOLATIONS: usize = 1000;
 /// The number of bytes checked before the violations are counted.
-const PIECE: usize = 16 * 1024;
+const PIECE_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize)]
 pub(crate) struct CheckQuery {
@@ -40,10 +40,10 @@ pub(crate) enum ProfileName {
     tag = "tools",
     operation_id = "check",
     params(
-        ("profile" = Option<ProfileName>, Query, description = "How the stream is meant to be written; `ai-sdk` if nothing is said."),
-        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client asked for text as it comes."),
+        ("profile" = Option<ProfileName>, Query, description = "The profile of the stream; `ai-sdk` by default."),
+        ("text" = Option<TextHeader>, Query, description = "`progressive`: the client requested progressive text."),
     ),
-    request_body(content = String, content_type = "text/plain", description = "An SSE capture, one chunk a line, or a transcript.", example = json!(openapi::examples::SSE)),
+    request_body(content = String, content_type = "text/plain", description = "The capture: SSE, one JSON chunk per line, or a transcript.", example = json!(openapi::examples::SSE)),
     responses((status = 200, description = "The first violations, at most 1,000.", body = Vec<openapi::ViolationBody>, example = json!([{"line": 3, "rule": "F5", "text": "the stream ends without finish"}]))),
 )]
 pub(crate) async fn post(
@@ -68,17 +68,17 @@ pub(crate) async fn post(
 fn check(options: Options, capture: &[u8]) -> Result<Vec<Violation>, Failure> {
     let mut checker = Checker::new(options);
     let mut found = Vec::new();
-    for piece in capture.chunks(PIECE) {
+    for piece in capture.chunks(PIECE_BYTES) {
         checker.feed(piece);
         found.append(&mut checker.take_violations());
-        if found.len() >= MOST {
-            found.truncate(MOST);
+        if found.len() >= MAX_VIOLATIONS {
+            found.truncate(MAX_VIOLATIONS);
             return Ok(found);
         }
     }
     checker.finish();
     found.append(&mut checker.take_violations());
-    found.truncate(MOST);
+    found.truncate(MAX_VIOLATIONS);
     match checker.unreadable() {
         Some(unreadable) => Err(Failure::invalid(unreadable.to_string())),
         None => Ok(found),

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::request::Held;
 
 /// The approximate size of one write.
-const WRITE: usize = 64 * 1024;
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// The response. Its bytes in flight are released once it is written, or when the client stops reading.
 pub(super) fn array<T: Serialize + Send + 'static>(items: Vec<T>, held: Held) -> Response {
@@ -35,7 +35,7 @@ struct Array<T> {
 impl<T: Serialize> Array<T> {
     /// Writes the next piece; returns `false` after the last one.
     fn write(&mut self, out: &mut Vec<u8>) -> bool {
-        while out.len() < WRITE {
+        while out.len() < WRITE_BYTES {
             let mark = if std::mem::replace(&mut self.is_begun, true) { b',' } else { b'[' };
             match self.items.next() {
                 Some(item) => {
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(written(Vec::<u8>::new()), ("[]".to_owned(), 1));
         assert_eq!(written(vec![1]), ("[1]".to_owned(), 1));
         assert_eq!(written(vec!["a", "b"]), (r#"["a","b"]"#.to_owned(), 1));
-        let long = vec!["x".repeat(WRITE / 2); 10];
+        let long = vec!["x".repeat(WRITE_BYTES / 2); 10];
         let (text, pieces) = written(long.clone());
         assert_eq!(text, serde_json::to_string(&long).expect("JSON"));
         assert!(pieces >= 5, "{pieces}");

@@ -81,7 +81,7 @@ struct Connection {
 }
 
 /// The number of unknown frame types that do not count as abuse.
-const UNKNOWN_KINDS: usize = 16;
+const MAX_UNKNOWN_KINDS: usize = 16;
 
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
@@ -230,7 +230,7 @@ impl Connection {
             return Ok(());
         }
         let text = format!("frames of type {kind:?} are not known here, and are ignored");
-        if self.unknown_kinds.len() >= UNKNOWN_KINDS {
+        if self.unknown_kinds.len() >= MAX_UNKNOWN_KINDS {
             return self.bad(&text).await;
         }
         self.unknown_kinds.insert(kind);
@@ -287,7 +287,7 @@ impl Connection {
             Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
             Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
             Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
-            Ok(Answered::Unfit(unfit)) => self.error(&format!("the result can't be used: {unfit}")).await,
+            Ok(Answered::InvalidValue(error)) => self.error(&format!("the result can't be used: {error}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
             Err(error) => self.error(&Failure::from(error).to_string()).await,

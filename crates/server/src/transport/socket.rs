@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// How long a peer may be silent before it gets a ping, and after that before it is dropped.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of invalid frames in a row that ends a connection.
-const ABUSE: u32 = 20;
+const MAX_INVALID_FRAMES: u32 = 20;
 /// The size of the read buffer.
-const READ_BUFFER: usize = 4096;
+const READ_BUFFER_BYTES: usize = 4096;
 
 /// The connection has ended.
 pub(super) struct Over;
@@ -43,7 +43,7 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     let place = server.inner.place(subject, kind)?;
     // Larger messages are not read: the client gets an error, and the connection is closed (1009). The default read
     // buffer is 128 KiB per socket, and most sockets only wait.
-    let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER);
+    let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER_BYTES);
     let sockets = server.inner.sockets.clone();
     let bodies = server.inner.bodies.of(subject);
     if let Some(inflow) = &inflow {
@@ -82,7 +82,7 @@ pub(super) enum Came {
 
 impl Frames {
     fn new(frames: SplitStream<WebSocket>, clock: Arc<dyn Clock>, inflow: Option<Arc<Inflow>>) -> Self {
-        let silence = clock.sleep_until(clock.now().after(SILENCE));
+        let silence = clock.sleep_until(clock.now().after(SILENCE_TIMEOUT));
         Self { frames, clock, silence, is_silent: false, inflow }
     }
 
@@ -107,7 +107,7 @@ impl Frames {
                 None => Came::End,
             },
             () = &mut self.silence => {
-                self.silence = self.clock.sleep_until(self.clock.now().after(SILENCE));
+                self.silence = self.clock.sleep_until(self.clock.now().after(SILENCE_TIMEOUT));
                 match std::mem::replace(&mut self.is_silent, true) {
                     false => Came::Silence,
                     // Not even a pong since the last ping: the peer is gone.
@@ -121,7 +121,7 @@ impl Frames {
 /// Drops a peer that does not read. It uses system time instead of the injected clock: this is about the network, and
 /// no client depends on it.
 async fn in_time(sent: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Over> {
-    match tokio::time::timeout(SILENCE, sent).await {
+    match tokio::time::timeout(SILENCE_TIMEOUT, sent).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(Over),
     }
@@ -216,7 +216,7 @@ impl Socket {
     /// Counts an invalid frame that was reported. Only repeated abuse ends the connection.
     pub(super) async fn was_bad(&mut self) -> Result<(), Over> {
         self.bad_frames += 1;
-        match self.bad_frames >= ABUSE {
+        match self.bad_frames >= MAX_INVALID_FRAMES {
             true => Err(self.close(1008, "too many bad frames").await),
             false => Ok(()),
         }

@@ -22,10 +22,10 @@ use holdpoint_runtime::{
 use crate::app::StreamPlace;
 
 /// How long a response may be silent.
-const SILENCE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The approximate size of one write, so that a long text is not in memory a second time as a whole.
-const WRITE: usize = 64 * 1024;
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// A source of events.
 pub(super) trait Events: Send + 'static {
@@ -53,7 +53,7 @@ fn stream(
     futures::stream::unfold(Some((events, clock, place)), async |state| {
         let (mut events, clock, place) = state?;
         let mut out = Vec::new();
-        let silence = clock.sleep_until(clock.now().after(SILENCE));
+        let silence = clock.sleep_until(clock.now().after(KEEP_ALIVE_INTERVAL));
         let goes_on = tokio::select! {
             biased;
             goes_on = events.next(&mut out) => goes_on,
@@ -98,7 +98,7 @@ impl Events for TurnEvents {
         if self.ready.is_empty() {
             self.wait().await;
         }
-        while out.len() < WRITE {
+        while out.len() < WRITE_BYTES {
             match self.ready.pop_front() {
                 Some(chunks) => sse::encode_chunks(&chunks, out),
                 None => break,

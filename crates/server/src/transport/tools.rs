@@ -1,7 +1,7 @@
 //! `GET /api/tools`: the tools, so that a client knows which calls it has to run.
 
 use axum::{Json, extract::State};
-use holdpoint_runtime::tool::{Approval, Execution, Returns, Wait};
+use holdpoint_runtime::tool::{ApprovalPolicy, Execution, Returns, Wait};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) struct Tool {
     execution: Execution,
     /// `always`, `never`, or a rule over the input.
     #[schema(value_type = Value)]
-    approval: Approval,
+    approval: ApprovalPolicy,
     /// 0 never expires.
     approval_timeout_sec: u64,
     /// How long the browser has for its result, in seconds.

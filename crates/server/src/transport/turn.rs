@@ -38,11 +38,11 @@ pub(super) async fn turn(
 }
 
 /// The smallest body for which it pays to look up whether its chat is known.
-const LARGE: usize = 32 * 1024;
+const MIN_SKIMMED_BYTES: usize = 32 * 1024;
 
 /// A request for a known chat, read without building its history. `None` if that is not possible.
 async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<ChatRequest> {
-    if body.len() < LARGE {
+    if body.len() < MIN_SKIMMED_BYTES {
         return None;
     }
     let outline = Outline::read(body).filter(Outline::has_history)?;

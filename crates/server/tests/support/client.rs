@@ -249,7 +249,7 @@ impl<'a> Chat<'a> {
         let last = self.messages.last().filter(|message| message.role == Role::Assistant).cloned();
         let build = |sdk: Sdk| {
             let mut reducer = match last.clone() {
-                Some(message) => Reducer::go_on(sdk, message),
+                Some(message) => Reducer::continue_from(sdk, message),
                 None => Reducer::new(sdk, "made-up".into()),
             };
             for payload in payloads.iter().filter(|payload| *payload != "[DONE]") {

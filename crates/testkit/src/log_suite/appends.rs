@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use futures::poll;
-use holdpoint_runtime::log::{Append, Appended, Head, HeadQuery};
+use holdpoint_runtime::log::{Append, AppendResult, Head, HeadQuery};
 use tokio::sync::Barrier;
 
 use super::{Shared, all, append, append_events, assert_no_gaps, head, join, must, one};
@@ -46,9 +46,9 @@ pub async fn racing_writers_leave_no_gaps(log: Shared) {
                     let count = u32::try_from(number % 3 + 1).expect("small");
                     let event = Append { payload: payload.clone(), ..append_events("chat", at, id, count) };
                     match one(&*log, event).await {
-                        Appended::Committed { len } => break at = len,
-                        Appended::Conflict { len } => at = len,
-                        Appended::Unknown => panic!("nothing failed"),
+                        AppendResult::Committed { len } => break at = len,
+                        AppendResult::Conflict { len } => at = len,
+                        AppendResult::Unknown => panic!("nothing failed"),
                     }
                 }
             }
@@ -186,10 +186,10 @@ pub async fn bytes_are_kept_as_they_are(log: Shared) {
     assert!(ids.iter().all(|id| listed.contains(*id)));
 }
 
-fn committed(len: u64) -> Appended {
-    Appended::Committed { len }
+fn committed(len: u64) -> AppendResult {
+    AppendResult::Committed { len }
 }
 
-fn conflict(len: u64) -> Appended {
-    Appended::Conflict { len }
+fn conflict(len: u64) -> AppendResult {
+    AppendResult::Conflict { len }
 }

@@ -100,13 +100,13 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
     }
     must(&*log, with(append("c", 0, 1), "ann", &["one"])).await;
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "the last one counts");
-    log.forget(&"a".into()).await.expect("it forgets");
+    log.delete(&"a".into()).await.expect("it deletes");
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "it is the other chat's now");
     assert_eq!(log.find(&"ann".into(), "two").await, Ok(None), "keys go with their chat");
 }
 
-/// A forgotten chat leaves nothing behind and may start again. Its neighbours stay.
-pub async fn a_forgotten_chat_begins_again(log: Shared) {
+/// A deleted chat leaves nothing behind and may start again. Its neighbours stay.
+pub async fn a_deleted_chat_begins_again(log: Shared) {
     for chat in ["a", "b", "c"] {
         for at in 0..3 {
             must(&*log, Append { keys: vec![format!("{chat}{at}").into()], ..append(chat, at, at.into()) }).await;
@@ -114,7 +114,7 @@ pub async fn a_forgotten_chat_begins_again(log: Shared) {
     }
     // Including the last one: an engine that numbers its chats may reuse its number.
     for chat in ["b", "c"] {
-        log.forget(&chat.into()).await.expect("it forgets");
+        log.delete(&chat.into()).await.expect("it deletes");
         assert_eq!(all(&*log, chat).await, []);
         assert_eq!(log.head(&chat.into()).await, Ok(None));
         assert_eq!(log.find(&"ann".into(), &format!("{chat}0")).await, Ok(None));

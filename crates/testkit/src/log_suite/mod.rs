@@ -18,7 +18,7 @@ pub use chats::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendId, Appended, Batch, Head, Log},
+    log::{Append, AppendId, AppendResult, Batch, Head, Log},
     subject::Subject,
 };
 pub use reads::*;
@@ -46,7 +46,7 @@ macro_rules! log_contract_suite {
                 heads_are_listed_in_order_and_in_pages,
                 heads_follow_the_last_append,
                 a_key_finds_the_chat_for_its_subject_only,
-                a_forgotten_chat_begins_again,
+                a_deleted_chat_begins_again,
                 a_tail_gives_what_is_there_and_what_comes,
                 a_tail_survives_lost_wakeups_and_failed_reads,
                 a_tail_sees_everything_once_across_reconnects,
@@ -89,7 +89,7 @@ fn head(subject: &str, is_open: bool, updated_at: u64) -> Head {
     Head { subject: Subject::from(subject), is_open, updated_at: Timestamp(updated_at), data }
 }
 
-async fn one(log: &dyn Log, append: Append) -> Appended {
+async fn one(log: &dyn Log, append: Append) -> AppendResult {
     let results = log.append_many(vec![append]).await;
     assert_eq!(results.len(), 1, "a result for each append");
     results[0]
@@ -97,7 +97,7 @@ async fn one(log: &dyn Log, append: Append) -> Appended {
 
 async fn must(log: &dyn Log, append: Append) {
     let end = append.expected + u64::from(append.count);
-    assert_eq!(one(log, append).await, Appended::Committed { len: end });
+    assert_eq!(one(log, append).await, AppendResult::Committed { len: end });
 }
 
 async fn all(log: &dyn Log, chat: &str) -> Vec<Batch> {

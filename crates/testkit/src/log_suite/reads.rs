@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{Appended, HeadQuery};
+use holdpoint_runtime::log::{AppendResult, HeadQuery};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Shared, all, append, append_events, join, must, one};
@@ -76,7 +76,7 @@ pub async fn a_read_keeps_its_limit(log: Shared) {
     }
 }
 
-/// An unknown chat has no events, no head and nothing to forget.
+/// An unknown chat has no events, no head and nothing to delete.
 pub async fn an_unknown_chat_is_empty(log: Shared) {
     let unknown = ChatId::from("unknown");
     for _ in 0..2 {
@@ -84,7 +84,7 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
         assert_eq!(log.read(&unknown, 5, 10).await, Ok(vec![]));
         assert_eq!(log.heads(HeadQuery::default(), 10).await, Ok(vec![]));
         assert_eq!(log.find(&"ann".into(), "unknown").await, Ok(None));
-        assert_eq!(log.forget(&unknown).await, Ok(()));
+        assert_eq!(log.delete(&unknown).await, Ok(()));
     }
 }
 
@@ -93,15 +93,15 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     must(&*log, append("before", 0, 1)).await;
     let mut wakeups = log.wakeups();
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "only from now on");
-    assert!(matches!(one(&*log, append("before", 0, 2)).await, Appended::Conflict { .. }));
-    log.forget(&"unknown".into()).await.expect("it forgets");
+    assert!(matches!(one(&*log, append("before", 0, 2)).await, AppendResult::Conflict { .. }));
+    log.delete(&"unknown".into()).await.expect("it deletes");
 
     let writer = {
         let log = Arc::clone(&log);
         tokio::spawn(async move {
             for at in 0..50 {
                 let results = log.append_many(vec![append("a", at, 1), append("b", at, 1)]).await;
-                assert_eq!(results, [Appended::Committed { len: at + 1 }; 2]);
+                assert_eq!(results, [AppendResult::Committed { len: at + 1 }; 2]);
             }
         })
     };
@@ -113,8 +113,8 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     }
     writer.await.expect("it writes");
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
-    log.forget(&"a".into()).await.expect("it forgets");
-    assert_eq!(wakeups.recv().await, Ok("a".into()), "a chat that is forgotten has changed");
+    log.delete(&"a".into()).await.expect("it deletes");
+    assert_eq!(wakeups.recv().await, Ok("a".into()), "a chat that is deleted has changed");
     // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
     assert_eq!(wakeups.recv().await, Ok("b".into()), "a repeated append wakes again");

@@ -13,15 +13,15 @@ use crate::{
     clock::Timestamp,
     driver::{head::HeadData, record::key_of},
     fact::{Fact, text_of},
-    log::{Append, AppendId, Appended, Log, LogError},
+    log::{Append, AppendId, AppendResult, Log, LogError},
     subject::Subject,
     turn::ChatState,
 };
 
 /// The maximum length of a chat id.
-const ID: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 /// The maximum size of a chat in memory before it is written.
-const CHAT: usize = 256 * 1024 * 1024;
+const MAX_CHAT_BYTES: usize = 256 * 1024 * 1024;
 
 /// The result of importing a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum ImportError {
     Line(String),
     #[error("it is of version {0}, and this holdpoint knows {VERSION}: use a newer one")]
     Version(u32),
-    #[error("the id of a chat has 1 to {ID} bytes")]
+    #[error("the id of a chat has 1 to {MAX_ID_BYTES} bytes")]
     Id,
     #[error("it belongs to no chat that has begun")]
     Stray,
@@ -65,7 +65,7 @@ pub enum ImportError {
     Fact { at: u64, problem: String },
     #[error("{0} does not begin with its subject, or names another one")]
     Subject(ChatId),
-    #[error("{0} is larger than {CHAT} bytes")]
+    #[error("{0} is larger than {MAX_CHAT_BYTES} bytes")]
     TooLarge(ChatId),
     #[error(transparent)]
     Log(#[from] LogError),
@@ -154,7 +154,7 @@ impl<'a> Importer<'a> {
         });
         // One call of the log writes everything or nothing.
         let results = self.log.append_many(appends.collect()).await;
-        match results.iter().all(|result| matches!(result, Appended::Committed { .. })) {
+        match results.iter().all(|result| matches!(result, AppendResult::Committed { .. })) {
             true => Ok(Imported::Written { chat, length: state.len }),
             false => Err(LogError::Failed(format!("chat {chat} could not be written")).into()),
         }
@@ -191,7 +191,7 @@ impl Draft {
         if version != VERSION {
             return Err(ImportError::Version(version));
         }
-        if !(1..=ID).contains(&chat.as_str().len()) {
+        if !(1..=MAX_ID_BYTES).contains(&chat.as_str().len()) {
             return Err(ImportError::Id);
         }
         let (state, title) = (ChatState::default(), String::new());
@@ -224,7 +224,7 @@ impl Draft {
         }
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
-        let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= CHAT);
+        let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);
         let count = count.ok_or_else(|| ImportError::TooLarge(self.chat.clone()))?;
         self.batches.push(Batch { first, count, payload: payload.into(), keys });
         Ok(())

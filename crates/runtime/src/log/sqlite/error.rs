@@ -39,7 +39,7 @@ pub enum SqliteError {
     },
     /// The file was written by an older version, and a read-only program may not migrate it.
     #[error(
-        "{} is of an older format ({found}, this holdpoint knows {known}); start the server once, which brings it up to date",
+        "{} has the older format {found}; this version needs {known}. Start the server once to migrate it",
         file.display()
     )]
     Older {
@@ -51,7 +51,7 @@ pub enum SqliteError {
         known: i64,
     },
     /// The migration to the newest format failed. The file is unchanged.
-    #[error("{} could not be brought from format {from} to {to}: {source}; it is as it was", file.display())]
+    #[error("{} could not be migrated from format {from} to {to}: {source}. The file is unchanged", file.display())]
     Migration {
         /// The file.
         file: PathBuf,
@@ -63,14 +63,14 @@ pub enum SqliteError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file system does not support shared memory, which the write-ahead log needs.
-    #[error("{} is on a file system without support for SQLite's write-ahead log (a network drive?); choose a folder on a local disk", file.display())]
+    #[error("{} is on a file system without support for SQLite's write-ahead log (a network drive?). Choose a folder on a local disk", file.display())]
     NoWriteAheadLog {
         /// The file.
         file: PathBuf,
     },
     /// The file exists but is empty.
     #[error(
-        "{} is empty (0 bytes), so it is not a Holdpoint database; restore a backup, or delete the file to start with no chats",
+        "{} is empty (0 bytes), so it is not a Holdpoint database. Restore a backup, or delete the file to start with no chats",
         file.display()
     )]
     Empty {
@@ -79,7 +79,7 @@ pub enum SqliteError {
     },
     /// The file is missing, but its write-ahead log exists.
     #[error(
-        "{} is missing, while its write-ahead log is there; restore the file, or remove the folder's files to start without any chats",
+        "{} is missing, but its write-ahead log exists. Restore the file, or empty the folder to start with no chats",
         file.display()
     )]
     Missing {
@@ -87,7 +87,7 @@ pub enum SqliteError {
         file: PathBuf,
     },
     /// The database belongs to another program.
-    #[error("{} is not a Holdpoint database; choose another data folder", file.display())]
+    #[error("{} is not a Holdpoint database. Choose another data folder", file.display())]
     Foreign {
         /// The file.
         file: PathBuf,

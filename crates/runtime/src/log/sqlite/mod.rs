@@ -29,9 +29,9 @@ use holdpoint_protocol::ids::ChatId;
 use open::Folder;
 use reader::Readers;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
-use writer::{LastCommit, Request, Told, Writer};
+use writer::{LastCommit, Reports, Request, Writer};
 
-use super::{Append, Appended, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
+use super::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
 use crate::subject::Subject;
 
 /// Requests queued for the writer before callers have to wait.
@@ -39,9 +39,9 @@ const QUEUE: usize = 1024;
 
 /// How long the writer waits for another process that writes. Shorter than when opening the file: all requests wait
 /// with it, and a failed append is retried.
-const WRITE_PATIENCE: Duration = Duration::from_secs(1);
+const WRITER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// A write this recent makes a probe unnecessary.
-const FRESH: Duration = Duration::from_secs(1);
+const PROBE_VALIDITY: Duration = Duration::from_secs(1);
 
 /// A log in the file `holdpoint.db`.
 ///
@@ -83,21 +83,21 @@ impl SqliteLog {
     fn start(mut folder: Folder) -> Result<Self, SqliteError> {
         folder.check()?;
         let connection = folder.writer()?;
-        folder.patience = folder.patience.min(WRITE_PATIENCE);
-        folder.be_patient(&connection)?;
+        folder.busy_timeout = folder.busy_timeout.min(WRITER_BUSY_TIMEOUT);
+        folder.set_busy_timeout(&connection)?;
         let readers = Readers::start(&folder)?;
         let wakeups = broadcast::Sender::new(WAKEUPS);
         let commits = Arc::default();
         let (requests, waiting) = mpsc::channel(QUEUE);
         let (health_set, health) = watch::channel(Health::default());
         let last_commit = LastCommit::default();
-        let told = Told {
+        let reports = Reports {
             wakeups: wakeups.clone(),
             commits: Arc::clone(&commits),
             health: health_set,
             last_commit: last_commit.clone(),
         };
-        let writer = Writer::new(folder.clone(), connection, waiting, told);
+        let writer = Writer::new(folder.clone(), connection, waiting, reports);
         let writer = thread::Builder::new()
             .name("log-writer".into())
             .spawn(move || writer.run())
@@ -128,14 +128,14 @@ impl SqliteLog {
 }
 
 impl Log for SqliteLog {
-    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<Appended>> {
+    fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let count = appends.len();
             if count == 0 {
                 return Vec::new();
             }
             let answer = self.ask(|answer| Request::append(appends, answer)).await;
-            answer.unwrap_or_else(|| vec![Appended::Unknown; count])
+            answer.unwrap_or_else(|| vec![AppendResult::Unknown; count])
         })
     }
 
@@ -157,7 +157,7 @@ impl Log for SqliteLog {
 
     fn probe(&self) -> BoxFuture<'_, Health> {
         Box::pin(async move {
-            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(FRESH) {
+            if *self.health.borrow() == Health::Writable && self.last_commit.is_within(PROBE_VALIDITY) {
                 return Health::Writable;
             }
             let written = self.ask(Request::probe).await;
@@ -180,11 +180,11 @@ impl Log for SqliteLog {
         })
     }
 
-    fn forget<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
         Box::pin(async move {
-            let forgotten = self.ask(|answer| Request::forget(chat.clone(), answer)).await;
-            let forgotten = forgotten.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
-            forgotten.map_err(|error| error.doing(format_args!("could not forget chat {chat} in {}", self.folder)))
+            let deleted = self.ask(|answer| Request::delete(chat.clone(), answer)).await;
+            let deleted = deleted.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
+            deleted.map_err(|error| error.doing(format_args!("could not delete chat {chat} in {}", self.folder)))
         })
     }
 

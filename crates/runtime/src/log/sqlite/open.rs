@@ -18,13 +18,13 @@ const WRITE_AHEAD: &str = "holdpoint.db-wal";
 const LOCK: &str = "holdpoint.lock";
 
 /// How long to wait for another process that writes: an open `sqlite3`, a backup.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A data folder that is locked until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     dir: PathBuf,
-    pub(super) patience: Duration,
+    pub(super) busy_timeout: Duration,
     /// The system releases the lock when the file is closed, however the process ends. It is a separate file, since
     /// closing any handle of the database would release SQLite's locks on it.
     _lock: Option<Arc<File>>,
@@ -49,12 +49,12 @@ impl Folder {
             TryLockError::WouldBlock => SqliteError::InUse { dir: dir.to_owned() },
             TryLockError::Error(source) => failed(source),
         })?;
-        Ok(Self { dir: dir.to_owned(), patience: PATIENCE, _lock: Some(Arc::new(lock)) })
+        Ok(Self { dir: dir.to_owned(), busy_timeout: BUSY_TIMEOUT, _lock: Some(Arc::new(lock)) })
     }
 
     /// Opens a folder without locking it. Its file must have the newest format.
     pub(super) fn look(dir: &Path) -> Result<Self, SqliteError> {
-        let folder = Self { dir: dir.to_owned(), patience: PATIENCE, _lock: None };
+        let folder = Self { dir: dir.to_owned(), busy_timeout: BUSY_TIMEOUT, _lock: None };
         folder.check()?;
         schema::check(&folder.reader()?, schema::MIGRATIONS, &folder.file())?;
         Ok(folder)
@@ -93,13 +93,13 @@ impl Folder {
 
     fn connect(&self, flags: OpenFlags) -> Result<Connection, SqliteError> {
         let connection = Connection::open_with_flags(self.file(), flags).map_err(|error| self.failed(error))?;
-        self.be_patient(&connection)?;
+        self.set_busy_timeout(&connection)?;
         Ok(connection)
     }
 
     /// Sets how long a connection waits for other writers.
-    pub(super) fn be_patient(&self, connection: &Connection) -> Result<(), SqliteError> {
-        connection.busy_timeout(self.patience).map_err(|error| self.failed(error))
+    pub(super) fn set_busy_timeout(&self, connection: &Connection) -> Result<(), SqliteError> {
+        connection.busy_timeout(self.busy_timeout).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: rusqlite::Error) -> SqliteError {

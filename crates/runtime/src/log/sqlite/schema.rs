@@ -53,7 +53,7 @@ pub(super) fn set_up_writer(connection: &Connection) -> rusqlite::Result<String>
         PRAGMA synchronous = FULL;
         PRAGMA fullfsync = ON;
         PRAGMA checkpoint_fullfsync = ON;
-        -- A chat that is forgotten must not be found in the file's free pages.
+        -- A chat that is deleted must not be found in the file's free pages.
         PRAGMA secure_delete = ON;
         PRAGMA foreign_keys = OFF;
         PRAGMA temp_store = MEMORY;

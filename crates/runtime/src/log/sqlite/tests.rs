@@ -26,17 +26,17 @@ const SOON: Duration = Duration::from_millis(20);
 /// Longer than any test takes.
 const LATE: Duration = Duration::from_secs(60);
 
-/// A log whose writer gives up after `patience`, and another connection to its file.
-fn log_and_other(patience: Duration) -> (TempDir, SqliteLog, Connection) {
+/// A log whose writer gives up after `busy_timeout`, and another connection to its file.
+fn log_and_other(busy_timeout: Duration) -> (TempDir, SqliteLog, Connection) {
     let dir = TempDir::new().expect("a temporary folder");
     let mut folder = Folder::lock(dir.path()).expect("it is free");
-    folder.patience = patience;
+    folder.busy_timeout = busy_timeout;
     let log = SqliteLog::start(folder).expect("it opens");
     let other = Connection::open(dir.path().join(FILE)).expect("it opens");
     (dir, log, other)
 }
 
-async fn one(log: &SqliteLog, append: Append) -> Appended {
+async fn one(log: &SqliteLog, append: Append) -> AppendResult {
     log.append_many(vec![append]).await[0]
 }
 
@@ -70,7 +70,7 @@ fn a_migration_that_fails_leaves_the_file_as_it_was() {
     schema::migrate(&mut file, &versions[..1], "f".as_ref()).expect("it is made");
     let error = schema::migrate(&mut file, &versions, "some/file".as_ref()).expect_err("it can't be");
     let text = error.to_string();
-    assert!(text.starts_with("some/file could not be brought from format 1 to 3: near \"nonsense\""), "{text}");
+    assert!(text.starts_with("some/file could not be migrated from format 1 to 3: near \"nonsense\""), "{text}");
     assert_eq!(version(&file), 1);
     let tables: Vec<String> = file
         .prepare("SELECT name FROM sqlite_schema")
@@ -97,15 +97,15 @@ async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settl
     let (_dir, log, other) = log_and_other(SOON);
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let appends = ["a", "b", "c"].map(|chat| log.append_many(vec![append(chat, 0, "x"); 2]));
-    assert_eq!(join_all(appends).await, vec![[Appended::Unknown; 2]; 3]);
-    let error = log.forget(&"a".into()).await.expect_err("it can't be written");
+    assert_eq!(join_all(appends).await, vec![[AppendResult::Unknown; 2]; 3]);
+    let error = log.delete(&"a".into()).await.expect_err("it can't be written");
     let text = error.to_string();
-    assert!(text.contains("could not forget chat a in ") && text.contains("database is locked"), "{text}");
+    assert!(text.contains("could not delete chat a in ") && text.contains("database is locked"), "{text}");
     assert_eq!(log.read(&"a".into(), 0, 10).await, Ok(vec![]), "reading goes on");
     assert_eq!(log.commits(), 0);
     other.execute_batch("ROLLBACK").expect("it was begun");
     for chat in ["a", "b", "c"] {
-        assert_eq!(one(&log, append(chat, 0, "x")).await, Appended::Committed { len: 1 });
+        assert_eq!(one(&log, append(chat, 0, "x")).await, AppendResult::Committed { len: 1 });
     }
 }
 
@@ -129,9 +129,9 @@ async fn what_cannot_be_written_does_not_take_others_with_it() {
     }
     other.execute_batch("ROLLBACK").expect("it was begun");
     blocked.await;
-    assert_eq!(before.await, [Appended::Committed { len: 1 }]);
-    assert_eq!(poison.await, [Appended::Unknown; 2]);
-    assert_eq!(after.await, [Appended::Committed { len: 1 }, Appended::Committed { len: 2 }]);
+    assert_eq!(before.await, [AppendResult::Committed { len: 1 }]);
+    assert_eq!(poison.await, [AppendResult::Unknown; 2]);
+    assert_eq!(after.await, [AppendResult::Committed { len: 1 }, AppendResult::Committed { len: 2 }]);
     for (chat, batches) in [("before", 2), ("beside", 0), ("poison", 0), ("after", 1)] {
         assert_eq!(log.read(&chat.into(), 0, 10).await.expect("it reads").len(), batches, "{chat}");
     }

@@ -14,27 +14,27 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, Transactio
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::{error::QueryFailure, open::Folder, schema};
-use crate::log::{Append, Appended, Health};
+use crate::log::{Append, AppendResult, Health};
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
-const GROUP: usize = 512;
+const MAX_GROUP_REQUESTS: usize = 512;
 
 /// A request to the writer, with room for its result. The transaction fills it in, and it is sent after the commit.
 pub(super) enum Request {
-    Append { appends: Vec<Append>, results: Vec<Appended>, answer: oneshot::Sender<Vec<Appended>> },
-    Forget { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), QueryFailure>> },
+    Append { appends: Vec<Append>, results: Vec<AppendResult>, answer: oneshot::Sender<Vec<AppendResult>> },
+    Delete { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), QueryFailure>> },
     Probe { answer: oneshot::Sender<bool> },
 }
 
 impl Request {
     /// See [`crate::log::Log::append_many`].
-    pub(super) fn append(appends: Vec<Append>, answer: oneshot::Sender<Vec<Appended>>) -> Self {
+    pub(super) fn append(appends: Vec<Append>, answer: oneshot::Sender<Vec<AppendResult>>) -> Self {
         Self::Append { results: Vec::with_capacity(appends.len()), appends, answer }
     }
 
-    /// See [`crate::log::Log::forget`].
-    pub(super) fn forget(chat: ChatId, answer: oneshot::Sender<Result<(), QueryFailure>>) -> Self {
-        Self::Forget { chat, was_there: false, answer }
+    /// See [`crate::log::Log::delete`].
+    pub(super) fn delete(chat: ChatId, answer: oneshot::Sender<Result<(), QueryFailure>>) -> Self {
+        Self::Delete { chat, was_there: false, answer }
     }
 
     /// See [`crate::log::Log::probe`].
@@ -59,7 +59,7 @@ impl LastCommit {
 }
 
 /// Where the writer reports its work.
-pub(super) struct Told {
+pub(super) struct Reports {
     pub(super) wakeups: broadcast::Sender<ChatId>,
     pub(super) commits: Arc<AtomicU64>,
     pub(super) health: watch::Sender<Health>,
@@ -81,19 +81,24 @@ pub(super) struct Writer {
     folder: Folder,
     connection: Connection,
     waiting: mpsc::Receiver<Request>,
-    told: Told,
+    reports: Reports,
 }
 
 impl Writer {
     /// A writer that has not started.
-    pub(super) fn new(folder: Folder, connection: Connection, waiting: mpsc::Receiver<Request>, told: Told) -> Self {
-        Self { folder, connection, waiting, told }
+    pub(super) fn new(
+        folder: Folder,
+        connection: Connection,
+        waiting: mpsc::Receiver<Request>,
+        reports: Reports,
+    ) -> Self {
+        Self { folder, connection, waiting, reports }
     }
 
     /// Writes until all senders are gone and all requests are done.
     pub(super) fn run(mut self) {
-        let mut group = Vec::with_capacity(GROUP);
-        while self.waiting.blocking_recv_many(&mut group, GROUP) > 0 {
+        let mut group = Vec::with_capacity(MAX_GROUP_REQUESTS);
+        while self.waiting.blocking_recv_many(&mut group, MAX_GROUP_REQUESTS) > 0 {
             self.settle(&mut group);
         }
     }
@@ -119,7 +124,7 @@ impl Writer {
             Err(Failure::Begin(error) | Failure::Request(error) | Failure::Commit(error)) => {
                 // Logged once until a write succeeds again, since callers retry about every second.
                 if self.set_health(Health::Failing) {
-                    tracing::error!(folder = %self.folder, %error, "the log can't be written; it is tried again");
+                    tracing::error!(folder = %self.folder, %error, "the log can't be written; retrying");
                 }
                 self.reopen();
                 group.drain(..).for_each(|request| fail(request, &error));
@@ -135,14 +140,14 @@ impl Writer {
             write(&transaction, request).map_err(Failure::Request)?;
         }
         transaction.commit().map_err(Failure::Commit)?;
-        self.told.commits.fetch_add(1, Ordering::Relaxed);
-        self.told.last_commit.set();
+        self.reports.commits.fetch_add(1, Ordering::Relaxed);
+        self.reports.last_commit.set();
         Ok(())
     }
 
     /// Sets the health. Returns whether it changed.
     fn set_health(&self, health: Health) -> bool {
-        self.told.health.send_if_modified(|before| std::mem::replace(before, health) != health)
+        self.reports.health.send_if_modified(|before| std::mem::replace(before, health) != health)
     }
 
     /// Replies, and wakes the followers of the chat. A cancelled caller needs no reply.
@@ -151,13 +156,13 @@ impl Writer {
             Request::Append { appends, results, answer } => {
                 for (append, result) in appends.into_iter().zip(&results) {
                     // For a repeated append too: if the first result was unknown, no one was woken.
-                    if matches!(result, Appended::Committed { .. }) {
+                    if matches!(result, AppendResult::Committed { .. }) {
                         self.wake(append.chat);
                     }
                 }
                 let _ = answer.send(results);
             }
-            Request::Forget { chat, was_there, answer } => {
+            Request::Delete { chat, was_there, answer } => {
                 if was_there {
                     self.wake(chat);
                 }
@@ -168,7 +173,7 @@ impl Writer {
     }
 
     fn wake(&self, chat: ChatId) {
-        let _ = self.told.wakeups.send(chat);
+        let _ = self.reports.wakeups.send(chat);
     }
 
     /// A failed connection may be in any state, so opens a new one. If that fails, the next transaction reports why.
@@ -182,8 +187,8 @@ impl Writer {
 
 fn fail(request: Request, error: &rusqlite::Error) {
     match request {
-        Request::Append { appends, answer, .. } => drop(answer.send(vec![Appended::Unknown; appends.len()])),
-        Request::Forget { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
+        Request::Append { appends, answer, .. } => drop(answer.send(vec![AppendResult::Unknown; appends.len()])),
+        Request::Delete { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Probe { answer } => drop(answer.send(false)),
     }
 }
@@ -204,21 +209,21 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
                 results.push(append(transaction, one)?);
             }
         }
-        Request::Forget { chat, was_there, .. } => *was_there = forget(transaction, chat)?,
+        Request::Delete { chat, was_there, .. } => *was_there = delete(transaction, chat)?,
         Request::Probe { .. } => schema::touch(transaction)?,
     }
     Ok(())
 }
 
-fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Appended> {
+fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<AppendResult> {
     let before = find(transaction, append)?;
     let len = before.as_ref().map_or(0, |before| before.len);
     if append.expected != len {
         let done = before.map(|before| done(transaction, before.number, append)).transpose()?.flatten();
-        return Ok(done.map_or(Appended::Conflict { len }, |len| Appended::Committed { len }));
+        return Ok(done.map_or(AppendResult::Conflict { len }, |len| AppendResult::Committed { len }));
     }
     if append.count == 0 {
-        return Ok(Appended::Committed { len });
+        return Ok(AppendResult::Committed { len });
     }
     let end = len + u64::from(append.count);
     let number = set_head(transaction, before, append, end)?;
@@ -232,7 +237,7 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
             number,
         ))?;
     }
-    Ok(Appended::Committed { len: end })
+    Ok(AppendResult::Committed { len: end })
 }
 
 /// A chat before an append.
@@ -293,7 +298,7 @@ fn set_head(transaction: &Transaction<'_>, before: Option<Before>, append: &Appe
 }
 
 /// Deletes the chat. Returns whether it existed.
-fn forget(transaction: &Transaction<'_>, chat: &ChatId) -> rusqlite::Result<bool> {
+fn delete(transaction: &Transaction<'_>, chat: &ChatId) -> rusqlite::Result<bool> {
     let number: Option<i64> = transaction
         .prepare_cached("DELETE FROM chats WHERE id = ?1 RETURNING number")?
         .query_row([chat.as_str()], |row| row.get(0))

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    action::{action, count, decimal, hundredths, money, text},
     language::Language::{self, English, Japanese},
     outcome::Outcome,
+    phrase::{count, decimal, hundredths, money, phrase, text},
 };
 use crate::{
     model::{ModelCall, ModelResult},
@@ -13,71 +13,71 @@ use crate::{
 };
 
 /// Maximum length of quoted external text.
-const QUOTE: usize = 200;
+const MAX_QUOTE_CHARS: usize = 200;
 
 /// A finished call with its outcome.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Done<'a> {
+pub(super) struct FinishedCall<'a> {
     pub(super) call: &'a ModelCall,
     pub(super) result: &'a ModelResult,
 }
 
 /// The reply at the end of a turn with these calls.
-pub(super) fn answer(done: &[Done<'_>], language: Language) -> String {
+pub(super) fn answer(done: &[FinishedCall<'_>], language: Language) -> String {
     let mut sentences: Vec<String> = done.iter().map(|done| sentence(*done, language)).collect();
     sentences.extend(balance(done, language));
     sentences.join(language.pick(" ", ""))
 }
 
-fn sentence(done: Done<'_>, language: Language) -> String {
-    let action = || action(&done.call.name, &done.call.input, language);
-    match Outcome::of(&done.result.outcome) {
+fn sentence(done: FinishedCall<'_>, language: Language) -> String {
+    let phrase = || phrase(&done.call.name, &done.call.input, language);
+    match Outcome::of(done.result) {
         Outcome::Done(output) => success(done.call, output, language),
         Outcome::Denied(reason) => {
-            let reason = reason.map(|reason| plain(reason, QUOTE));
+            let reason = reason.map(|reason| plain(reason, MAX_QUOTE_CHARS));
             match language {
                 English => {
                     let reason = reason.map(|reason| format!(" (your reason: {reason})")).unwrap_or_default();
-                    format!("You declined{reason}, so I did not {}.", action())
+                    format!("You declined{reason}, so I did not {}.", phrase())
                 }
                 Japanese => {
                     let reason = reason.map(|reason| format!("（理由: {reason}）")).unwrap_or_default();
-                    format!("承認されなかったため{reason}、{}は行いませんでした。", action())
+                    format!("承認されなかったため{reason}、{}は行いませんでした。", phrase())
                 }
             }
         }
         Outcome::Expired => language.pick(
-            format!("Nobody approved it in time, so I did not {}.", action()),
-            format!("時間内に承認されなかったため、{}は行いませんでした。", action()),
+            format!("Nobody approved it in time, so I did not {}.", phrase()),
+            format!("時間内に承認されなかったため、{}は行いませんでした。", phrase()),
         ),
         Outcome::Superseded => language.pick(
-            format!("You went on to something else, so I did not {}.", action()),
-            format!("別の依頼に移ったため、{}は取りやめました。", action()),
+            format!("You went on to something else, so I did not {}.", phrase()),
+            format!("別の依頼に移ったため、{}は取りやめました。", phrase()),
         ),
         Outcome::TimedOut => language.pick(
-            format!("I tried to {}, but there was no answer in time.", action()),
-            format!("{}を試みましたが、時間内に応答がありませんでした。", action()),
+            format!("I tried to {}, but there was no answer in time.", phrase()),
+            format!("{}を試みましたが、時間内に応答がありませんでした。", phrase()),
         ),
         Outcome::Interrupted => language.pick(
             format!(
                 "I was interrupted while I tried to {}, and I can't tell whether it happened. Please check before you try again.",
-                action()
+                phrase()
             ),
-            format!("{}の途中で中断されたため、結果は分かりません。もう一度試す前に確認してください。", action()),
+            format!("{}の途中で中断されたため、結果は分かりません。もう一度試す前に確認してください。", phrase()),
         ),
         Outcome::Stopped => language.pick(
-            format!("It was stopped, so I did not {}.", action()),
-            format!("停止されたため、{}は行いませんでした。", action()),
+            format!("It was stopped, so I did not {}.", phrase()),
+            format!("停止されたため、{}は行いませんでした。", phrase()),
         ),
         Outcome::Failed(_) if is_too_little_money(done.result) => language.pick(
-            format!("I could not {}: there is not enough money in the wallet.", action()),
-            format!("残高が足りないため、{}はできませんでした。", action()),
+            format!("I could not {}: there is not enough money in the wallet.", phrase()),
+            format!("残高が足りないため、{}はできませんでした。", phrase()),
         ),
         Outcome::Failed(reason) => {
-            let reason = plain(reason, QUOTE);
+            let reason = plain(reason, MAX_QUOTE_CHARS);
             language.pick(
-                format!("I could not {}: {}", action(), ended(&reason, '.')),
-                format!("{}はできませんでした: {}", action(), ended(&reason, '。')),
+                format!("I could not {}: {}", phrase(), ended(&reason, '.')),
+                format!("{}はできませんでした: {}", phrase(), ended(&reason, '。')),
             )
         }
     }
@@ -126,7 +126,7 @@ fn paid(receipt: &Value, language: Language) -> Option<String> {
 }
 
 /// The wallet's balance. Concurrent payments come in any order, so the lowest balance is the last.
-fn balance(done: &[Done<'_>], language: Language) -> Option<String> {
+fn balance(done: &[FinishedCall<'_>], language: Language) -> Option<String> {
     let outputs = done.iter().filter(|done| done.call.name == "process_payment").map(|done| &done.result.outcome);
     let receipts: Vec<&Value> = outputs.filter_map(|outcome| outcome.as_ref().ok()).collect();
     let balances = receipts.iter().filter_map(|receipt| receipt.get("wallet_balance")?.as_f64());

@@ -1,10 +1,10 @@
 //! The demo model: understands plain requests for the demo tools in English and Japanese. Needs no key and no network.
 
-mod action;
 mod answer;
 mod language;
 mod outcome;
 mod payment;
+mod phrase;
 mod plan;
 mod talk;
 #[cfg(test)]
@@ -18,10 +18,10 @@ use holdpoint_protocol::chunk::FinishReason;
 use serde_json::{Value, json};
 
 use self::{
-    answer::{Done, answer, users},
+    answer::{FinishedCall, answer, users},
     language::{Language, pieces},
     outcome::Outcome,
-    plan::{Plan, Wish},
+    plan::{Action, Plan},
 };
 use super::{
     Model, ModelError, ModelEvent, ModelMessage, ModelRequest, Usage, UserPart,
@@ -47,19 +47,19 @@ impl Model for DemoModel {
 }
 
 /// Bytes of a message that are examined.
-const LOOKED_AT: usize = 4096;
+const MAX_MATCHED_BYTES: usize = 4096;
 
 /// The content of one step.
 #[derive(Debug, Default)]
 struct Step {
     reasoning: String,
-    calls: Vec<Call>,
+    calls: Vec<PlannedCall>,
     text: String,
 }
 
 /// A call to make: the tool, and its input or the invalid text in its place.
 #[derive(Debug)]
-struct Call {
+struct PlannedCall {
     name: String,
     input: Result<Value, String>,
 }
@@ -68,10 +68,10 @@ struct Call {
 fn decide(request: &ModelRequest) -> Step {
     // It matches keywords, so the beginning is enough.
     let mut text = last_user_text(&request.messages);
-    text.truncate(text.floor_char_boundary(LOOKED_AT));
+    text.truncate(text.floor_char_boundary(MAX_MATCHED_BYTES));
     let language = Language::of(&text);
     let is_tool = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    let plan = Plan::of(&text, is_tool);
+    let plan = Plan::parse(&text, is_tool);
     let since = since_user(&request.messages);
     if since.is_empty() {
         return begin(&text, plan, language, is_tool);
@@ -80,47 +80,47 @@ fn decide(request: &ModelRequest) -> Step {
     if done.is_empty() || !matches!(since.last(), Some(ModelMessage::Results(_))) {
         return Step::default();
     }
-    let is_clean_up = plan.wishes.contains(&Wish::CleanUp) && is_tool("update_database");
+    let is_clean_up = plan.actions.contains(&Action::CleanUp) && is_tool("update_database");
     if let Some(step) = is_clean_up.then(|| deactivate(&done, language)).flatten() {
         return step;
     }
-    let missing = plan.wishes.iter().map(Wish::tool).filter(|tool| !is_tool(tool));
+    let missing = plan.actions.iter().map(Action::tool).filter(|tool| !is_tool(tool));
     let sentences = std::iter::once(answer(&done, language)).chain(missing.map(|tool| talk::missing(tool, language)));
     Step { text: sentences.collect::<Vec<_>>().join(language.pick(" ", "")), ..Step::default() }
 }
 
 fn begin(text: &str, plan: Plan, language: Language, is_tool: impl Fn(&str) -> bool) -> Step {
-    if let Some(question) = plan.question {
-        return Step { text: talk::ask(question, language), ..Step::default() };
+    if let Some(missing_detail) = plan.missing_detail {
+        return Step { text: talk::ask_for(missing_detail, language), ..Step::default() };
     }
-    let Some(first) = plan.wishes.first() else {
+    let Some(first) = plan.actions.first() else {
         return Step { text: talk::chat(text, language, is_tool), ..Step::default() };
     };
-    let wishes: Vec<&Wish> = plan.wishes.iter().filter(|wish| is_tool(wish.tool())).collect();
-    if wishes.is_empty() {
+    let actions: Vec<&Action> = plan.actions.iter().filter(|action| is_tool(action.tool())).collect();
+    if actions.is_empty() {
         return Step { text: talk::missing(first.tool(), language), ..Step::default() };
     }
-    let call = |wish: &&Wish| Call { name: wish.tool().to_owned(), input: wish.input(language) };
-    Step::calling(wishes.iter().map(call).collect(), language)
+    let call = |action: &&Action| PlannedCall { name: action.tool().to_owned(), input: action.input(language) };
+    Step::calling(actions.iter().map(call).collect(), language)
 }
 
 /// The second half of "find inactive users and deactivate them", with the ids found by the first half.
-fn deactivate(done: &[Done<'_>], language: Language) -> Option<Step> {
+fn deactivate(done: &[FinishedCall<'_>], language: Language) -> Option<Step> {
     if done.iter().any(|done| done.call.name == "update_database") {
         return None;
     }
     let search = done.iter().find(|done| done.call.name == "search_database")?;
-    let Outcome::Done(output) = Outcome::of(&search.result.outcome) else { return None };
+    let Outcome::Done(output) = Outcome::of(search.result) else { return None };
     let ids: Vec<Value> = users(output)?.into_iter().map(|(_, id)| id).collect();
     if ids.is_empty() {
         return None;
     }
     let input = json!({"ids": ids, "set": {"status": "deactivated"}});
-    Some(Step::calling(vec![Call { name: "update_database".to_owned(), input: Ok(input) }], language))
+    Some(Step::calling(vec![PlannedCall { name: "update_database".to_owned(), input: Ok(input) }], language))
 }
 
 /// The calls since the last user message, with their results.
-fn done(since: &[ModelMessage]) -> Vec<Done<'_>> {
+fn done(since: &[ModelMessage]) -> Vec<FinishedCall<'_>> {
     let results = || {
         since.iter().flat_map(|message| match message {
             ModelMessage::Results(results) => results.as_slice(),
@@ -131,15 +131,17 @@ fn done(since: &[ModelMessage]) -> Vec<Done<'_>> {
         ModelMessage::Assistant { calls, .. } => calls.as_slice(),
         _ => &[],
     });
-    calls.filter_map(|call| results().find(|result| result.id == call.id).map(|result| Done { call, result })).collect()
+    calls
+        .filter_map(|call| results().find(|result| result.id == call.id).map(|result| FinishedCall { call, result }))
+        .collect()
 }
 
 impl Step {
     /// A step with these calls, preceded by reasoning.
-    fn calling(calls: Vec<Call>, language: Language) -> Self {
+    fn calling(calls: Vec<PlannedCall>, language: Language) -> Self {
         let null = Value::Null;
         let actions =
-            calls.iter().map(|call| action::action(&call.name, call.input.as_ref().unwrap_or(&null), language));
+            calls.iter().map(|call| phrase::phrase(&call.name, call.input.as_ref().unwrap_or(&null), language));
         let actions = actions.collect::<Vec<_>>().join(language.pick(" and ", "と"));
         let reasoning = language.pick(format!("I am asked to {actions}."), format!("{actions}を頼まれました。"));
         Self { reasoning, calls, text: String::new() }
@@ -168,7 +170,7 @@ fn events(request: &ModelRequest) -> Vec<ModelEvent> {
         events.push(ModelEvent::TextEnd);
     }
     let reason = if step.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
-    for (number, Call { name, input }) in step.calls.into_iter().enumerate() {
+    for (number, PlannedCall { name, input }) in step.calls.into_iter().enumerate() {
         let id = format!("call-{index}-{number}");
         let delta = input.as_ref().map_or_else(String::clone, Value::to_string);
         written += words(&delta);

@@ -1,6 +1,8 @@
-//! The outcome of a call, read from the text that the model gets.
+//! The outcome of a call, as the demo model tells it.
 
 use serde_json::Value;
+
+use crate::model::{ModelResult, ResultCause};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,33 +24,17 @@ pub(super) enum Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Reads an outcome. The texts are the server's own; any other text is a failure.
-    pub(super) fn of(result: &'a Result<Value, String>) -> Self {
-        match result {
-            Ok(output) => Self::of_output(output),
-            Err(text) => Self::of_error(text),
-        }
-    }
-
-    fn of_error(text: &'a str) -> Self {
-        let lower = text.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        let reason = text.split_once(':').map(|(_, reason)| reason.trim()).filter(|reason| !reason.is_empty());
-        if lower.starts_with("user denied") || lower.starts_with("denied") {
-            return if reason == Some("superseded") { Self::Superseded } else { Self::Denied(reason) };
-        }
-        if has(&["superseded"]) {
-            Self::Superseded
-        } else if has(&["approval"]) && has(&["timed out", "expired"]) {
-            Self::Expired
-        } else if has(&["timed out", "timeout", "no answer in time"]) {
-            Self::TimedOut
-        } else if lower.starts_with("interrupted") {
-            Self::Interrupted
-        } else if has(&["stopped", "aborted", "cancelled", "canceled"]) {
-            Self::Stopped
-        } else {
-            Self::Failed(text)
+    /// The outcome of a result.
+    pub(super) fn of(result: &'a ModelResult) -> Self {
+        match (&result.cause, &result.outcome) {
+            (ResultCause::Denied { reason }, _) => Self::Denied(reason.as_deref()),
+            (ResultCause::ApprovalExpired, _) => Self::Expired,
+            (ResultCause::ResultExpired, _) => Self::TimedOut,
+            (ResultCause::Stopped, _) => Self::Stopped,
+            (ResultCause::Superseded, _) => Self::Superseded,
+            (ResultCause::Interrupted, _) => Self::Interrupted,
+            (ResultCause::Reported | ResultCause::Refused, Ok(output)) => Self::of_output(output),
+            (ResultCause::Reported | ResultCause::Refused, Err(text)) => Self::Failed(text),
         }
     }
 
@@ -74,21 +60,29 @@ mod tests {
 
     use super::*;
 
+    fn result(outcome: Result<Value, &str>, cause: ResultCause) -> ModelResult {
+        ModelResult { id: "c".into(), name: "pay".into(), outcome: outcome.map_err(str::to_owned), cause }
+    }
+
+    /// A tool's own words decide nothing.
     #[test]
-    fn errors_are_told_apart() {
-        for (text, outcome) in [
-            ("User denied the tool call", Outcome::Denied(None)),
-            ("User denied the tool call: too expensive: really", Outcome::Denied(Some("too expensive: really"))),
-            ("User denied the tool call: superseded", Outcome::Superseded),
-            ("superseded", Outcome::Superseded),
-            ("Approval request timed out", Outcome::Expired),
-            ("The frontend timed out", Outcome::TimedOut),
-            ("interrupted: outcome unknown", Outcome::Interrupted),
-            ("stopped", Outcome::Stopped),
-            ("Permission denied by the browser", Outcome::Failed("Permission denied by the browser")),
-            ("", Outcome::Failed("")),
+    fn a_cause_counts_and_not_the_text() {
+        for text in ["User denied the tool call", "Approval request timed out", "stopped", "superseded", ""] {
+            let reported = result(Err(text), ResultCause::Reported);
+            assert_eq!(Outcome::of(&reported), Outcome::Failed(text));
+        }
+        let denied = |reason: Option<&str>| ResultCause::Denied { reason: reason.map(str::to_owned) };
+        for (cause, outcome) in [
+            (denied(None), Outcome::Denied(None)),
+            (denied(Some("too dear")), Outcome::Denied(Some("too dear"))),
+            (ResultCause::ApprovalExpired, Outcome::Expired),
+            (ResultCause::ResultExpired, Outcome::TimedOut),
+            (ResultCause::Stopped, Outcome::Stopped),
+            (ResultCause::Superseded, Outcome::Superseded),
+            (ResultCause::Interrupted, Outcome::Interrupted),
+            (ResultCause::Refused, Outcome::Failed("x")),
         ] {
-            assert_eq!(Outcome::of(&Err(text.to_owned())), outcome, "{text}");
+            assert_eq!(Outcome::of(&result(Err("x"), cause)), outcome);
         }
     }
 
@@ -100,10 +94,10 @@ mod tests {
             (json!({"status": "failed", "errorText": null}), Outcome::Failed("no reason was given")),
             (json!({"success": false, "error": "no money"}), Outcome::Failed("no money")),
         ] {
-            assert_eq!(Outcome::of(&Ok(output)), outcome);
+            assert_eq!(Outcome::of(&result(Ok(output), ResultCause::Reported)), outcome);
         }
         for output in [json!({"status": "success"}), json!({"success": true}), json!(null), json!([1])] {
-            assert_eq!(Outcome::of(&Ok(output.clone())), Outcome::Done(&output));
+            assert_eq!(Outcome::of(&result(Ok(output.clone()), ResultCause::Reported)), Outcome::Done(&output));
         }
     }
 }

@@ -12,11 +12,11 @@ use super::{
 };
 
 /// Maximum calls per text: no one wants twenty approval requests.
-const WISHES: usize = 10;
+const MAX_ACTIONS: usize = 10;
 
 /// One requested action, done by one call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Wish {
+pub(super) enum Action {
     Pay(Payment),
     Weather(String),
     Locate,
@@ -37,7 +37,7 @@ pub(super) enum Wish {
 
 /// A missing detail of an otherwise clear request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum MissingDetail {
     Payment,
     Place,
     Track,
@@ -46,8 +46,8 @@ pub(super) enum Question {
 /// The requests in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
-    pub(super) wishes: Vec<Wish>,
-    pub(super) question: Option<Question>,
+    pub(super) actions: Vec<Action>,
+    pub(super) missing_detail: Option<MissingDetail>,
 }
 
 macro_rules! patterns {
@@ -81,39 +81,39 @@ patterns! {
 
 impl Plan {
     /// Parses a text. `is_tool` says whether a tool exists, for explicit calls.
-    pub(super) fn of(text: &str, is_tool: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn parse(text: &str, is_tool: impl Fn(&str) -> bool) -> Self {
         let text = half_width(text);
-        if let Some(wish) = written_out(&text, is_tool) {
-            return Self { wishes: vec![wish], question: None };
+        if let Some(action) = explicit_call(&text, is_tool) {
+            return Self { actions: vec![action], missing_detail: None };
         }
-        let mut wishes: Vec<Wish> = payment::payments(&text).into_iter().map(Wish::Pay).collect();
-        wishes.extend(open(&text));
-        wishes.extend(database(&text));
+        let mut actions: Vec<Action> = payment::payments(&text).into_iter().map(Action::Pay).collect();
+        actions.extend(open(&text));
+        actions.extend(database(&text));
         let is_about_weather = WEATHER.is_match(&text);
         if is_about_weather {
-            wishes.extend(places(&text).into_iter().map(Wish::Weather));
+            actions.extend(places(&text).into_iter().map(Action::Weather));
         }
         if LOCATION.is_match(&text) {
-            wishes.push(Wish::Locate);
+            actions.push(Action::Locate);
         }
         let is_about_music = MUSIC.is_match(&text) && CHANGE.is_match(&text);
-        if is_about_music || TRACK.is_match(&text) && !wishes.iter().any(|wish| matches!(wish, Wish::Pay(_))) {
-            wishes.extend(track(&text).map(Wish::Play));
+        if is_about_music || TRACK.is_match(&text) && !actions.iter().any(|action| matches!(action, Action::Pay(_))) {
+            actions.extend(track(&text).map(Action::Play));
         }
-        wishes.truncate(WISHES);
+        actions.truncate(MAX_ACTIONS);
         let missing = if payment::is_wanted(&text) {
-            Some(Question::Payment)
+            Some(MissingDetail::Payment)
         } else if is_about_weather {
-            Some(Question::Place)
+            Some(MissingDetail::Place)
         } else {
-            is_about_music.then_some(Question::Track)
+            is_about_music.then_some(MissingDetail::Track)
         };
-        let question = missing.filter(|_| wishes.is_empty());
-        Self { wishes, question }
+        let missing_detail = missing.filter(|_| actions.is_empty());
+        Self { actions, missing_detail }
     }
 }
 
-impl Wish {
+impl Action {
     /// Its tool.
     pub(super) fn tool(&self) -> &str {
         match self {
@@ -147,14 +147,14 @@ impl Wish {
 }
 
 /// "use take_photo {…}": lets users try their own tools without a model key.
-fn written_out(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Wish> {
+fn explicit_call(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Action> {
     let captures = CALL.captures(text).or_else(|| CALL_JA.captures(text))?;
     let tool = captures["tool"].to_owned();
     let input = captures.name("input").map_or("{}", |input| input.as_str()).trim();
-    is_tool(&tool).then(|| Wish::Call { tool, input: json::parse(input.as_bytes()).map_err(|_| input.to_owned()) })
+    is_tool(&tool).then(|| Action::Call { tool, input: json::parse(input.as_bytes()).map_err(|_| input.to_owned()) })
 }
 
-fn open(text: &str) -> Option<Wish> {
+fn open(text: &str) -> Option<Action> {
     let url = match URL.find(text) {
         Some(url) => url.as_str().trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']).to_owned(),
         None => {
@@ -165,21 +165,25 @@ fn open(text: &str) -> Option<Wish> {
     };
     let beside = text.replace(&url, " ");
     let timeout = SECONDS.captures(&beside).and_then(|captures| captures["seconds"].parse().ok());
-    Some(Wish::Open { url, timeout })
+    Some(Action::Open { url, timeout })
 }
 
-fn database(text: &str) -> Option<Wish> {
+fn database(text: &str) -> Option<Action> {
     let is_inactive = INACTIVE.is_match(text);
     if is_inactive && PEOPLE.is_match(text) {
         // "非アクティブ化" alone is the verb and does not name a group, but no other group can be meant.
-        return Some(if DEACTIVATE.is_match(text) { Wish::CleanUp } else { Wish::Search("inactive users".to_owned()) });
+        return Some(if DEACTIVATE.is_match(text) {
+            Action::CleanUp
+        } else {
+            Action::Search("inactive users".to_owned())
+        });
     }
     if let Some(captures) = SEARCH.captures(text) {
         let query = captures.name("query").or(captures.name("query_ja"))?.as_str();
-        return Some(Wish::Search(query.trim().to_owned()));
+        return Some(Action::Search(query.trim().to_owned()));
     }
     let query = if ACTIVE.is_match(text) { "active users" } else { "all users" };
-    (FIND.is_match(text) && PEOPLE.is_match(text)).then(|| Wish::Search(query.to_owned()))
+    (FIND.is_match(text) && PEOPLE.is_match(text)).then(|| Action::Search(query.to_owned()))
 }
 
 /// The places whose weather is requested.
@@ -232,19 +236,19 @@ mod tests {
     use super::*;
 
     fn plan(text: &str) -> Plan {
-        Plan::of(text, |name| name == "take_photo")
+        Plan::parse(text, |name| name == "take_photo")
     }
 
     #[track_caller]
-    fn check(texts: &[&str], wishes: &[Wish]) {
+    fn check(texts: &[&str], actions: &[Action]) {
         for text in texts {
-            assert_eq!(plan(text), Plan { wishes: wishes.to_vec(), question: None }, "{text}");
+            assert_eq!(plan(text), Plan { actions: actions.to_vec(), missing_detail: None }, "{text}");
         }
     }
 
     #[test]
     fn weather() {
-        let weather = |place: &str| Wish::Weather(place.to_owned());
+        let weather = |place: &str| Action::Weather(place.to_owned());
         check(
             &[
                 "what's the weather in Tokyo",
@@ -265,7 +269,7 @@ mod tests {
         check(&["東京と大阪の天気は？"], &[weather("東京"), weather("大阪")]);
         check(&["ニューヨークの気温は？"], &[weather("ニューヨーク")]);
         for text in ["what's the weather", "今日の天気は？", "what will the weather be like this week"] {
-            assert_eq!(plan(text), Plan { wishes: Vec::new(), question: Some(Question::Place) }, "{text}");
+            assert_eq!(plan(text), Plan { actions: Vec::new(), missing_detail: Some(MissingDetail::Place) }, "{text}");
         }
     }
 
@@ -273,7 +277,7 @@ mod tests {
     fn location() {
         check(
             &["where am I", "Where am I?", "what is my location", "現在地を教えて", "今どこにいますか"],
-            &[Wish::Locate],
+            &[Action::Locate],
         );
     }
 
@@ -289,16 +293,16 @@ mod tests {
                 "1番の曲を流して",
                 "track 1",
             ],
-            &[Wish::Play(1)],
+            &[Action::Play(1)],
         );
         for text in ["change the music", "BGMを変えて"] {
-            assert_eq!(plan(text).question, Some(Question::Track), "{text}");
+            assert_eq!(plan(text).missing_detail, Some(MissingDetail::Track), "{text}");
         }
     }
 
     #[test]
     fn pages() {
-        let open = |url: &str, timeout| Wish::Open { url: url.to_owned(), timeout };
+        let open = |url: &str, timeout| Action::Open { url: url.to_owned(), timeout };
         check(
             &[
                 "open https://example.com",
@@ -323,26 +327,26 @@ mod tests {
                 "非アクティブなユーザーを探して無効化して",
                 "休眠ユーザーを見つけて停止して",
             ],
-            &[Wish::CleanUp],
+            &[Action::CleanUp],
         );
-        check(&["find inactive users", "非アクティブなユーザーを検索して"], &[Wish::Search("inactive users".into())]);
-        check(&["list the active users"], &[Wish::Search("active users".into())]);
-        check(&["search the database for Daichi"], &[Wish::Search("Daichi".into())]);
-        check(&["データベースでDaichiを検索して"], &[Wish::Search("Daichi".into())]);
+        check(&["find inactive users", "非アクティブなユーザーを検索して"], &[Action::Search("inactive users".into())]);
+        check(&["list the active users"], &[Action::Search("active users".into())]);
+        check(&["search the database for Daichi"], &[Action::Search("Daichi".into())]);
+        check(&["データベースでDaichiを検索して"], &[Action::Search("Daichi".into())]);
     }
 
     #[test]
     fn several_things_at_once() {
-        let pay = Wish::Pay(Payment { amount: json!(50), currency: "USD", recipient: "Ken".into() });
-        check(&["send 50 dollars to Ken and play track 2"], &[pay.clone(), Wish::Play(2)]);
-        check(&["what's the weather in Tokyo and send 50 dollars to Ken"], &[pay, Wish::Weather("Tokyo".into())]);
+        let pay = Action::Pay(Payment { amount: json!(50), currency: "USD", recipient: "Ken".into() });
+        check(&["send 50 dollars to Ken and play track 2"], &[pay.clone(), Action::Play(2)]);
+        check(&["what's the weather in Tokyo and send 50 dollars to Ken"], &[pay, Action::Weather("Tokyo".into())]);
         let many = (1..30).map(|number| format!("pay {number} USD to Ken")).collect::<Vec<_>>().join(". ");
-        assert_eq!(plan(&many).wishes.len(), WISHES);
+        assert_eq!(plan(&many).actions.len(), MAX_ACTIONS);
     }
 
     #[test]
-    fn calls_that_are_written_out() {
-        let call = |input| Wish::Call { tool: "take_photo".into(), input };
+    fn explicit_calls() {
+        let call = |input| Action::Call { tool: "take_photo".into(), input };
         check(&["use take_photo", "call the tool take_photo", "take_photoを実行して"], &[call(Ok(json!({})))]);
         check(&["run take_photo with {\"facing\": \"user\"}"], &[call(Ok(json!({"facing": "user"})))]);
         check(&["use take_photo {\"facing\": "], &[call(Err("{\"facing\":".into()))]);
@@ -356,7 +360,7 @@ mod tests {
             &[],
         );
         for text in ["send money to Hanako", "花子さんに送金して"] {
-            assert_eq!(plan(text).question, Some(Question::Payment), "{text}");
+            assert_eq!(plan(text).missing_detail, Some(MissingDetail::Payment), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{language::Language, plan::Question};
+use super::{language::Language, plan::MissingDetail};
 
 /// A tool, and an example request for it in English and Japanese.
 const EXAMPLES: [(&str, &str, &str); 6] = [
@@ -55,18 +55,18 @@ pub(super) fn chat(text: &str, language: Language, is_tool: impl Fn(&str) -> boo
     language.pick(format!("{opening} Try one of these:{list}"), format!("{opening}例えばこう書いてください。{list}"))
 }
 
-/// A clarifying question.
-pub(super) fn ask(question: Question, language: Language) -> String {
-    let (english, japanese) = match question {
-        Question::Payment => (
+/// The question for a missing detail.
+pub(super) fn ask_for(missing_detail: MissingDetail, language: Language) -> String {
+    let (english, japanese) = match missing_detail {
+        MissingDetail::Payment => (
             "How much shall I send, and to whom? For example: send 50 dollars to Hanako.",
             "誰にいくら送金しますか？例: Hanakoさんに50ドル送金して",
         ),
-        Question::Place => (
+        MissingDetail::Place => (
             "Which place do you mean? For example: what's the weather in Tokyo.",
             "どこの天気ですか？例: 東京の天気は？",
         ),
-        Question::Track => (
+        MissingDetail::Track => (
             "Which track would you like? For example: play track 1.",
             "どのトラックにしますか？例: トラック1に変更して",
         ),

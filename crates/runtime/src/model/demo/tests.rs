@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DemoModel, language::Language};
 use crate::{
-    model::{Model, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelResult, UserPart},
+    model::{Model, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelResult, ResultCause, UserPart},
     subject::Subject,
     tool::{ToolContext, ToolSet, demo::demo_tools},
 };
@@ -32,8 +32,19 @@ fn step(messages: &[ModelMessage], tools: &ToolSet) -> Vec<ModelEvent> {
     events
 }
 
+/// A result with its cause.
+type Ended = (Result<Value, String>, ResultCause);
+
+fn reported(outcome: Result<Value, &str>) -> Ended {
+    (outcome.map_err(str::to_owned), ResultCause::Reported)
+}
+
+fn denied() -> Ended {
+    (Err("denied".to_owned()), ResultCause::Denied { reason: None })
+}
+
 /// Plays a turn. `outcome` gives the outcome of a call, or leaves it to the tool.
-fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Result<Value, String>>) -> Turn {
+fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Ended>) -> Turn {
     let tools = demo_tools();
     let mut messages = vec![
         ModelMessage::User(vec![UserPart::Text("send 1 dollar to Old".into())]),
@@ -55,8 +66,9 @@ fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Result<Value, Strin
                     let (name, input) = (name.clone(), input.clone().expect("JSON"));
                     assert_eq!(tools.get(&name).expect("a tool").spec.input.check(&input), Ok(()), "{text}");
                     let id = ToolCallId::new(format!("ours-{number}-{}", calls.len())).unwrap();
-                    let outcome = outcome(&name, &input).unwrap_or_else(|| run(&tools, &name, &input));
-                    results.push(ModelResult { id: id.clone(), name: name.clone(), outcome });
+                    let reported = || (run(&tools, &name, &input), ResultCause::Reported);
+                    let (outcome, cause) = outcome(&name, &input).unwrap_or_else(reported);
+                    results.push(ModelResult { id: id.clone(), name: name.clone(), outcome, cause });
                     calls.push(ModelCall { id, name, input });
                 }
                 _ => {}
@@ -96,20 +108,23 @@ fn run(tools: &ToolSet, name: &str, input: &Value) -> Result<Value, String> {
 
 /// Plays a turn in which every tool really runs.
 fn works(text: &str) -> Turn {
-    play(text, |name, input| match name {
-        "get_location" => Some(Ok(
-            json!({"latitude": 35.6762, "longitude": 139.65, "accuracy": 20, "city": "Tokyo", "country": "Japan"}),
-        )),
-        "open-url" => {
-            Some(Ok(json!({"toolCallId": "c", "status": "success", "output": {"url": input["url"], "viewKey": "v"}})))
-        }
-        _ => None,
+    play(text, |name, input| {
+        let output = match name {
+            "get_location" => Some(
+                json!({"latitude": 35.6762, "longitude": 139.65, "accuracy": 20, "city": "Tokyo", "country": "Japan"}),
+            ),
+            "open-url" => {
+                Some(json!({"toolCallId": "c", "status": "success", "output": {"url": input["url"], "viewKey": "v"}}))
+            }
+            _ => None,
+        };
+        output.map(|output| (Ok(output), ResultCause::Reported))
     })
 }
 
 /// Plays a turn in which every call has this outcome.
-fn ends(text: &str, outcome: Result<Value, &str>) -> String {
-    let turn = play(text, |_, _| Some(outcome.clone().map_err(str::to_owned)));
+fn ends(text: &str, ended: &Ended) -> String {
+    let turn = play(text, |_, _| Some(ended.clone()));
     assert_eq!(turn.steps.len(), 1, "{text}");
     turn.text
 }
@@ -148,9 +163,7 @@ fn two_payments_are_two_calls_in_one_step() {
         [[payment(20, "Ken", "EUR", "Payment to Ken"), payment(30, "Mia", "EUR", "Payment to Mia")]]
     );
     says(&turn.text, &["20 EUR to Ken", "30 EUR to Mia", "holds 950 EUR"]);
-    let mixed = play("send Alice $30 and Bob $40", |_, input| {
-        (input["recipient"] == "Bob").then(|| Err("User denied the tool call".to_owned()))
-    });
+    let mixed = play("send Alice $30 and Bob $40", |_, input| (input["recipient"] == "Bob").then(denied));
     says(&mixed.text, &["I sent 30 USD to Alice", "You declined, so I did not send 40 USD to Bob.", "holds 970 USD"]);
 }
 
@@ -172,7 +185,7 @@ fn weather() {
         let turn = works(text);
         assert_eq!(turn.steps, [[("get_weather".to_owned(), json!({ "location": place }))]]);
         let weather = run(&demo_tools(), "get_weather", &json!({ "location": place })).unwrap();
-        let degrees = super::action::decimal(&weather["temperature"], 1).unwrap();
+        let degrees = super::phrase::decimal(&weather["temperature"], 1).unwrap();
         says(&turn.text, &[part, &degrees]);
     }
 }
@@ -187,7 +200,10 @@ fn location() {
         assert_eq!(turn.steps, [[("get_location".to_owned(), json!({}))]]);
         says(&turn.text, &parts);
     }
-    says(&ends("where am I", Ok(json!({"latitude": "?"}))), &["get_location answered: {\"latitude\":\"?\"}"]);
+    says(
+        &ends("where am I", &reported(Ok(json!({"latitude": "?"})))),
+        &["get_location answered: {\"latitude\":\"?\"}"],
+    );
 }
 
 #[test]
@@ -209,11 +225,14 @@ fn pages() {
         says(&turn.text, &[part, "https://example.com"]);
     }
     says(
-        &ends("open https://a.example", Ok(json!({"status": "timeout"}))),
+        &ends("open https://a.example", &reported(Ok(json!({"status": "timeout"})))),
         &["open https://a.example", "no answer in time"],
     );
     let blocked = json!({"toolCallId": "c", "status": "failed", "errorText": "pop-ups are blocked"});
-    says(&ends("open https://a.example", Ok(blocked)), &["I could not open https://a.example: pop-ups are blocked."]);
+    says(
+        &ends("open https://a.example", &reported(Ok(blocked))),
+        &["I could not open https://a.example: pop-ups are blocked."],
+    );
 }
 
 #[test]
@@ -237,34 +256,36 @@ fn a_search_then_an_update_with_what_was_found() {
 #[test]
 fn a_search_that_finds_nothing_or_is_denied_updates_nothing() {
     let text = "find inactive users and deactivate them";
-    says(&ends(text, Ok(json!({"count": 0, "users": []}))), &["I found no such users."]);
-    says(&ends(text, Err("User denied the tool call")), &["You declined", "did not search the database"]);
-    let denied = play(text, |name, _| (name == "update_database").then(|| Err("User denied the tool call".to_owned())));
+    says(&ends(text, &reported(Ok(json!({"count": 0, "users": []})))), &["I found no such users."]);
+    says(&ends(text, &denied()), &["You declined", "did not search the database"]);
+    let denied = play(text, |name, _| (name == "update_database").then(denied));
     assert_eq!(denied.steps.len(), 2);
     says(&denied.text, &["I found 3 users", "You declined, so I did not change 3 users in the database."]);
 }
 
 #[test]
 fn every_outcome_has_its_words() {
-    for (error, english, japanese) in [
-        ("User denied the tool call", "You declined, so I did not", "承認されなかったため、"),
-        ("User denied the tool call: too dear", "(your reason: too dear)", "（理由: too dear）"),
-        ("User denied the tool call: superseded", "You went on to something else", "別の依頼に移ったため"),
-        ("Approval request timed out", "Nobody approved it in time", "時間内に承認されなかったため"),
-        ("The browser timed out", "no answer in time", "時間内に応答がありません"),
-        ("interrupted: outcome unknown", "can't tell whether it happened", "結果は分かりません"),
-        ("stopped", "It was stopped", "停止されたため"),
+    let because = |reason: &str| ResultCause::Denied { reason: Some(reason.to_owned()) };
+    for (cause, english, japanese) in [
+        (ResultCause::Denied { reason: None }, "You declined, so I did not", "承認されなかったため、"),
+        (because("too dear"), "(your reason: too dear)", "（理由: too dear）"),
+        (ResultCause::Superseded, "You went on to something else", "別の依頼に移ったため"),
+        (ResultCause::ApprovalExpired, "Nobody approved it in time", "時間内に承認されなかったため"),
+        (ResultCause::ResultExpired, "no answer in time", "時間内に応答がありません"),
+        (ResultCause::Interrupted, "can't tell whether it happened", "結果は分かりません"),
+        (ResultCause::Stopped, "It was stopped", "停止されたため"),
         (
-            "amount: 0 is too small",
+            ResultCause::Reported,
             "I could not send 50 USD to Ken: amount: 0 is too small.",
             "できませんでした: amount: 0 is too small。",
         ),
     ] {
-        says(&ends("send 50 dollars to Ken", Err(error)), &[english, "send 50 USD to Ken"]);
-        says(&ends("Kenさんに50ドル送金して", Err(error)), &[japanese, "Kenさんへの50ドルの送金"]);
+        let ended = (Err("amount: 0 is too small".to_owned()), cause);
+        says(&ends("send 50 dollars to Ken", &ended), &[english, "send 50 USD to Ken"]);
+        says(&ends("Kenさんに50ドル送金して", &ended), &[japanese, "Kenさんへの50ドルの送金"]);
     }
     let long = "x".repeat(100_000);
-    assert!(ends("where am I", Err(&long)).len() < 500);
+    assert!(ends("where am I", &reported(Err(&long))).len() < 500);
 }
 
 #[test]
@@ -323,7 +344,12 @@ fn a_call_that_is_written_out_may_be_wrong() {
 fn odd_conversations_do_no_harm() {
     let file = UserPart::File { media_type: "image/png".into(), url: "data:,".into(), filename: None };
     let user = ModelMessage::User(vec![file]);
-    let lone = ModelMessage::Results(vec![ModelResult { id: "x".into(), name: "y".into(), outcome: Ok(json!(1)) }]);
+    let lone = ModelMessage::Results(vec![ModelResult {
+        id: "x".into(),
+        name: "y".into(),
+        outcome: Ok(json!(1)),
+        cause: ResultCause::Reported,
+    }]);
     for messages in [vec![], vec![user.clone()], vec![user.clone(), lone.clone()], vec![lone, user]] {
         assert!(matches!(step(&messages, &demo_tools()).last(), Some(ModelEvent::Finish { .. })));
     }

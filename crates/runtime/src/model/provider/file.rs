@@ -7,7 +7,7 @@ use base64::{
 use rig_core::message::{AudioMediaType, DocumentMediaType, ImageMediaType, MimeType, UserContent, VideoMediaType};
 
 /// Maximum length of a text file, in characters. The rest is cut off.
-const TEXT: usize = 200_000;
+const MAX_TEXT_CHARS: usize = 200_000;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -116,7 +116,7 @@ impl<'a> DataUrl<'a> {
 
     fn text(&self) -> Option<String> {
         let text = String::from_utf8(self.bytes()?).ok()?;
-        Some(match text.char_indices().nth(TEXT) {
+        Some(match text.char_indices().nth(MAX_TEXT_CHARS) {
             Some((at, _)) => format!("{}\n(cut off here: the file is longer)", &text[..at]),
             None => text,
         })

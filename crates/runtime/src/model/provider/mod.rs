@@ -2,6 +2,7 @@
 //!
 //! `rig-core` implements the wire formats. Requests, streaming, retries and error texts are our own.
 
+mod failure;
 mod file;
 mod probe;
 mod redact;
@@ -10,7 +11,6 @@ mod retry;
 mod screen;
 mod spec;
 mod stream;
-mod trouble;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -35,12 +35,12 @@ use super::{Model, ModelError, ModelEvent, ModelRequest};
 use crate::redact::Mask;
 
 /// Connect timeout.
-const CONNECT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum silence: some models reason for minutes before the first word, and a local server may have to load the
 /// model.
-const SILENCE: Duration = Duration::from_secs(600);
+const READ_TIMEOUT: Duration = Duration::from_secs(600);
 /// Anthropic requires a limit in every request. This one is for models whose own limit is unknown.
-const ANTHROPIC_TOKENS: u64 = 8192;
+const ANTHROPIC_MAX_TOKENS: u64 = 8192;
 
 /// Settings of a provider's model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -77,7 +77,7 @@ impl ProviderModel {
         settings: ProviderSettings,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ProviderSetupError> {
-        let client = reqwest::Client::builder().connect_timeout(CONNECT).read_timeout(SILENCE).build();
+        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build();
         let client = client.map_err(|error| ProviderSetupError::Client(error.to_string()))?;
         Self::with_client(spec, settings, variable, client)
     }
@@ -127,7 +127,7 @@ fn connect(
             let config = base_url.into_iter().fold(config, AnthropicConfig::with_base_url);
             let client = config.connect(client);
             let mut model = client.completion(&spec.model);
-            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_TOKENS);
+            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_MAX_TOKENS);
             (model.erase(), listing!(client))
         }
         Provider::Gemini => {
@@ -158,7 +158,8 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let call = stream::Call::new(Arc::clone(&self.inner), request::build(&self.inner.settings, &request));
-        futures::stream::unfold(call, stream::Call::next).map(futures::stream::iter).flatten().boxed()
+        let call =
+            stream::ModelRequestStream::new(Arc::clone(&self.inner), request::build(&self.inner.settings, &request));
+        futures::stream::unfold(call, stream::ModelRequestStream::next).map(futures::stream::iter).flatten().boxed()
     }
 }

@@ -9,24 +9,24 @@ use serde_json::Value;
 use crate::backoff::Backoff;
 
 /// How often a call is tried in all.
-pub(super) const TRIES: u32 = 4;
+pub(super) const MAX_ATTEMPTS: u32 = 4;
 /// The first delay. Each further one is twice as long.
-const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(8);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
 /// If the provider demands a longer delay, give up: a person is waiting.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// The delay after this many attempts; `None` to give up.
 pub(super) fn pause(tried: u32, wanted: Option<Duration>, chance: f64) -> Option<Duration> {
-    if tried >= TRIES {
+    if tried >= MAX_ATTEMPTS {
         return None;
     }
     match wanted {
-        Some(wanted) if wanted > PATIENCE => None,
+        Some(wanted) if wanted > MAX_DELAY => None,
         // With jitter, so that not all clients return at the same moment.
-        Some(wanted) => Some(wanted + FIRST.mul_f64(chance)),
+        Some(wanted) => Some(wanted + INITIAL_BACKOFF.mul_f64(chance)),
         None => {
-            let mut backoff = Backoff::new(FIRST, LONGEST);
+            let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
             let delay = (1..tried).fold(backoff.next(), |_, _| backoff.next());
             Some(delay.mul_f64(0.75 + chance / 2.0))
         }
@@ -62,13 +62,13 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_end() {
-        let pauses: Vec<_> = (1..=TRIES).map(|tried| pause(tried, None, 0.5)).collect();
+        let pauses: Vec<_> = (1..=MAX_ATTEMPTS).map(|tried| pause(tried, None, 0.5)).collect();
         let expected = [Some(500), Some(1000), Some(2000), None];
         assert_eq!(pauses, expected.map(|pause| pause.map(Duration::from_millis)));
         assert_eq!(pause(1, None, 0.0), Some(Duration::from_millis(375)));
         assert_eq!(pause(1, Some(Duration::from_secs(7)), 0.0), Some(Duration::from_secs(7)));
-        assert_eq!(pause(1, Some(PATIENCE + Duration::from_secs(1)), 0.0), None);
-        assert_eq!(pause(TRIES, Some(Duration::ZERO), 0.0), None);
+        assert_eq!(pause(1, Some(MAX_DELAY + Duration::from_secs(1)), 0.0), None);
+        assert_eq!(pause(MAX_ATTEMPTS, Some(Duration::ZERO), 0.0), None);
     }
 
     #[test]

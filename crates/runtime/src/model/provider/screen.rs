@@ -13,26 +13,26 @@ use rig_core::http_client::{
 use serde_json::Value;
 
 /// Maximum length of a line, which is one event of a stream.
-const LINE: usize = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// The fields with pieces of a call's arguments, which are JSON themselves.
 const ARGUMENTS: [&str; 2] = ["arguments", "partial_json"];
 
 /// Maximum depth and size of a call's arguments. Arguments within these, but over the limits of a call's input, become
 /// an error that the model sees.
-const DEEPEST: usize = 128;
-const LARGEST: usize = 4 * 1024 * 1024;
+const MAX_DEPTH: usize = 128;
+const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why a response can't be given to `rig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
-    #[error("the answer has an object key that can't be read")]
+pub(super) enum ScreenError {
+    #[error("the response contains a reserved object key")]
     Key,
-    #[error("the answer has a line of more than {LINE} bytes")]
+    #[error("the response has a line of more than {MAX_LINE_BYTES} bytes")]
     Line,
     /// `rig` repairs arguments that it can't parse, at a cost quadratic in their depth.
-    #[error("the arguments of a call are nested deeper than {DEEPEST} levels")]
+    #[error("the arguments of a call are nested deeper than {MAX_DEPTH} levels")]
     Depth,
-    #[error("the arguments of a call are larger than {LARGEST} bytes")]
+    #[error("the arguments of a call are larger than {MAX_ARGUMENT_BYTES} bytes")]
     Size,
 }
 
@@ -79,24 +79,24 @@ impl<C: HttpClientExt + Clone + Send + Sync + 'static> HttpClientExt for Screene
 fn lazy<U: From<Bytes> + Send + 'static>(body: LazyBody<Bytes>) -> LazyBody<U> {
     let screened: BoxFuture<'static, http_client::Result<U>> = Box::pin(async move {
         let bytes = body.await.map_err(screen_error)?;
-        let mut answer = Answer::default();
-        answer.take(&bytes).and_then(|()| answer.end()).map_err(Error::instance)?;
+        let mut response = ResponseScreen::default();
+        response.take(&bytes).and_then(|()| response.end()).map_err(Error::instance)?;
         Ok(U::from(bytes))
     });
     screened
 }
 
 fn stream(body: BoxedStream) -> BoxedStream {
-    let screened = futures::stream::unfold(Some((body, Answer::default())), async |state| {
-        let (mut body, mut answer) = state?;
+    let screened = futures::stream::unfold(Some((body, ResponseScreen::default())), async |state| {
+        let (mut body, mut response) = state?;
         match body.next().await {
-            Some(Ok(bytes)) => match answer.take(&bytes) {
-                Ok(()) => Some((Ok(bytes), Some((body, answer)))),
-                Err(unfit) => Some((Err(Error::instance(unfit)), None)),
+            Some(Ok(bytes)) => match response.take(&bytes) {
+                Ok(()) => Some((Ok(bytes), Some((body, response)))),
+                Err(error) => Some((Err(Error::instance(error)), None)),
             },
             Some(Err(error)) => Some((Err(error), None)),
             // `rig` treats the end of the stream as the end of the last line.
-            None => answer.end().err().map(|unfit| (Err(Error::instance(unfit)), None)),
+            None => response.end().err().map(|error| (Err(Error::instance(error)), None)),
         }
     });
     Box::pin(screened)
@@ -105,27 +105,27 @@ fn stream(body: BoxedStream) -> BoxedStream {
 /// Error bodies are parsed too.
 fn screen_error(error: Error) -> Error {
     let is_fit = error.non_success_body().is_none_or(|body| !Screen::default().feed(body.as_bytes()));
-    if is_fit { error } else { Error::instance(Unfit::Key) }
+    if is_fit { error } else { Error::instance(ScreenError::Key) }
 }
 
 /// A response so far.
 #[derive(Default)]
-struct Answer {
+struct ResponseScreen {
     screen: Screen,
     line: Vec<u8>,
     /// The arguments of calls so far, by the indexes on the path to their pieces.
     arguments: HashMap<Vec<u64>, (Screen, usize)>,
 }
 
-impl Answer {
+impl ResponseScreen {
     /// Screens more bytes, before they are passed on.
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ScreenError> {
         if self.screen.feed(bytes) {
-            return Err(Unfit::Key);
+            return Err(ScreenError::Key);
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() + piece.len() > LINE {
-                return Err(Unfit::Line);
+            if self.line.len() + piece.len() > MAX_LINE_BYTES {
+                return Err(ScreenError::Line);
             }
             self.line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
@@ -136,7 +136,7 @@ impl Answer {
     }
 
     /// Ends the line.
-    fn end(&mut self) -> Result<(), Unfit> {
+    fn end(&mut self) -> Result<(), ScreenError> {
         let line = std::mem::take(&mut self.line);
         let line = line.strip_prefix(b"data:").unwrap_or(&line).trim_ascii();
         // Only an object contains arguments. If it is not JSON, `rig` reports it.
@@ -149,7 +149,7 @@ impl Answer {
         }
     }
 
-    fn event(&mut self, value: &Value, path: &mut Vec<u64>) -> Result<(), Unfit> {
+    fn event(&mut self, value: &Value, path: &mut Vec<u64>) -> Result<(), ScreenError> {
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.event(item, path)),
             Value::Object(fields) => {
@@ -161,9 +161,9 @@ impl Answer {
                             let (screen, size) = self.arguments.entry(path.clone()).or_default();
                             *size += piece.len();
                             match (screen.feed(piece.as_bytes()), screen.deepest(), *size) {
-                                (true, ..) => return Err(Unfit::Key),
-                                (_, levels, _) if levels > DEEPEST => return Err(Unfit::Depth),
-                                (.., size) if size > LARGEST => return Err(Unfit::Size),
+                                (true, ..) => return Err(ScreenError::Key),
+                                (_, levels, _) if levels > MAX_DEPTH => return Err(ScreenError::Depth),
+                                (.., size) if size > MAX_ARGUMENT_BYTES => return Err(ScreenError::Size),
                                 _ => {}
                             }
                         }
@@ -184,15 +184,15 @@ mod tests {
 
     use super::*;
 
-    fn takes(lines: &[Value]) -> Result<(), Unfit> {
-        let mut answer = Answer::default();
+    fn takes(lines: &[Value]) -> Result<(), ScreenError> {
+        let mut response = ResponseScreen::default();
         for line in lines {
             // In small pieces, as from a network.
             for piece in format!("data: {line}\n\n").as_bytes().chunks(7) {
-                answer.take(piece)?;
+                response.take(piece)?;
             }
         }
-        answer.end()
+        response.end()
     }
 
     fn openai(index: u64, arguments: &str) -> Value {
@@ -203,27 +203,27 @@ mod tests {
     #[test]
     fn arguments_are_neither_deep_nor_huge() {
         let deep = |levels: usize| openai(0, &"[".repeat(levels));
-        assert_eq!(takes(&[deep(DEEPEST)]), Ok(()));
-        assert_eq!(takes(&[deep(DEEPEST + 1)]), Err(Unfit::Depth));
-        assert_eq!(takes(&[deep(DEEPEST), deep(1)]), Err(Unfit::Depth), "in pieces");
+        assert_eq!(takes(&[deep(MAX_DEPTH)]), Ok(()));
+        assert_eq!(takes(&[deep(MAX_DEPTH + 1)]), Err(ScreenError::Depth));
+        assert_eq!(takes(&[deep(MAX_DEPTH), deep(1)]), Err(ScreenError::Depth), "in pieces");
         assert_eq!(takes(&[openai(0, &"[]".repeat(1000)), openai(1, "[")]), Ok(()), "calls have their own");
-        let large = || openai(0, &"x".repeat(LARGEST / 2));
+        let large = || openai(0, &"x".repeat(MAX_ARGUMENT_BYTES / 2));
         assert_eq!(takes(&[large(), large()]), Ok(()));
-        assert_eq!(takes(&[large(), large(), openai(0, "x")]), Err(Unfit::Size));
+        assert_eq!(takes(&[large(), large(), openai(0, "x")]), Err(ScreenError::Size));
     }
 
     #[test]
     fn keys_are_found_in_the_pieces_of_arguments() {
         let pieces = [r#"{"a": {"$serde_json::pri"#, r#"vate::RawValue": "1"}}"#];
-        assert_eq!(takes(&pieces.map(|piece| openai(0, piece))), Err(Unfit::Key));
+        assert_eq!(takes(&pieces.map(|piece| openai(0, piece))), Err(ScreenError::Key));
         let anthropic =
             |piece: &str| json!({"type": "content_block_delta", "index": 1, "delta": {"partial_json": piece}});
-        assert_eq!(takes(&pieces.map(anthropic)), Err(Unfit::Key));
+        assert_eq!(takes(&pieces.map(anthropic)), Err(ScreenError::Key));
         // Two calls written at the same time are screened separately.
-        assert_eq!(takes(&[openai(0, pieces[0]), openai(1, "{}"), openai(0, pieces[1])]), Err(Unfit::Key));
+        assert_eq!(takes(&[openai(0, pieces[0]), openai(1, "{}"), openai(0, pieces[1])]), Err(ScreenError::Key));
         assert_eq!(takes(&[openai(0, pieces[0]), openai(1, pieces[1])]), Ok(()));
         let gemini = json!({"candidates": [{"content": {"parts": [{"functionCall": {"args": {"$serde_json::private::RawValue": "1"}}}]}}]});
-        assert_eq!(takes(&[gemini]), Err(Unfit::Key));
+        assert_eq!(takes(&[gemini]), Err(ScreenError::Key));
     }
 
     #[test]
@@ -235,9 +235,9 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_given_up() {
-        let mut answer = Answer::default();
-        let piece = vec![b'x'; LINE / 2];
-        assert_eq!((answer.take(&piece), answer.take(&piece)), (Ok(()), Ok(())));
-        assert_eq!(answer.take(b"x"), Err(Unfit::Line));
+        let mut response = ResponseScreen::default();
+        let piece = vec![b'x'; MAX_LINE_BYTES / 2];
+        assert_eq!((response.take(&piece), response.take(&piece)), (Ok(()), Ok(())));
+        assert_eq!(response.take(b"x"), Err(ScreenError::Line));
     }
 }

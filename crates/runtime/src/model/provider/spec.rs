@@ -105,9 +105,9 @@ impl fmt::Display for ProviderSpec {
 pub enum ProviderSetupError {
     #[error("the key for {name} is missing: set the environment variable {variable}", name = .0.name(), variable = .0.key_variable())]
     Key(Provider),
-    #[error("the key for {name} in {variable} has characters that no key has: copy it again", name = .0.name(), variable = .0.key_variable())]
+    #[error("{variable} contains characters that are not valid in a key for {name}: copy the key again", name = .0.name(), variable = .0.key_variable())]
     BadKey(Provider),
-    #[error("{name}'s address must begin with http:// or https://: look at {source_name}", name = .provider.name(), source_name = .origin)]
+    #[error("{source_name}: {name}'s URL must begin with http:// or https://", name = .provider.name(), source_name = .origin)]
     Address { provider: Provider, origin: &'static str },
     #[error("the HTTP client can't be made: {0}")]
     Client(String),
@@ -228,9 +228,9 @@ mod tests {
         assert!(from(Provider::Ollama, None, &[]).is_ok());
         assert!(from(Provider::OpenAi, Some("http://localhost:8000/v1"), &[]).is_ok());
         assert!(from(Provider::Anthropic, Some("http://localhost:8000"), &[]).is_err());
-        let pasted = from(Provider::OpenAi, None, &[("OPENAI_API_KEY", "a key")]).err().expect("not a key");
+        let pasted = from(Provider::OpenAi, None, &[("OPENAI_API_KEY", "sk 123")]).err().expect("not a key");
         assert_eq!(pasted, ProviderSetupError::BadKey(Provider::OpenAi));
-        assert!(!pasted.to_string().contains("a key"));
+        assert!(!pasted.to_string().contains("sk 123"));
     }
 
     #[test]

@@ -12,12 +12,12 @@ use rig_core::{
 
 use super::{
     Inner,
-    trouble::{Kind, Trouble},
+    failure::{FailureKind, ProviderFailure},
 };
 use crate::model::{ModelError, ModelEvent, Usage};
 
 /// A request to the model.
-pub(super) struct Call {
+pub(super) struct ModelRequestStream {
     inner: Arc<Inner>,
     request: CompletionRequest,
     state: State,
@@ -34,7 +34,7 @@ enum State {
 
 type Events = VecDeque<Result<ModelEvent, ModelError>>;
 
-impl Call {
+impl ModelRequestStream {
     pub(super) fn new(inner: Arc<Inner>, request: CompletionRequest) -> Self {
         Self { inner, request, state: State::Ready, tried: 0, reader: Reader::default() }
     }
@@ -49,15 +49,15 @@ impl Call {
             };
             let events = match step {
                 Ok(events) => events,
-                Err(trouble) => match self.pause(&trouble) {
+                Err(failure) => match self.pause(&failure) {
                     Some(pause) => {
-                        let error = trouble.told(&self.inner.spec, &self.inner.mask);
-                        tracing::info!(detail = %error.detail, ?pause, "the model's provider is asked again");
+                        let error = failure.to_model_error(&self.inner.spec, &self.inner.mask);
+                        tracing::info!(detail = %error.detail, ?pause, "retrying the model request");
                         tokio::time::sleep(pause).await;
                         self.state = State::Ready;
                         continue;
                     }
-                    None => [Err(trouble.told(&self.inner.spec, &self.inner.mask))].into(),
+                    None => [Err(failure.to_model_error(&self.inner.spec, &self.inner.mask))].into(),
                 },
             };
             if !events.is_empty() {
@@ -67,22 +67,24 @@ impl Call {
     }
 
     /// Retries only before the first output, since shown output can't be taken back.
-    fn pause(&self, trouble: &Trouble) -> Option<std::time::Duration> {
-        if self.reader.has_begun { None } else { trouble.pause(self.tried) }
+    fn pause(&self, failure: &ProviderFailure) -> Option<std::time::Duration> {
+        if self.reader.has_begun { None } else { failure.pause(self.tried) }
     }
 
-    fn open(&mut self) -> Result<Events, Trouble> {
+    fn open(&mut self) -> Result<Events, ProviderFailure> {
         self.tried += 1;
-        let stream = self.inner.model.stream(self.request.clone()).map_err(|error| Trouble::of(&error, false))?;
+        let stream =
+            self.inner.model.stream(self.request.clone()).map_err(|error| ProviderFailure::of(&error, false))?;
         self.state = State::Reading(Box::new(stream));
         Ok(Events::new())
     }
 
-    async fn read(&mut self, mut stream: CompletionStream) -> Result<Events, Trouble> {
+    async fn read(&mut self, mut stream: CompletionStream) -> Result<Events, ProviderFailure> {
         let item = match stream.next().await {
-            Some(item) => item.map_err(|error| Trouble::of(&error, self.reader.has_begun))?,
+            Some(item) => item.map_err(|error| ProviderFailure::of(&error, self.reader.has_begun))?,
             None => {
-                let response = stream.finish().await.map_err(|error| Trouble::of(&error, self.reader.has_begun))?;
+                let response =
+                    stream.finish().await.map_err(|error| ProviderFailure::of(&error, self.reader.has_begun))?;
                 return self.reader.end(&response).map(|events| events.into_iter().map(Ok).collect());
             }
         };
@@ -165,7 +167,7 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, response: &CompletionResponse) -> Result<Vec<ModelEvent>, Trouble> {
+    fn end(&mut self, response: &CompletionResponse) -> Result<Vec<ModelEvent>, ProviderFailure> {
         use completion::FinishReason as Theirs;
         let theirs = response.finish_reason();
         let has_answer = self.has_text || self.calls > 0;
@@ -173,16 +175,16 @@ impl Reader {
         let reason = match &theirs {
             // Calls of a filtered response are not run, since parts of it may be missing.
             Some(Theirs::ContentFilter) if self.calls > 0 || !has_answer => {
-                return Err(Trouble::new(Kind::Filtered, said()));
+                return Err(ProviderFailure::new(FailureKind::Filtered, said()));
             }
             Some(Theirs::ContentFilter) => FinishReason::ContentFilter,
-            Some(Theirs::Length) if !has_answer => return Err(Trouble::new(Kind::NoRoom, said())),
+            Some(Theirs::Length) if !has_answer => return Err(ProviderFailure::new(FailureKind::TokenLimit, said())),
             Some(Theirs::Length) => FinishReason::Length,
             Some(Theirs::Other(name)) if !has_answer => {
-                let kind = if name == "RECITATION" { Kind::Filtered } else { Kind::Empty };
-                return Err(Trouble::new(kind, said()));
+                let kind = if name == "RECITATION" { FailureKind::Filtered } else { FailureKind::Empty };
+                return Err(ProviderFailure::new(kind, said()));
             }
-            _ if !has_answer => return Err(Trouble::new(Kind::Empty, said())),
+            _ if !has_answer => return Err(ProviderFailure::new(FailureKind::Empty, said())),
             _ if self.calls > 0 => FinishReason::ToolCalls,
             Some(Theirs::Stop | Theirs::ToolCalls) | None => FinishReason::Stop,
             Some(_) => FinishReason::Other,

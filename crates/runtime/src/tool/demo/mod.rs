@@ -36,7 +36,7 @@ mod tests {
     use crate::{
         subject::Subject,
         tool::{
-            Approval::{Always, Never},
+            ApprovalPolicy::{Always, Never},
             Execution::{Delegate, Frontend, Server},
             Returns, ToolBuilder, ToolContext, ToolError, Wait,
         },

@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Starting balance in cents: amounts are integers.
-const START: i64 = 100_000;
+const INITIAL_BALANCE: i64 = 100_000;
 /// Wallets kept in memory. A forgotten one is restored from the chat's last payment.
-const WALLETS: usize = 10_000;
+const MAX_WALLETS: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct Payment {
@@ -51,7 +51,7 @@ struct Receipt {
 }
 
 pub(super) fn process_payment() -> ToolBuilder {
-    let wallets = Mutex::new(Recent::new(WALLETS));
+    let wallets = Mutex::new(Recent::new(MAX_WALLETS));
     Tool::server("process_payment", "Pays an amount of money to a recipient, from the wallet of this chat.", {
         move |payment: Payment, context: ToolContext| {
             let receipt = pay(&wallets, payment, &context);
@@ -98,7 +98,7 @@ fn cents(amount: f64) -> i64 {
 
 /// The balance after the chat's last payment. After a restart, only the log has it.
 fn last_balance(last_output: Option<&Value>) -> i64 {
-    last_output.and_then(|output| output.get("wallet_balance")?.as_f64()).map_or(START, cents)
+    last_output.and_then(|output| output.get("wallet_balance")?.as_f64()).map_or(INITIAL_BALANCE, cents)
 }
 
 fn transaction_id() -> String {

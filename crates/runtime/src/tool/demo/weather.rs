@@ -9,7 +9,7 @@ use super::recent::Recent;
 use crate::tool::{Tool, ToolBuilder, ToolContext};
 
 /// How many places are remembered.
-const PLACES: usize = 10_000;
+const MAX_PLACES: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct Place {
@@ -44,7 +44,7 @@ const CONDITIONS: [(&str, &str); 6] = [
 const SNOW: (&str, &str) = ("snowy", "snow that stays");
 
 pub(super) fn get_weather() -> ToolBuilder {
-    let asked = Mutex::new(Recent::new(PLACES));
+    let asked = Mutex::new(Recent::new(MAX_PLACES));
     Tool::server("get_weather", "Tells the current weather of a place.", {
         move |place: Place, _: ToolContext| {
             let name = place.location.trim().to_lowercase();

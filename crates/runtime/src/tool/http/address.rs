@@ -16,10 +16,10 @@ use reqwest::{
 };
 
 /// Maximum redirects, all on the same host.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Connect timeout. A call that fails before it connects was certainly not carried out.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Resolves a host name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
@@ -49,13 +49,13 @@ pub(super) fn system() -> Lookup {
 pub(super) fn client(allow_private: bool, lookup: Lookup) -> Result<Client, reqwest::Error> {
     Client::builder()
         .no_proxy()
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .dns_resolver(Arc::new(Checked { allow_private, lookup }))
         .redirect(redirect::Policy::custom(|attempt| {
             let is_same = attempt.previous().last().is_some_and(|from| is_same_host(from, attempt.url()));
             if !is_same {
                 attempt.error(OtherHost)
-            } else if attempt.previous().len() > REDIRECTS {
+            } else if attempt.previous().len() > MAX_REDIRECTS {
                 attempt.stop()
             } else {
                 attempt.follow()

@@ -4,7 +4,7 @@ use std::{error::Error as _, time::Duration};
 
 use holdpoint_protocol::{
     ids::ToolCallId,
-    json::{self, Limits, ReadError},
+    json::{self, JsonLimits, ReadError},
 };
 use reqwest::{
     Client, Method, Response, Url,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    SendInput,
+    InputPlacement,
     address::{OtherHost, PrivateAddress},
     template::Template,
 };
@@ -27,19 +27,19 @@ use crate::{
 /// Identifies the call to the endpoint. A header in the settings takes precedence.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Characters of an error body that are reported.
-const ERROR_TEXT: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 /// Bytes of an error body that are read.
-const ERROR_BYTES: usize = 4096;
+const MAX_ERROR_BYTES: usize = 4096;
 
 /// The limits of the log. Nothing larger is built.
-const LIMITS: Limits = Limits { levels: MAX_LEVELS, nodes: MAX_NODES };
+const LIMITS: JsonLimits = JsonLimits { levels: MAX_LEVELS, nodes: MAX_NODES };
 
 /// A validated, ready-to-use call.
-pub(super) struct Call {
+pub(super) struct PreparedCall {
     pub(super) template: Template,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) send: SendInput,
+    pub(super) send: InputPlacement,
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
     pub(super) client: Client,
@@ -69,22 +69,22 @@ enum CallError {
     TooLarge(usize),
     #[error("The endpoint answered {status}{text}")]
     Status { status: reqwest::StatusCode, text: String },
-    #[error("The endpoint said that it answers in JSON, and did not, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's response is not the JSON that its content type announces, so {OUTCOME_UNKNOWN}")]
     NotJson,
     #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
-    Unfit(ReadError),
+    Unusable(ReadError),
 }
 
 impl CallError {
     fn of(error: ReadError) -> Self {
         match error {
             ReadError::Syntax(_) => Self::NotJson,
-            beyond => Self::Unfit(beyond),
+            beyond => Self::Unusable(beyond),
         }
     }
 }
 
-impl Call {
+impl PreparedCall {
     pub(super) async fn run(
         &self,
         call: &ToolCallId,
@@ -113,11 +113,11 @@ impl Call {
         };
         let mut url = self.template.fill(&mut input).map_err(CallError::Input)?;
         let mut request = match self.send {
-            SendInput::Query => {
+            InputPlacement::Query => {
                 extend(&mut url, &input);
                 self.client.request(self.method.clone(), url)
             }
-            SendInput::Json => self.client.request(self.method.clone(), url).json(&input),
+            InputPlacement::Json => self.client.request(self.method.clone(), url).json(&input),
         };
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
         // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose
@@ -128,9 +128,9 @@ impl Call {
         let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
         let status = response.status();
         if !status.is_success() {
-            let (body, _) = read(response, ERROR_BYTES).await.unwrap_or_default();
+            let (body, _) = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
             // Mask before cutting: half a secret would not be recognized.
-            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), ERROR_TEXT);
+            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), MAX_ERROR_CHARS);
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
         }

@@ -6,7 +6,7 @@ mod template;
 
 use std::{sync::Arc, time::Duration};
 
-use call::Call;
+use call::PreparedCall;
 use reqwest::{
     Method,
     header::{HeaderMap, HeaderName, HeaderValue},
@@ -18,13 +18,13 @@ pub use template::TemplateError;
 use super::{Execution, ToolBuilder, ToolContext, secret::Secret};
 use crate::redact::Mask;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
-const MAX_BYTES: usize = 1 << 20;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_BYTES: usize = 1 << 20;
 
 /// How the input is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SendInput {
+pub enum InputPlacement {
     /// As a JSON body.
     Json,
     /// As the query of the URL.
@@ -41,7 +41,7 @@ pub struct HttpEndpoint {
     /// Headers, with secret values.
     pub headers: Vec<(String, Secret)>,
     /// How the input is sent. By default, as a query for GET, HEAD and DELETE, and as JSON otherwise.
-    pub send: Option<SendInput>,
+    pub send: Option<InputPlacement>,
     /// Timeout for the whole response.
     pub timeout: Duration,
     /// Maximum size of the response.
@@ -76,8 +76,8 @@ impl HttpEndpoint {
             method: "POST".to_owned(),
             headers: Vec::new(),
             send: None,
-            timeout: TIMEOUT,
-            max_bytes: MAX_BYTES,
+            timeout: DEFAULT_TIMEOUT,
+            max_bytes: DEFAULT_MAX_BYTES,
             allow_private: false,
         }
     }
@@ -97,7 +97,7 @@ impl HttpEndpoint {
     }
 
     /// Validates everything before the first call.
-    fn prepare(self, schema: &Value, lookup: address::Lookup) -> Result<Call, HttpToolError> {
+    fn prepare(self, schema: &Value, lookup: address::Lookup) -> Result<PreparedCall, HttpToolError> {
         let template = Template::read(&self.url)?;
         let known = schema.get("properties").and_then(Value::as_object);
         if let Some(field) = template.fields().find(|field| !known.is_some_and(|known| known.contains_key(*field))) {
@@ -112,8 +112,8 @@ impl HttpEndpoint {
         let unknown = || HttpToolError::Method { method: self.method.clone() };
         let method = Method::from_bytes(self.method.to_ascii_uppercase().as_bytes()).map_err(|_| unknown())?;
         let send = self.send.unwrap_or(match method {
-            Method::GET | Method::HEAD | Method::DELETE => SendInput::Query,
-            _ => SendInput::Json,
+            Method::GET | Method::HEAD | Method::DELETE => InputPlacement::Query,
+            _ => InputPlacement::Json,
         });
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
@@ -124,7 +124,16 @@ impl HttpEndpoint {
         }
         let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
         let mask = Mask::of(self.headers.iter().map(|(_, value)| value)).and_url(&self.url);
-        Ok(Call { template, method, headers, send, timeout: self.timeout, max_bytes: self.max_bytes, client, mask })
+        Ok(PreparedCall {
+            template,
+            method,
+            headers,
+            send,
+            timeout: self.timeout,
+            max_bytes: self.max_bytes,
+            client,
+            mask,
+        })
     }
 }
 

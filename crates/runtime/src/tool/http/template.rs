@@ -21,7 +21,7 @@ pub enum TemplateError {
     Fragment,
     #[error("`${{…}}` is not replaced in a URL: put what is secret into `headers`")]
     Secret,
-    #[error("a `{{` or `}}` in the URL has no partner, or stands around something else than a field's name")]
+    #[error("unbalanced `{{` or `}}` in the URL, or not a field name between them")]
     Braces,
 }
 

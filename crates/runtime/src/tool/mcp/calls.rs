@@ -22,13 +22,13 @@ pub(super) struct Calls {
 struct Running {
     /// Known once the request has been sent.
     request: Option<RequestId>,
-    asker: CallPrompter,
+    prompter: CallPrompter,
     /// Until when the server may still be working on an abandoned call, which its prompts may belong to.
-    given_up: Option<Instant>,
+    abandoned_until: Option<Instant>,
 }
 
 /// How long a server may continue with a call after its cancellation.
-const GIVEN_UP: Duration = Duration::from_secs(60);
+const CANCEL_GRACE: Duration = Duration::from_secs(60);
 
 /// Prompts the user on behalf of a call, whose timeout is paused meanwhile.
 #[derive(Clone)]
@@ -45,9 +45,9 @@ pub(super) struct Entry {
 }
 
 /// The call that a prompt belongs to.
-pub(super) enum Whose {
+pub(super) enum PromptOwner {
     /// This call.
-    Of(CallPrompter),
+    Call(CallPrompter),
     /// It is ambiguous, or nothing is running.
     Unknown,
 }
@@ -55,45 +55,49 @@ pub(super) enum Whose {
 impl Calls {
     pub(super) fn enter(self: &Arc<Self>, context: ToolContext) -> Entry {
         let (open, watching) = watch::channel(0);
-        let asker = CallPrompter { context, open: Arc::new(open) };
+        let prompter = CallPrompter { context, open: Arc::new(open) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.0 += 1;
         let key = running.0;
-        running.1.retain(|_, call| call.given_up.is_none_or(|until| until > Instant::now()));
-        running.1.insert(key, Running { request: None, asker, given_up: None });
+        running.1.retain(|_, call| call.abandoned_until.is_none_or(|until| until > Instant::now()));
+        running.1.insert(key, Running { request: None, prompter, abandoned_until: None });
         Entry { calls: Arc::clone(self), key, open: watching }
     }
 
     /// Finds the call of a prompt by its request. Without one, only if all running calls belong to one chat, since a
     /// prompt must not reach another user.
-    pub(super) async fn whose(&self, request: Option<&RequestId>) -> Whose {
+    pub(super) async fn owner_of(&self, request: Option<&RequestId>) -> PromptOwner {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             {
                 let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-                running.1.retain(|_, call| call.given_up.is_none_or(|until| until > Instant::now()));
+                running.1.retain(|_, call| call.abandoned_until.is_none_or(|until| until > Instant::now()));
                 let mut all = running.1.values();
                 match request {
                     Some(request) => {
                         if let Some(found) = all.clone().find(|running| running.request.as_ref() == Some(request)) {
-                            return match found.given_up {
-                                None => Whose::Of(found.asker.clone()),
-                                Some(_) => Whose::Unknown,
+                            return match found.abandoned_until {
+                                None => PromptOwner::Call(found.prompter.clone()),
+                                Some(_) => PromptOwner::Unknown,
                             };
                         }
                         // The prompt may arrive before the request id is recorded.
                         if all.all(|running| running.request.is_some()) {
-                            return Whose::Unknown;
+                            return PromptOwner::Unknown;
                         }
                     }
                     None => {
-                        let Some(first) = all.clone().find(|running| running.given_up.is_none()) else {
-                            return Whose::Unknown;
+                        let Some(first) = all.clone().find(|running| running.abandoned_until.is_none()) else {
+                            return PromptOwner::Unknown;
                         };
-                        let is_one_chat = all.all(|other| other.asker.context.chat == first.asker.context.chat);
-                        return if is_one_chat { Whose::Of(first.asker.clone()) } else { Whose::Unknown };
+                        let is_one_chat = all.all(|other| other.prompter.context.chat == first.prompter.context.chat);
+                        return if is_one_chat {
+                            PromptOwner::Call(first.prompter.clone())
+                        } else {
+                            PromptOwner::Unknown
+                        };
                     }
                 }
             }
@@ -104,16 +108,16 @@ impl Calls {
 
 impl CallPrompter {
     /// Pauses the call's timeout for as long as the guard lives.
-    pub(super) fn pause(&self) -> Pause {
+    pub(super) fn pause(&self) -> TimeoutPause {
         self.open.send_modify(|open| *open += 1);
-        Pause(Arc::clone(&self.open))
+        TimeoutPause(Arc::clone(&self.open))
     }
 }
 
 /// Pauses a call's timeout.
-pub(super) struct Pause(Arc<watch::Sender<usize>>);
+pub(super) struct TimeoutPause(Arc<watch::Sender<usize>>);
 
-impl Drop for Pause {
+impl Drop for TimeoutPause {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
     }
@@ -131,7 +135,7 @@ impl Entry {
     }
 
     /// Number of open prompts.
-    pub(super) fn questions(&self) -> watch::Receiver<usize> {
+    pub(super) fn open_prompts(&self) -> watch::Receiver<usize> {
         self.open.clone()
     }
 }
@@ -148,7 +152,7 @@ impl Drop for Entry {
     fn drop(&mut self) {
         let mut running = self.calls.running.lock().unwrap_or_else(PoisonError::into_inner);
         match running.1.get_mut(&self.key) {
-            Some(call) if call.request.is_some() => call.given_up = Some(Instant::now() + GIVEN_UP),
+            Some(call) if call.request.is_some() => call.abandoned_until = Some(Instant::now() + CANCEL_GRACE),
             _ => drop(running.1.remove(&self.key)),
         }
         drop(running);

@@ -18,17 +18,17 @@ use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handl
 use crate::tool::text::plain;
 
 /// Long enough for a program that has to be downloaded first.
-const SHORTEST_WAIT: Duration = Duration::from_secs(30);
+const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the log of a program that did not start is read.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LOG_DRAIN: Duration = Duration::from_millis(500);
 /// Maximum number of tool pages and of tools.
-const PAGES: usize = 100;
-const TOOLS: usize = 1000;
+const MAX_PAGES: usize = 100;
+const MAX_TOOLS: usize = 1000;
 /// A connection.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
 pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpTool>), McpProblem> {
-    let patience = shared.settings.timeout.max(SHORTEST_WAIT);
+    let timeout = shared.settings.timeout.max(MIN_CONNECT_TIMEOUT);
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
         let connected = match &shared.settings.transport {
@@ -37,7 +37,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
                 let connected = serve_client(handler, program).await;
                 if connected.is_err() {
                     // Its last output usually explains why.
-                    let _ = tokio::time::timeout(LAST_WORDS, log).await;
+                    let _ = tokio::time::timeout(LOG_DRAIN, log).await;
                 }
                 connected
             }
@@ -47,28 +47,28 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpToo
         let tools = list(shared, running.peer()).await?;
         Ok((running, tools))
     };
-    tokio::time::timeout(patience, connecting).await.unwrap_or(Err(McpProblem::Slow(patience)))
+    tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
 }
 
 /// All tools of a server, up to a limit.
 pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec<McpTool>, McpProblem> {
     let mut tools = Vec::new();
     let mut cursor = None;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let mut params = PaginatedRequestParams::default();
         params.cursor = cursor.take();
         let page = peer.list_tools(Some(params)).await;
         let page = page.map_err(|error| McpProblem::List(short(shared, &error.to_string())))?;
         tools.extend(page.tools);
-        if tools.len() > TOOLS {
-            return Err(McpProblem::List(format!("there are more than {TOOLS}")));
+        if tools.len() > MAX_TOOLS {
+            return Err(McpProblem::List(format!("there are more than {MAX_TOOLS}")));
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
             return Ok(tools);
         }
     }
-    Err(McpProblem::List(format!("the list has more than {PAGES} pages")))
+    Err(McpProblem::List(format!("the list has more than {MAX_PAGES} pages")))
 }
 
 fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpClientTransport<Endpoint>, McpProblem> {

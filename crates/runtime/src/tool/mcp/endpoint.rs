@@ -22,10 +22,10 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::screen::Unfit;
+use super::screen::ScreenError;
 
 /// Maximum size of one message.
-const MESSAGE: usize = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -198,11 +198,11 @@ async fn read(mut response: Response) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     let mut screen = Screen::default();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MESSAGE {
-            return Err(unexpected(Unfit::Size { limit: MESSAGE }.to_string()));
+        if body.len() + chunk.len() > MAX_MESSAGE_BYTES {
+            return Err(unexpected(ScreenError::Size { limit: MAX_MESSAGE_BYTES }.to_string()));
         }
         if screen.feed(&chunk) {
-            return Err(unexpected(Unfit::Key.to_string()));
+            return Err(unexpected(ScreenError::Key.to_string()));
         }
         body.extend_from_slice(&chunk);
     }
@@ -219,7 +219,7 @@ enum Broken {
     #[error(transparent)]
     Network(reqwest::Error),
     #[error(transparent)]
-    Unfit(Unfit),
+    Screened(ScreenError),
 }
 
 /// The same bytes, until an event has a reserved key or is too large.
@@ -233,13 +233,13 @@ fn screened(
             Ok(chunk) => chunk,
             Err(error) => return Some((Err(Broken::Network(error)), None)),
         };
-        let unfit = match (screen.feed(&chunk), event.feed(&chunk)) {
-            (true, _) => Some(Unfit::Key),
-            (_, size) if size > MESSAGE => Some(Unfit::Size { limit: MESSAGE }),
+        let error = match (screen.feed(&chunk), event.feed(&chunk)) {
+            (true, _) => Some(ScreenError::Key),
+            (_, size) if size > MAX_MESSAGE_BYTES => Some(ScreenError::Size { limit: MAX_MESSAGE_BYTES }),
             _ => None,
         };
-        Some(match unfit {
-            Some(unfit) => (Err(Broken::Unfit(unfit)), None),
+        Some(match error {
+            Some(error) => (Err(Broken::Screened(error)), None),
             None => (Ok(chunk), Some((bytes, screen, event))),
         })
     })

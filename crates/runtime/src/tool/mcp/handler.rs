@@ -13,14 +13,14 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::{calls::Whose, server::Shared};
+use super::{calls::PromptOwner, server::Shared};
 use crate::tool::{InputSchema, Prompt, PromptResponse, text::plain};
 
 /// Maximum length of a prompt.
-const LINES: usize = 40;
-const LINE: usize = 500;
+const MAX_LINES: usize = 40;
+const MAX_LINE_CHARS: usize = 500;
 /// The timeout of a prompt when approvals never expire: the call that prompts does not outlive this process anyway.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_PROMPT_TIMEOUT: Duration = Duration::from_secs(3600);
 
 pub(super) struct Handler {
     pub(super) shared: Arc<Shared>,
@@ -28,30 +28,30 @@ pub(super) struct Handler {
 
 impl Handler {
     /// Prompts the user of the call that the request belongs to.
-    async fn ask(&self, message: &str, schema: Value, extensions: &Extensions) -> ElicitResult {
+    async fn prompt(&self, message: &str, schema: Value, extensions: &Extensions) -> ElicitResult {
         let request: Option<&RequestId> = match extensions.get::<InboundStreamOrigin>() {
             Some(InboundStreamOrigin::OutboundRequest(request)) => Some(request),
             _ => None,
         };
         let server = &self.shared.settings.name;
         let Ok(fits) = InputSchema::new(schema.clone()) else {
-            tracing::warn!(server, "a question of an MCP server has a schema that can't be used: declined");
+            tracing::warn!(server, "a prompt of an MCP server has a schema that can't be used: declined");
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let Whose::Of(asker) = self.shared.calls.whose(request).await else {
-            tracing::warn!(server, "it can't be told whose call a question of an MCP server belongs to: declined");
+        let PromptOwner::Call(prompter) = self.shared.calls.owner_of(request).await else {
+            tracing::warn!(server, "a prompt of an MCP server can't be matched to a call: declined");
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let _pause = asker.pause();
-        let timeout = self.shared.settings.approval_timeout.unwrap_or(LONGEST).min(LONGEST);
-        let message: Vec<String> = message.lines().take(LINES).map(|line| plain(line, LINE)).collect();
+        let _pause = prompter.pause();
+        let timeout = self.shared.settings.approval_timeout.unwrap_or(MAX_PROMPT_TIMEOUT).min(MAX_PROMPT_TIMEOUT);
+        let message: Vec<String> = message.lines().take(MAX_LINES).map(|line| plain(line, MAX_LINE_CHARS)).collect();
         let message = message.join("\n");
-        match asker.context.prompt(Prompt { message, schema, timeout }).await {
+        match prompter.context.prompt(Prompt { message, schema, timeout }).await {
             PromptResponse::Accepted(content) if fits.check(&content).is_ok() => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
             PromptResponse::Accepted(_) => {
-                tracing::warn!(server, "an answer to a question of an MCP server does not fit its schema: declined");
+                tracing::warn!(server, "an answer to a prompt of an MCP server does not fit its schema: declined");
                 ElicitResult::new(ElicitationAction::Decline)
             }
             PromptResponse::Declined | PromptResponse::Expired => ElicitResult::new(ElicitationAction::Decline),
@@ -59,12 +59,12 @@ impl Handler {
         }
     }
 
-    /// Like [`Self::ask`], until the server cancels its request.
-    async fn ask_while(&self, message: &str, schema: Value, context: &RequestContext<RoleClient>) -> ElicitResult {
+    /// Like [`Self::prompt`], until the server cancels its request.
+    async fn prompt_while(&self, message: &str, schema: Value, context: &RequestContext<RoleClient>) -> ElicitResult {
         tokio::select! {
             biased;
             () = context.ct.cancelled() => ElicitResult::new(ElicitationAction::Cancel),
-            answer = self.ask(message, schema, &context.extensions) => answer,
+            answer = self.prompt(message, schema, &context.extensions) => answer,
         }
     }
 }
@@ -88,7 +88,7 @@ impl ClientHandler for Handler {
         };
         let schema = serde_json::to_value(requested_schema)
             .map_err(|_| ErrorData::invalid_params("the schema can't be read", None))?;
-        Ok(self.ask_while(&message, schema, &context).await)
+        Ok(self.prompt_while(&message, schema, &context).await)
     }
 
     /// A prompt with a richer schema than the protocol's arrives here.
@@ -105,7 +105,7 @@ impl ClientHandler for Handler {
         if request.method != "elicitation/create" {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
-        let answer = self.ask_while(message, schema.clone(), &context).await;
+        let answer = self.prompt_while(message, schema.clone(), &context).await;
         let answer = serde_json::to_value(answer).map_err(|_| ErrorData::internal_error("no answer", None))?;
         Ok(CustomResult::new(answer))
     }

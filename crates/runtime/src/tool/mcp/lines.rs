@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Lines kept.
-const KEPT: usize = 10;
+const MAX_LINES: usize = 10;
 
 /// The last lines, with secrets masked.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 impl LastLines {
     pub(super) fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == KEPT {
+        if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         lines.push_back(line);

@@ -6,7 +6,7 @@ use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
 
 use super::{McpProblem, McpSettings, names::names};
-use crate::tool::{Approval, Execution, Handler, Tool, ToolBuilder};
+use crate::tool::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder};
 
 /// Builds the tools. One with an unusable schema is left out, and the log says why.
 pub(super) fn tools(
@@ -66,11 +66,11 @@ fn make(
 }
 
 /// The server's annotations can make a rule stricter, never looser: they are the server's own claims.
-fn tightened(approval: Approval, hints: Option<&ToolAnnotations>) -> Approval {
+fn tightened(approval: ApprovalPolicy, hints: Option<&ToolAnnotations>) -> ApprovalPolicy {
     let danger = hints.and_then(danger);
     match (approval, danger) {
-        (approval @ (Approval::Always | Approval::Because(_)), _) | (approval, None) => approval,
-        (Approval::Never | Approval::When(_), Some(danger)) => Approval::Because(danger.into()),
+        (approval @ (ApprovalPolicy::Always | ApprovalPolicy::AlwaysBecause(_)), _) | (approval, None) => approval,
+        (ApprovalPolicy::Never | ApprovalPolicy::When(_), Some(danger)) => ApprovalPolicy::AlwaysBecause(danger.into()),
     }
 }
 
@@ -82,9 +82,9 @@ fn danger(hints: &ToolAnnotations) -> Option<&'static str> {
         None => hints.read_only_hint == Some(false),
     };
     if is_destructive {
-        Some("The tool's own server says that it can change or delete what is there")
+        Some("The server marks this tool as destructive")
     } else if hints.open_world_hint == Some(true) && !is_read_only {
-        Some("The tool's own server says that it acts on the world outside")
+        Some("The server marks this tool as acting on external systems")
     } else {
         None
     }
@@ -100,7 +100,7 @@ mod tests {
         mcp::{McpToolSettings, McpTransport},
     };
 
-    fn settings(approval: Approval) -> McpSettings {
+    fn settings(approval: ApprovalPolicy) -> McpSettings {
         let transport = McpTransport::Command { command: vec!["x".to_owned()], env: Vec::new() };
         McpSettings { approval, ..McpSettings::new("s", transport) }
     }
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn hints_make_a_rule_stricter() {
-        let never = settings(Approval::Never);
+        let never = settings(ApprovalPolicy::Never);
         let rule = settings(Condition::over("/amount", 100).expect("a rule").into());
         for settings in [&never, &rule] {
             for (hints, word) in [
-                (json!({"destructiveHint": true}), "delete"),
-                (json!({"destructiveHint": true, "readOnlyHint": true}), "delete"),
-                (json!({"readOnlyHint": false}), "delete"),
-                (json!({"openWorldHint": true}), "outside"),
-                (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "outside"),
+                (json!({"destructiveHint": true}), "destructive"),
+                (json!({"destructiveHint": true, "readOnlyHint": true}), "destructive"),
+                (json!({"readOnlyHint": false}), "destructive"),
+                (json!({"openWorldHint": true}), "external"),
+                (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "external"),
             ] {
                 let reason = approval_reason(settings, hints.clone()).unwrap_or_else(|| panic!("{hints} asks"));
                 assert!(reason.contains(word), "{hints}: {reason}");
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn hints_never_make_a_rule_looser() {
-        let always = settings(Approval::Always);
+        let always = settings(ApprovalPolicy::Always);
         let rule = settings(Condition::under("/amount", 100).expect("a rule").into());
         for settings in [&always, &rule] {
             assert!(
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_tool_has_its_own_settings() {
-        let mut settings = settings(Approval::Always);
-        let own = McpToolSettings { approval: Some(Approval::Never), ignore_hints: false };
+        let mut settings = settings(ApprovalPolicy::Always);
+        let own = McpToolSettings { approval: Some(ApprovalPolicy::Never), ignore_hints: false };
         settings.tools.insert("t".to_owned(), own.clone());
         assert_eq!(approval_reason(&settings, json!({})), None);
         assert!(
@@ -181,7 +181,7 @@ mod tests {
         );
         settings.tools.insert("typo".to_owned(), McpToolSettings::default());
         let error = tools(&settings, &[listed("t", json!({}))], nothing).unwrap_err().to_string();
-        assert!(error.contains("\"typo\"") && error.ends_with("It has t"), "{error}");
+        assert!(error.contains("\"typo\"") && error.ends_with("Its tools: t"), "{error}");
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let mut odd = listed("odd", json!({}));
         odd.input_schema = Arc::new(json!({"type": "object", "required": 5}).as_object().cloned().expect("an object"));
         let tools =
-            tools(&settings(Approval::Never), &[odd, listed("good", json!({"title": "Good"}))], nothing).unwrap();
+            tools(&settings(ApprovalPolicy::Never), &[odd, listed("good", json!({"title": "Good"}))], nothing).unwrap();
         let spec = &tools[0].spec;
         assert_eq!((tools.len(), spec.name.as_str(), spec.title.as_deref()), (1, "s_good", Some("Good")));
     }

@@ -20,10 +20,10 @@ use std::{collections::BTreeMap, time::Duration};
 pub use server::McpServer;
 pub use servers::McpServers;
 
-use super::{Approval, Secret};
+use super::{ApprovalPolicy, Secret};
 
 /// Maximum length of a server's name, the prefix of its tools.
-const NAME_LENGTH: usize = 32;
+const MAX_NAME_LENGTH: usize = 32;
 
 /// An MCP server whose tools are offered.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct McpSettings {
     pub name: String,
     /// Its transport.
     pub transport: McpTransport,
-    /// The approval rule for its tools. A tool's annotations can make it stricter, never looser.
-    pub approval: Approval,
+    /// The approval policy for its tools. A tool's annotations can make it stricter, never looser.
+    pub approval: ApprovalPolicy,
     /// Timeout for approvals and prompts. `None` means none for approvals and an hour for prompts.
     pub approval_timeout: Option<Duration>,
     /// Timeout of a call, not counting prompts to the user.
@@ -45,8 +45,8 @@ pub struct McpSettings {
 /// Settings of one tool of an MCP server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpToolSettings {
-    /// The approval rule, in place of the server's.
-    pub approval: Option<Approval>,
+    /// The approval policy, in place of the server's.
+    pub approval: Option<ApprovalPolicy>,
     /// Ignores the tool's annotations: the operator knows the tool better.
     pub ignore_hints: bool,
 }
@@ -76,7 +76,7 @@ impl McpSettings {
         Self {
             name: name.to_owned(),
             transport,
-            approval: Approval::Always,
+            approval: ApprovalPolicy::Always,
             approval_timeout: Some(Duration::from_secs(300)),
             timeout: Duration::from_secs(60),
             tools: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl McpSettings {
 
     fn check(&self) -> Result<(), McpProblem> {
         let is_usual = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-        if !(1..=NAME_LENGTH).contains(&self.name.len()) || !self.name.chars().all(is_usual) {
+        if !(1..=MAX_NAME_LENGTH).contains(&self.name.len()) || !self.name.chars().all(is_usual) {
             return Err(McpProblem::Name);
         }
         match &self.transport {
@@ -111,7 +111,7 @@ pub struct McpError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum McpProblem {
-    #[error("its name must have 1 to {NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`")]
+    #[error("its name must have 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`")]
     Name,
     #[error("there are two of that name")]
     Twice,
@@ -127,11 +127,11 @@ pub enum McpProblem {
     Client(String),
     #[error("it did not answer within {} s", .0.as_secs_f32())]
     Slow(Duration),
-    #[error("it did not take the connection: {0}")]
+    #[error("the connection failed: {0}")]
     Refused(String),
-    #[error("it could not say which tools it has: {0}")]
+    #[error("its tools could not be listed: {0}")]
     List(String),
-    #[error("there are settings for {tool:?}, and it has no such tool. It has {known}")]
+    #[error("the settings name the tool {tool:?}, which it does not have. Its tools: {known}")]
     UnknownTool { tool: String, known: String },
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The limit of model providers.
-const LENGTH: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// `SERVER_tool` for each tool, by the server's own names. A name does not depend on the order of the list, since old
 /// messages refer to it.
@@ -15,7 +15,7 @@ pub(super) fn names<'a>(server: &str, tools: impl IntoIterator<Item = &'a str>) 
     let named = plain.iter().map(|(tool, name)| {
         let is_exact = *name == format!("{server}_{tool}");
         let is_shared = plain.iter().filter(|(_, other)| other == name).count() > 1;
-        let is_free = name.len() <= LENGTH && (is_exact || !is_shared);
+        let is_free = name.len() <= MAX_NAME_LENGTH && (is_exact || !is_shared);
         (*tool, if is_free { name.clone() } else { marked(name, tool) })
     });
     named.collect()
@@ -30,7 +30,7 @@ fn plain(server: &str, tool: &str) -> String {
 /// A name that is too long or already taken gets a unique suffix.
 fn marked(name: &str, tool: &str) -> String {
     let mark = tool.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let room = LENGTH - 9;
+    let room = MAX_NAME_LENGTH - 9;
     format!("{}_{mark:08x}", name.get(..room).unwrap_or(name))
 }
 
@@ -55,7 +55,7 @@ mod tests {
         let tools = ["read.file", "read/file", "read_file", "読む", "書く", &long, &longer, ""];
         let names = of(&tools);
         for name in &names {
-            assert!(name.len() <= LENGTH, "{name}");
+            assert!(name.len() <= MAX_NAME_LENGTH, "{name}");
             assert!(name.chars().all(|char| char.is_ascii_alphanumeric() || "_-".contains(char)), "{name}");
         }
         let mut once = names.clone();

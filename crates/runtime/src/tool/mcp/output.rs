@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{redact::Mask, tool::ToolError};
 
 /// Maximum size of an output.
-const BYTES: usize = 4 << 20;
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
 /// The structured result if there is one, a single text as it is, and otherwise the list of all parts.
 pub(super) fn output(result: CallToolResult, mask: &Mask) -> Result<Value, ToolError> {
@@ -23,8 +23,8 @@ pub(super) fn output(result: CallToolResult, mask: &Mask) -> Result<Value, ToolE
             .map(|blocks| json!({ "content": blocks }))
             .map_err(|_| ToolError::from("The tool's answer can't be read"))?,
     };
-    let is_large = serde_json::to_vec(&output).is_ok_and(|bytes| bytes.len() > BYTES);
-    if is_large { Err(format!("The tool's answer is larger than {BYTES} bytes").into()) } else { Ok(output) }
+    let is_large = serde_json::to_vec(&output).is_ok_and(|bytes| bytes.len() > MAX_OUTPUT_BYTES);
+    if is_large { Err(format!("The tool's answer is larger than {MAX_OUTPUT_BYTES} bytes").into()) } else { Ok(output) }
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn too_much_is_refused() {
-        let text = "x".repeat(BYTES + 1);
+        let text = "x".repeat(MAX_OUTPUT_BYTES + 1);
         assert!(read(json!({"content": [{"type": "text", "text": text}]})).unwrap_err().0.contains("larger"));
     }
 }

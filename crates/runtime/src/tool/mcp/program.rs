@@ -21,12 +21,12 @@ use crate::{redact::Mask, tool::text::plain};
 const INHERITED: [&str; 12] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT", "APPDATA"];
 /// Characters of a program's log line that are logged.
-const LINE: usize = 1000;
+const MAX_LINE_CHARS: usize = 1000;
 /// Bytes of a line that are read at once.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// How long a program has to exit after its input is closed.
-const FAREWELL: Duration = Duration::from_secs(3);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running program. It replaces the library's own transport, so that its output is screened before it is parsed.
 pub(super) struct Program {
@@ -47,7 +47,7 @@ pub(super) fn start(
     command.envs(env.iter().map(|(name, value)| (name, value.reveal())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
-    let command = group::own(command);
+    let command = group::in_own_group(command);
     #[cfg(not(unix))]
     let command = CommandWrap::from(command);
     let (program, log) = spawn(command).map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
@@ -80,7 +80,7 @@ impl Transport<RoleClient> for Program {
     async fn close(&mut self) -> io::Result<()> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
         self.transport.close().await?;
-        if tokio::time::timeout(FAREWELL, child.wait()).await.is_err() {
+        if tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await.is_err() {
             child.start_kill()?;
             child.wait().await?;
         }
@@ -94,11 +94,11 @@ async fn take_over(log: impl AsyncRead + Unpin, server: String, mask: Mask, line
     loop {
         // Read whole lines and mask before cutting: half a secret would not be recognized.
         let mut line = Vec::new();
-        match (&mut log).take(LONGEST).read_until(b'\n', &mut line).await {
+        match (&mut log).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let line = plain(&mask.hide(String::from_utf8_lossy(&line).trim_end()), LINE);
+        let line = plain(&mask.hide(String::from_utf8_lossy(&line).trim_end()), MAX_LINE_CHARS);
         tracing::debug!(server, "{line}");
         lines.push(line);
     }
@@ -122,7 +122,7 @@ mod group {
     const WATCHDOG: &str = r#"read -r _; kill -s KILL -- "-$1""#;
 
     /// Runs a command in its own process group. Ctrl-C is for us: running calls may still need the program.
-    pub(super) fn own(command: Command) -> CommandWrap {
+    pub(super) fn in_own_group(command: Command) -> CommandWrap {
         let mut command = CommandWrap::from(command);
         command.wrap(ProcessGroup::leader()).wrap(Watched);
         command

@@ -23,11 +23,9 @@ enum CallError {
     #[error("the input is not an object")]
     Input,
     /// The cause goes to the log only: it may name an internal address.
-    #[error("The MCP server `{0}` is not there at the moment, so the call was not made")]
+    #[error("The MCP server `{0}` is not connected, so the call was not made")]
     Away(String),
-    #[error(
-        "The MCP server `{0}` went away while the call was running and is being started again, so {OUTCOME_UNKNOWN}"
-    )]
+    #[error("The MCP server `{0}` disconnected during the call and is being restarted, so {OUTCOME_UNKNOWN}")]
     Died(String),
     #[error("The connection to the MCP server `{0}` broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
     Lost(String),
@@ -75,30 +73,30 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
     // Nothing was sent: the server has just disconnected.
     let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Away(name()))?;
     entry.sent(id.clone());
-    let mut abandoned = Abandoned { request: Some((peer, id)), reason: "the call was stopped" };
+    let mut cancellation_guard = CancelOnDrop { request: Some((peer, id)), reason: "the call was stopped" };
 
     let left = shared.settings.timeout.saturating_sub(begun.elapsed());
     let answered = tokio::select! {
         answered = rx => answered,
-        () = run_out(left, entry.questions()) => {
-            abandoned.reason = "the call took too long";
+        () = pausable_timeout(left, entry.open_prompts()) => {
+            cancellation_guard.reason = "the call took too long";
             // A restarted server may respond to an unknown session in a way that can't be parsed.
-            shared.doubt_if_http();
+            shared.recheck_if_http();
             return Err(CallError::Slow(shared.settings.timeout));
         }
     };
-    abandoned.request = None;
+    cancellation_guard.request = None;
     entry.answered();
     match answered {
         Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared),
         Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
         Ok(Err(ServiceError::McpError(error))) => {
             // An expired session is rejected like an invalid call.
-            shared.doubt_if_http();
+            shared.recheck_if_http();
             Err(CallError::Refused(error.message.into_owned()))
         }
         Ok(Err(ServiceError::TransportSend(error))) => {
-            shared.doubt_if_http();
+            shared.recheck_if_http();
             let detail = shared.mask.hide(&error.to_string());
             tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
             Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
@@ -118,32 +116,32 @@ fn finish(result: CallToolResult, shared: &Shared) -> Result<Value, CallError> {
 }
 
 /// Completes when the timeout has elapsed, which is paused while a prompt is open.
-async fn run_out(mut left: Duration, mut questions: watch::Receiver<usize>) {
+async fn pausable_timeout(mut left: Duration, mut open_prompts: watch::Receiver<usize>) {
     loop {
-        let is_asking = *questions.borrow_and_update() > 0;
+        let is_paused = *open_prompts.borrow_and_update() > 0;
         let begun = Instant::now();
         tokio::select! {
-            () = tokio::time::sleep(left), if !is_asking => return,
-            changed = questions.changed() => {
+            () = tokio::time::sleep(left), if !is_paused => return,
+            changed = open_prompts.changed() => {
                 if changed.is_err() {
                     return tokio::time::sleep(left).await;
                 }
             }
         }
-        if !is_asking {
+        if !is_paused {
             left = left.saturating_sub(begun.elapsed());
         }
     }
 }
 
-/// An abandoned request. Tells the server that it was cancelled, however the waiting ended, even if its task was
+/// Tells the server that its request was cancelled, however the waiting ended, even if the waiting task was
 /// dropped.
-struct Abandoned {
+struct CancelOnDrop {
     request: Option<(Peer<RoleClient>, RequestId)>,
     reason: &'static str,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let (Some((peer, id)), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else {
             return;

@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Why a message can't be given to `rmcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
-    #[error("the message has an object key that can't be read")]
+pub(super) enum ScreenError {
+    #[error("the message contains a reserved object key")]
     Key,
     #[error("the message is larger than {limit} bytes")]
     Size { limit: usize },
@@ -37,7 +37,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Screened<R> {
         ready!(Pin::new(&mut self.reader).poll_read(cx, buffer))?;
         if self.screen.feed(&buffer.filled()[before..]) {
             buffer.set_filled(before);
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, Unfit::Key)));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, ScreenError::Key)));
         }
         Poll::Ready(Ok(()))
     }

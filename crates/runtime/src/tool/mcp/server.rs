@@ -32,16 +32,16 @@ use crate::{
     tool::{Handler, Tool, ToolContext},
 };
 
-/// Delays before a server that went away is started again.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
-const MAX_DELAY: Duration = Duration::from_secs(30);
-/// A server that was there for this long begins anew.
-const STEADY: Duration = Duration::from_secs(60);
+/// Delays before a disconnected server is started again.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// The backoff starts again after a connection of this length.
+const BACKOFF_RESET: Duration = Duration::from_secs(60);
 
 /// How long a server has to close.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a ping.
-const PING: Duration = Duration::from_secs(3);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The state shared by a server's task, its tools and its handle.
 pub(super) struct Shared {
@@ -51,7 +51,7 @@ pub(super) struct Shared {
     /// Notified when the list of tools is out of date.
     pub(super) relist: Notify,
     /// Notified when the connection may be stale: over HTTP, a restart of the server goes unnoticed.
-    pub(super) doubt: Notify,
+    pub(super) recheck: Notify,
     peer: watch::Sender<Option<Peer<RoleClient>>>,
     /// `None` until they are first listed.
     tools: watch::Sender<Option<Arc<[Tool]>>>,
@@ -73,11 +73,11 @@ impl Shared {
     }
 
     /// Checks the connection. A program's exit is noticed at once, but a server behind a URL has to be pinged.
-    pub(super) fn doubt_if_http(&self) {
+    pub(super) fn recheck_if_http(&self) {
         if matches!(self.settings.transport, McpTransport::Http { .. }) {
             // Calls wait for the result.
             self.peer.send_replace(None);
-            self.doubt.notify_one();
+            self.recheck.notify_one();
         }
     }
 
@@ -118,7 +118,7 @@ impl McpServer {
             mask,
             calls: Arc::default(),
             relist: Notify::new(),
-            doubt: Notify::new(),
+            recheck: Notify::new(),
             peer: watch::Sender::new(None),
             tools,
             problem: Mutex::default(),
@@ -156,7 +156,7 @@ impl McpServer {
     }
 
     /// The origin prefix of its tools, and how long a call waits for it.
-    pub(super) fn awaited(&self) -> (String, Duration) {
+    pub(super) fn pending_origin(&self) -> (String, Duration) {
         let settings = &self.shared.settings;
         (listing::origin(settings, ""), settings.timeout)
     }
@@ -189,7 +189,7 @@ impl McpServer {
 /// Connects, stays connected, and reconnects.
 async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>>) {
     let mut begun = Some(begun);
-    let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+    let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
     loop {
         let connected = tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -207,13 +207,13 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
                 let since = Instant::now();
                 stay(&shared, running).await;
                 shared.peer.send_replace(None);
-                shared.set_problem(Some("It went away and is being started again".to_owned()));
-                if since.elapsed() > STEADY {
-                    backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+                shared.set_problem(Some("It disconnected and is being restarted".to_owned()));
+                if since.elapsed() > BACKOFF_RESET {
+                    backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
                 }
             }
             Err(problem) => {
-                tracing::warn!(server = shared.settings.name, %problem, "an MCP server is not there");
+                tracing::warn!(server = shared.settings.name, %problem, "an MCP server can't be connected");
                 shared.set_problem(Some(problem.to_string()));
                 match begun.take() {
                     Some(begun) if problem.is_final() => {
@@ -242,12 +242,12 @@ async fn stay(shared: &Arc<Shared>, running: Running) {
             biased;
             () = shared.stop.cancelled() => break,
             _ = &mut gone => {
-                tracing::warn!(server = shared.settings.name, "an MCP server went away");
+                tracing::warn!(server = shared.settings.name, "an MCP server disconnected");
                 return;
             }
-            () = shared.doubt.notified() => {
+            () = shared.recheck.notified() => {
                 if !is_alive(&peer).await {
-                    tracing::warn!(server = shared.settings.name, "an MCP server does not know us any more");
+                    tracing::warn!(server = shared.settings.name, "an MCP server has lost our session");
                     break;
                 }
                 shared.peer.send_replace(Some(peer.clone()));
@@ -262,12 +262,12 @@ async fn stay(shared: &Arc<Shared>, running: Running) {
         }
     }
     closing.cancel();
-    let _ = tokio::time::timeout(FAREWELL, gone).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone).await;
 }
 
 async fn is_alive(peer: &Peer<RoleClient>) -> bool {
     let ping = ClientRequest::PingRequest(PingRequest::default());
-    matches!(tokio::time::timeout(PING, peer.send_request(ping)).await, Ok(Ok(_)))
+    matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 
 fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) -> Result<(), McpProblem> {

@@ -48,7 +48,7 @@ impl McpServers {
             }
         }
         let unlisted = self.servers.iter().filter(|server| !server.is_listed());
-        all.into_iter().collect::<ToolSet>().awaiting(unlisted.map(McpServer::awaited))
+        all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin))
     }
 
     /// Completes when the tools of any server have changed; never, if there are no servers.

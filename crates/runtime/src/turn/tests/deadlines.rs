@@ -26,8 +26,8 @@ fn a_decision_after_the_deadline_is_too_late_even_if_nobody_noticed() {
 #[test]
 fn an_idle_turn_goes_on_when_somebody_is_there() {
     let facts = "opened, said u1, turn, step, called pay, step ended, asked pay, expired pay";
-    assert_eq!(facts_of(given(facts).when(Input::GoOn)), "step");
-    assert_eq!(facts_of(given(HELD).when(Input::GoOn)), "");
+    assert_eq!(facts_of(given(facts).when(Input::ResumeIdle)), "step");
+    assert_eq!(facts_of(given(HELD).when(Input::ResumeIdle)), "");
 }
 
 #[test]

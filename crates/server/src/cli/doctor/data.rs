@@ -8,18 +8,18 @@ use rustix::fs::{Access, access, statvfs};
 use super::{Finding, State};
 
 /// Below this, writes will soon fail.
-const LITTLE: u64 = 1024 * 1024 * 1024;
-const TOO_LITTLE: u64 = 100 * 1024 * 1024;
+const LOW_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
+const NO_SPACE_BYTES: u64 = 100 * 1024 * 1024;
 /// At most this many chats are counted.
-const COUNTED: usize = 100_000;
+const MAX_COUNTED_CHATS: usize = 100_000;
 
 pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     let finding = |state, text: String| Finding::new("data", state, format!("{}: {text}", folder.display()));
     if !folder.exists() {
         let above = existing(folder);
         findings.push(match access(&above, Access::WRITE_OK) {
-            Ok(()) => finding(State::Ok, "not there yet; the server makes it".to_owned()),
-            Err(error) => finding(State::Fail, format!("not there, and {} is not writable: {error}", above.display())),
+            Ok(()) => finding(State::Ok, "missing; the server creates it".to_owned()),
+            Err(error) => finding(State::Fail, format!("missing, and {} is not writable: {error}", above.display())),
         });
         return;
     }
@@ -28,14 +28,12 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     }
     let user = if SqliteLog::is_in_use(folder) { "in use by a holdpoint that is running" } else { "not in use" };
     if !folder.join("holdpoint.db").exists() {
-        return findings.push(finding(State::Ok, format!("{user}, and empty")));
+        return findings.push(finding(State::Ok, format!("{user}; empty")));
     }
     findings.push(match SqliteLog::open_read_only(folder) {
         Err(error) => finding(State::Fail, error.to_string()),
         Ok(log) => match count(&log).await {
-            Ok((chats, open)) => {
-                finding(State::Ok, format!("{user}; {chats} chats, something waits or runs in {open}"))
-            }
+            Ok((chats, open)) => finding(State::Ok, format!("{user}; {chats} chats, {open} of them open")),
             Err(error) => finding(State::Fail, error.to_string()),
         },
     });
@@ -45,13 +43,13 @@ async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::l
     let mut counts = Vec::new();
     for only_open in [false, true] {
         let (mut query, mut count) = (HeadQuery { only_open, ..HeadQuery::default() }, 0);
-        while count < COUNTED {
+        while count < MAX_COUNTED_CHATS {
             let page = log.heads(query.clone(), 1000).await?;
             let Some((last, ..)) = page.last() else { break };
             query.after = Some(last.clone());
             count += page.len();
         }
-        counts.push(if count < COUNTED { count.to_string() } else { format!("{COUNTED} or more") });
+        counts.push(if count < MAX_COUNTED_CHATS { count.to_string() } else { format!("{MAX_COUNTED_CHATS} or more") });
     }
     let open = counts.pop().unwrap_or_default();
     Ok((counts.pop().unwrap_or_default(), open))
@@ -64,14 +62,14 @@ pub(super) fn disk(folder: &Path) -> Finding {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => return Finding::new("disk", State::Warn, format!("{}: {error}", above.display())),
     };
-    let text = format!("{} MB are left at {}", left / 1_000_000, above.display());
+    let text = format!("{} MB free at {}", left / 1_000_000, above.display());
     Finding::new("disk", judge(left), text)
 }
 
 fn judge(left: u64) -> State {
     match left {
-        ..TOO_LITTLE => State::Fail,
-        TOO_LITTLE..LITTLE => State::Warn,
+        ..NO_SPACE_BYTES => State::Fail,
+        NO_SPACE_BYTES..LOW_SPACE_BYTES => State::Warn,
         _ => State::Ok,
     }
 }
@@ -89,7 +87,7 @@ mod tests {
     #[test]
     fn little_space_is_told() {
         assert_eq!(
-            [0, TOO_LITTLE - 1, TOO_LITTLE, LITTLE - 1, LITTLE].map(judge),
+            [0, NO_SPACE_BYTES - 1, NO_SPACE_BYTES, LOW_SPACE_BYTES - 1, LOW_SPACE_BYTES].map(judge),
             [State::Fail, State::Fail, State::Warn, State::Warn, State::Ok]
         );
     }

@@ -17,21 +17,21 @@ use holdpoint_server::{
 };
 use serde::Serialize;
 
-use super::place::Place;
+use super::data_args::DataArgs;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The model, if not that of the settings.
+    /// The model; overrides the settings.
     #[arg(long, value_name = "SPEC")]
     model: Option<String>,
-    /// Where the model's provider is, if not at its usual address.
+    /// The base URL of the model's provider.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Print `[{check, state, text, lines}]`.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    data_args: DataArgs,
 }
 
 /// The state of a check.
@@ -84,11 +84,11 @@ pub(super) fn run(args: &Args) -> ExitCode {
 }
 
 fn settings(args: &Args) -> Result<Config, Finding> {
-    args.place.settings().map_err(|error| Finding::new("settings", State::Fail, error.to_string()))
+    args.data_args.settings().map_err(|error| Finding::new("settings", State::Fail, error.to_string()))
 }
 
 fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
-    let origin = match &args.place.config {
+    let origin = match &args.data_args.config {
         Some(file) => format!("{} and the environment", file.display()),
         None => "no file: the defaults and the environment".to_owned(),
     };
@@ -99,11 +99,11 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         Ok(tools) => findings.push(Finding::new(
             "tools",
             State::Ok,
-            format!("{} besides those of MCP servers", tools.iter().count()),
+            format!("{}, not counting MCP servers", tools.iter().count()),
         )),
         Err(error) => findings.push(Finding::new("tools", State::Fail, error.to_string())),
     }
-    let folder = args.place.folder(config);
+    let folder = args.data_args.folder(config);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return findings.push(Finding::new("runtime", State::Fail, error.to_string())),
@@ -126,11 +126,11 @@ fn address(config: &Config) -> Finding {
         Err(error) => return Finding::new("keys", State::Fail, error.to_string()),
     };
     let finding = |state, text: &str| Finding::new("address", state, format!("{address}: {text}"));
-    if keys.is_open() && !address.ip().is_loopback() {
+    if keys.allows_anonymous() && !address.ip().is_loopback() {
         return finding(State::Fail, "it can be reached from other machines, and there are no keys: set [[auth.keys]]");
     }
     match TcpListener::bind(address) {
-        Ok(_) if keys.is_open() => finding(State::Ok, "free; without keys, for this machine only"),
+        Ok(_) if keys.allows_anonymous() => finding(State::Ok, "free; without keys, for this machine only"),
         Ok(_) => finding(State::Ok, "free"),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             finding(State::Warn, "in use, perhaps by a holdpoint that is running")

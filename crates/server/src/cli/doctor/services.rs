@@ -12,11 +12,11 @@ use super::{Finding, State};
 use crate::cli::model::{Chosen, model as choose};
 
 /// Timeout for the model's provider.
-const MODEL: Duration = Duration::from_secs(20);
+const MODEL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout for an MCP server to start and list its tools.
-const MCP: Duration = Duration::from_secs(45);
+const MCP_START_TIMEOUT: Duration = Duration::from_secs(45);
 /// Timeout for an MCP server to close.
-const FAREWELL: Duration = Duration::from_secs(5);
+const MCP_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Checks that the model can be reached.
 pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &Config) -> Finding {
@@ -31,8 +31,8 @@ pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &C
     };
     let name = spec.or(config.model.use_model.as_deref()).unwrap_or_default();
     let finding = |state, text: String| Finding::new("model", state, format!("{name}: {text}"));
-    match tokio::time::timeout(MODEL, provider.probe()).await {
-        Err(_) => finding(State::Fail, format!("no answer within {} s", MODEL.as_secs())),
+    match tokio::time::timeout(MODEL_TIMEOUT, provider.probe()).await {
+        Err(_) => finding(State::Fail, format!("no answer within {} s", MODEL_TIMEOUT.as_secs())),
         Ok(Err(error)) => finding(State::Fail, error.message),
         Ok(Ok(Probed::Listed)) => finding(State::Ok, "it can be reached, and the key is good".to_owned()),
         Ok(Ok(Probed::NotListed { others })) => {
@@ -56,8 +56,10 @@ pub(super) async fn mcp(config: &Config, findings: &mut Vec<Finding>) {
 
 async fn one(settings: McpSettings) -> Finding {
     let check = format!("mcp {}", settings.name);
-    let server = match tokio::time::timeout(MCP, McpServer::start(settings)).await {
-        Err(_) => return Finding::new(check, State::Fail, format!("no answer within {} s", MCP.as_secs())),
+    let server = match tokio::time::timeout(MCP_START_TIMEOUT, McpServer::start(settings)).await {
+        Err(_) => {
+            return Finding::new(check, State::Fail, format!("no answer within {} s", MCP_START_TIMEOUT.as_secs()));
+        }
         Ok(Err(error)) => return Finding::new(check, State::Fail, error.problem.to_string()),
         Ok(Ok(server)) => server,
     };
@@ -66,6 +68,6 @@ async fn one(settings: McpSettings) -> Finding {
         None => Finding::new(check, State::Ok, format!("{} tools", server.tools().len())),
     };
     let lines = server.last_lines();
-    let _ = tokio::time::timeout(FAREWELL, server.stop()).await;
+    let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, server.stop()).await;
     Finding { lines, ..finding }
 }

@@ -1,10 +1,10 @@
-//! The configuration format of approval rules: `"always"`, `"never"`, or a condition.
+//! The configuration format of approval policies: `"always"`, `"never"`, or a condition.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::{Map, Value};
 
 use super::{
-    Approval, Condition,
+    ApprovalPolicy, Condition,
     condition::{Rule, Test},
 };
 use crate::tool::text::show;
@@ -30,11 +30,11 @@ pub enum RuleError {
     Pattern { pattern: String, problem: String },
     #[error("unknown key `{key}`; {KEYS}")]
     UnknownKey { key: String },
-    #[error("`{first}` and `{second}` can't stand in one rule: put each into a rule of its own, in `all` or `any`")]
+    #[error("`{first}` and `{second}` can't be in one rule. Combine two rules with `all` or `any`")]
     Together { first: String, second: String },
     #[error("the rule has nothing to compare with; {KEYS}")]
     NoComparison,
-    #[error("`{key}` says nothing about which value is meant: add `when = \"/field\"`")]
+    #[error("`{key}` needs `when = \"/field\"` to name the value")]
     NoPointer { key: String },
     #[error(
         "{value} is not an approval policy: use \"always\", \"never\", or a rule such as {{ when = \"/amount\", over = 100 }}"
@@ -45,7 +45,7 @@ pub enum RuleError {
     Inside { place: String, problem: Box<RuleError> },
 }
 
-impl Approval {
+impl ApprovalPolicy {
     fn read(value: Value) -> Result<Self, RuleError> {
         match value {
             Value::String(word) if word == "always" => Ok(Self::Always),
@@ -114,17 +114,17 @@ impl Condition {
     }
 }
 
-impl<'de> Deserialize<'de> for Approval {
+impl<'de> Deserialize<'de> for ApprovalPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::read(Value::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 
-impl Serialize for Approval {
+impl Serialize for ApprovalPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Never => serializer.serialize_str("never"),
-            Self::Always | Self::Because(_) => serializer.serialize_str("always"),
+            Self::Always | Self::AlwaysBecause(_) => serializer.serialize_str("always"),
             Self::When(condition) => condition.serialize(serializer),
         }
     }
@@ -176,15 +176,15 @@ mod tests {
             json!({"when": "/宛先", "matches": "^[A-Z]+$"}),
             json!({"all": [{"any": [{"when": "/a", "over": 18_446_744_073_709_551_615_u64}]}, {"not": {"when": "/b", "equals": null}}]}),
         ] {
-            let approval: Approval = serde_json::from_value(shape.clone()).expect("a good shape");
+            let approval: ApprovalPolicy = serde_json::from_value(shape.clone()).expect("a good shape");
             assert_eq!(serde_json::to_value(&approval).unwrap(), shape);
-            assert_eq!(serde_json::from_value::<Approval>(shape).unwrap(), approval);
+            assert_eq!(serde_json::from_value::<ApprovalPolicy>(shape).unwrap(), approval);
         }
     }
 
     #[test]
     fn rules_are_told_apart() {
-        let read = |shape| serde_json::from_value::<Approval>(shape).unwrap();
+        let read = |shape| serde_json::from_value::<ApprovalPolicy>(shape).unwrap();
         let rule = read(json!({"when": "/a", "over": 1}));
         assert_eq!(rule, Condition::over("/a", 1).unwrap().into());
         for other in [
@@ -208,9 +208,9 @@ mod tests {
             (json!({"when": "/a"}), "nothing to compare with"),
             (json!({"when": "/a", "ovr": 5}), "unknown key `ovr`"),
             (json!({"when": "/a", "over": 5, "then": 1}), "unknown key `then`"),
-            (json!({"when": "/a", "over": 5, "under": 9}), "`over` and `under` can't stand in one rule"),
-            (json!({"when": "/a", "all": []}), "`when` and `all` can't stand in one rule"),
-            (json!({"over": 5}), "add `when"),
+            (json!({"when": "/a", "over": 5, "under": 9}), "`over` and `under` can't be in one rule"),
+            (json!({"when": "/a", "all": []}), "`when` and `all` can't be in one rule"),
+            (json!({"over": 5}), "`over` needs `when"),
             (json!({"when": 5, "over": 5}), "`when` needs a JSON pointer, not 5"),
             (json!({"when": "a", "over": 5}), "start it with a slash"),
             (json!({"when": "/a", "over": "5"}), "`over` needs a number, not \"5\""),
@@ -222,7 +222,7 @@ mod tests {
             (json!({"any": [{"when": "/a", "over": 1}, {"not": {"x": 1}}]}), "in `any[1]`: in `not`: unknown key `x`"),
             (json!({"not": "always"}), "in `not`: `rule` needs a table"),
         ] {
-            let text = serde_json::from_value::<Approval>(shape).unwrap_err().to_string();
+            let text = serde_json::from_value::<ApprovalPolicy>(shape).unwrap_err().to_string();
             assert!(text.contains(part), "{text}");
         }
     }

@@ -6,10 +6,10 @@ use super::language::Language;
 use crate::tool::text::plain;
 
 /// Maximum length of external text in a sentence.
-const TEXT: usize = 200;
+const MAX_TEXT_CHARS: usize = 200;
 
 /// A phrase for a call: in English the continuation of "I will", in Japanese a noun.
-pub(super) fn action(name: &str, input: &Value, language: Language) -> String {
+pub(super) fn phrase(name: &str, input: &Value, language: Language) -> String {
     let known = match name {
         "process_payment" => payment(input, language),
         "get_weather" => text(input, "location")
@@ -70,7 +70,7 @@ pub(super) fn decimal(value: &Value, digits: usize) -> Option<String> {
 
 /// A text field of a value, cleaned up for a sentence.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key)?.as_str().map(|text| plain(text, TEXT))
+    value.get(key)?.as_str().map(|text| plain(text, MAX_TEXT_CHARS))
 }
 
 /// A number of users, in words.
@@ -109,7 +109,7 @@ mod tests {
             ["process_payment", "get_weather", "change_bgm", "open-url", "search_database", "update_database", "x"]
         {
             for input in [json!({}), json!(null), json!([1]), json!({"amount": "x", "ids": 5})] {
-                assert_eq!(action(name, &input, Language::English), format!("run {name}"));
+                assert_eq!(phrase(name, &input, Language::English), format!("run {name}"));
             }
         }
     }

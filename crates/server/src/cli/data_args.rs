@@ -9,16 +9,16 @@ use holdpoint_server::config::{Config, ConfigError};
 pub(super) const DATA: &str = "holdpoint-data";
 
 #[derive(clap::Args)]
-pub(super) struct Place {
-    /// Where chats are kept [default: ./holdpoint-data].
+pub(super) struct DataArgs {
+    /// The data folder [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Settings.
+    /// The settings file (TOML).
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
 
-impl Place {
+impl DataArgs {
     /// The settings.
     pub(super) fn settings(&self) -> Result<Config, ConfigError> {
         settings(self.config.as_deref())

@@ -4,35 +4,35 @@ use std::time::{Duration, SystemTime};
 
 use rig_core::{ProviderError, ProviderResponseError, http_client};
 
-use super::{ProviderSpec, redact::clean, retry, screen::Unfit, spec::Provider};
+use super::{ProviderSpec, redact::clean, retry, screen::ScreenError, spec::Provider};
 use crate::{model::ModelError, redact::Mask};
 
 /// A failure, and its text for the log.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Trouble {
-    pub(super) kind: Kind,
+pub(super) struct ProviderFailure {
+    pub(super) kind: FailureKind,
     pub(super) detail: String,
 }
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum FailureKind {
     /// The key was not accepted.
-    Key,
+    InvalidKey,
     /// The provider does not know the model.
-    Model,
+    UnknownModel,
     /// The account has no credit left.
     Quota,
     /// Too many requests. The provider may demand a delay.
     Busy(Option<Duration>),
     /// The provider is overloaded or has failed. It may demand a delay.
-    Down(Option<Duration>),
+    ProviderError(Option<Duration>),
     /// The provider can't be reached.
     Unreachable,
     /// The connection was refused: an immediate retry won't help.
     Refused,
     /// The response timed out: a retry would take as long again.
-    Silent,
+    Timeout,
     /// The conversation exceeds the model's context.
     TooLong,
     /// The provider's content filter stepped in.
@@ -40,17 +40,17 @@ pub(super) enum Kind {
     /// The response is empty.
     Empty,
     /// The token limit was reached before any text.
-    NoRoom,
+    TokenLimit,
     /// The response was cut off.
-    Cut,
+    CutOff,
     /// The provider rejected the request.
     Rejected,
     /// The response is not what a provider sends.
-    Strange,
+    Malformed,
 }
 
-impl Trouble {
-    pub(super) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+impl ProviderFailure {
+    pub(super) fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 
@@ -59,18 +59,20 @@ impl Trouble {
         let detail = detail(error);
         let kind = match error {
             ProviderError::Http(error) => match &**error {
-                http_client::Error::InvalidContentType(_) => Kind::Strange,
-                http_client::Error::Instance(error) if error.is::<Unfit>() => Kind::Strange,
-                _ if has_begun => Kind::Cut,
-                error if is_refused(error) => Kind::Refused,
-                error if is_silent(error) => Kind::Silent,
-                _ => Kind::Unreachable,
+                http_client::Error::InvalidContentType(_) => FailureKind::Malformed,
+                http_client::Error::Instance(error) if error.is::<ScreenError>() => FailureKind::Malformed,
+                _ if has_begun => FailureKind::CutOff,
+                error if is_refused(error) => FailureKind::Refused,
+                error if is_timeout_after_connecting(error) => FailureKind::Timeout,
+                _ => FailureKind::Unreachable,
             },
-            ProviderError::Truncated => Kind::Cut,
-            ProviderError::Request(_) | ProviderError::Url(_) | ProviderError::UnsupportedOption(_) => Kind::Rejected,
+            ProviderError::Truncated => FailureKind::CutOff,
+            ProviderError::Request(_) | ProviderError::Url(_) | ProviderError::UnsupportedOption(_) => {
+                FailureKind::Rejected
+            }
             error => match error.provider_response() {
-                Some(response) => answered(response),
-                None => Kind::Strange,
+                Some(response) => of_response(response),
+                None => FailureKind::Malformed,
             },
         };
         Self { kind, detail }
@@ -79,8 +81,8 @@ impl Trouble {
     /// The delay before a retry; `None` if it is not worth retrying.
     pub(super) fn pause(&self, tried: u32) -> Option<Duration> {
         let wanted = match self.kind {
-            Kind::Busy(wanted) | Kind::Down(wanted) => wanted,
-            Kind::Unreachable | Kind::Cut => None,
+            FailureKind::Busy(wanted) | FailureKind::ProviderError(wanted) => wanted,
+            FailureKind::Unreachable | FailureKind::CutOff => None,
             _ => return None,
         };
         // Jitter: many chats are rejected at the same moment and should not all return at the same moment.
@@ -89,59 +91,59 @@ impl Trouble {
     }
 
     /// The two texts. Neither has a key in it.
-    pub(super) fn told(&self, spec: &ProviderSpec, mask: &Mask) -> ModelError {
+    pub(super) fn to_model_error(&self, spec: &ProviderSpec, mask: &Mask) -> ModelError {
         let message = self.kind.message(spec);
         let detail = format!("{spec}: {:?}: {}", self.kind, self.detail);
         ModelError { message: clean(&message, mask), detail: clean(&detail, mask) }
     }
 }
 
-impl Kind {
+impl FailureKind {
     fn message(self, spec: &ProviderSpec) -> String {
         let (provider, name, model) = (spec.provider, spec.provider.name(), &spec.model);
         let key = provider.key_variable();
         match self {
-            Self::Key => {
+            Self::InvalidKey => {
                 format!("{name} did not accept the server's API key. The server's operator must check {key}.")
             }
-            Self::Model if provider == Provider::Ollama => {
+            Self::UnknownModel if provider == Provider::Ollama => {
                 format!("Ollama does not have the model {model}. Run `ollama pull {model}` where Ollama runs.")
             }
-            Self::Model => format!(
+            Self::UnknownModel => format!(
                 "{name} does not know the model {model}, or the key may not use it. The server's operator must check the model's name and the address."
             ),
             Self::Quota => format!(
                 "The server's account with {name} has no credit left. The server's operator must check its plan and billing."
             ),
             Self::Busy(wanted) => format!("{name} is getting too many requests. Please try again {}.", when(wanted)),
-            Self::Down(wanted) => {
-                format!("{name} has a problem of its own at the moment. Please try again {}.", when(wanted))
+            Self::ProviderError(wanted) => {
+                format!("{name} is having problems. Please try again {}.", when(wanted))
             }
             Self::Unreachable => format!(
-                "{name} can't be reached. Please try again; if it stays so, whoever runs the server has to check its network."
+                "{name} can't be reached. Please try again. If it keeps failing, the server's operator must check its network."
             ),
             Self::Refused if provider == Provider::Ollama => {
                 "Ollama is not running where the server looks for it. Start it with `ollama serve`, or set OLLAMA_HOST."
                     .to_owned()
             }
             Self::Refused => {
-                format!("Nobody answers at the address of {name}. The server's operator must check the address.")
+                format!("The connection to {name} was refused. The server's operator must check the address.")
             }
-            Self::Silent => format!("{name} did not answer in time. Please try again."),
+            Self::Timeout => format!("{name} did not answer in time. Please try again."),
             Self::TooLong => {
                 "The conversation has become too long for the model. Please start a new chat, or send less at once."
                     .to_owned()
             }
             Self::Filtered => format!("{name}'s content filter stopped the answer. Please ask in another way."),
             Self::Empty => "The model's answer was empty. Please try again.".to_owned(),
-            Self::NoRoom => {
+            Self::TokenLimit => {
                 "The model used up its limit before it could answer. Ask for less, or have model.max_tokens raised."
                     .to_owned()
             }
-            Self::Cut => "The model's answer was cut off. Please try again.".to_owned(),
+            Self::CutOff => "The model's answer was cut off. Please try again.".to_owned(),
             Self::Rejected => format!("{name} did not accept the request. The server's log says why."),
-            Self::Strange => format!(
-                "{name} sent something that can't be understood. Please try again; if it stays so, whoever runs the server has to check the address."
+            Self::Malformed => format!(
+                "{name} sent something that can't be understood. Please try again. If it keeps failing, the server's operator must check the address."
             ),
         }
     }
@@ -156,21 +158,21 @@ fn when(wanted: Option<Duration>) -> String {
 }
 
 /// Classifies an error response.
-fn answered(response: &ProviderResponseError) -> Kind {
+fn of_response(response: &ProviderResponseError) -> FailureKind {
     let body = response.body.to_lowercase();
     let says = |texts: &[&str]| texts.iter().any(|text| body.contains(text));
     let code = response.machine_code().unwrap_or_default().to_lowercase();
     let wanted = || retry::wanted(response.headers.as_ref(), &response.body, SystemTime::now());
     let status = response.status.map_or(0, |status| status.as_u16());
     if response.refusal || says(&["content_filter", "content_policy_violation", "blockreason"]) {
-        return Kind::Filtered;
+        return FailureKind::Filtered;
     }
     // These come with several statuses, so their text is checked first.
     if says(&["insufficient_quota", "credit balance is too low", "billing_hard_limit"]) || status == 402 {
-        return Kind::Quota;
+        return FailureKind::Quota;
     }
     if says(&["api_key_invalid", "api key not valid", "invalid_api_key", "invalid x-api-key"]) {
-        return Kind::Key;
+        return FailureKind::InvalidKey;
     }
     let too_long = [
         "context_length_exceeded",
@@ -181,23 +183,23 @@ fn answered(response: &ProviderResponseError) -> Kind {
         "exceeds the available context size",
     ];
     if says(&too_long) || status == 413 {
-        return Kind::TooLong;
+        return FailureKind::TooLong;
     }
     match status {
-        401 | 403 => Kind::Key,
-        404 => Kind::Model,
-        429 => Kind::Busy(wanted()),
-        408 | 425 | 500..=599 => Kind::Down(wanted()),
-        _ if says(&["model_not_found", "invalid model"]) => Kind::Model,
-        400..=499 => Kind::Rejected,
+        401 | 403 => FailureKind::InvalidKey,
+        404 => FailureKind::UnknownModel,
+        429 => FailureKind::Busy(wanted()),
+        408 | 425 | 500..=599 => FailureKind::ProviderError(wanted()),
+        _ if says(&["model_not_found", "invalid model"]) => FailureKind::UnknownModel,
+        400..=499 => FailureKind::Rejected,
         // An error in the middle of a stream has no status, only a name.
         _ => match &*code {
-            "authentication_error" | "permission_error" => Kind::Key,
-            "not_found_error" => Kind::Model,
-            "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => Kind::Busy(None),
-            "invalid_request_error" | "invalid_argument" => Kind::Rejected,
-            _ if says(&["not found"]) && says(&["model"]) => Kind::Model,
-            _ => Kind::Down(None),
+            "authentication_error" | "permission_error" => FailureKind::InvalidKey,
+            "not_found_error" => FailureKind::UnknownModel,
+            "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => FailureKind::Busy(None),
+            "invalid_request_error" | "invalid_argument" => FailureKind::Rejected,
+            _ if says(&["not found"]) && says(&["model"]) => FailureKind::UnknownModel,
+            _ => FailureKind::ProviderError(None),
         },
     }
 }
@@ -211,7 +213,7 @@ fn is_refused(error: &http_client::Error) -> bool {
 }
 
 /// Whether a connection was made but timed out.
-fn is_silent(error: &http_client::Error) -> bool {
+fn is_timeout_after_connecting(error: &http_client::Error) -> bool {
     causes(error).any(|cause| {
         let client = cause.downcast_ref::<reqwest::Error>();
         client.is_some_and(|error| error.is_timeout() && !error.is_connect())
