@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import type { ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
 import { ApprovalsClient } from "../server/approvals-client.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
+import type { HoldpointError } from "../server/holdpoint-error.js";
 import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 import { useServerOptions } from "./use-server-options.js";
@@ -15,7 +16,7 @@ export type UseApprovalsHelpers = {
   /** This page's decisions by approval request, from the inbox and from chats. */
   decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
   /** The last error, until the next list arrives. */
-  error: Error | undefined;
+  error: HoldpointError | undefined;
   /** Whether the server responds and changes are being received. */
   isConnected: boolean;
   /** When the list may have become outdated; `undefined` while it is current, and before the first list. */
@@ -31,7 +32,7 @@ export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const [approvals, setApprovals] = useState<PendingApproval[]>();
-  const [error, setError] = useState<Error>();
+  const [error, setError] = useState<HoldpointError>();
   const [isFollowing, setIsFollowing] = useState(false);
   const [lostAt, setLostAt] = useState<Date>();
 

@@ -1,5 +1,6 @@
 import { Backoff } from "./backoff.js";
 import type { EventsListener, ServerEvent } from "./events.js";
+import { asHoldpointError, requestFailure } from "./holdpoint-error.js";
 import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
@@ -100,7 +101,8 @@ export class EventStream {
         await this.#connectOnce(publish, signal, backoff);
       } catch (error) {
         if (signal.aborted) return;
-        this.#each(({ onError }) => onError?.(error instanceof Error ? error : new Error(String(error))));
+        const failure = asHoldpointError(requestFailure(error), "connection-lost");
+        this.#each(({ onError }) => onError?.(failure));
       }
       if (signal.aborted) return;
       publish({ isConnected: false });

@@ -1,5 +1,6 @@
 import type { ChatId } from "../protocol.js";
 import { EventStream } from "./event-stream.js";
+import type { HoldpointError } from "./holdpoint-error.js";
 import { perServer } from "./per-server.js";
 import { reachabilityOf } from "./reachability.js";
 import type { ServerOptions } from "./server-options.js";
@@ -21,7 +22,7 @@ export type EventsListener = {
   /** Whether events are being received. */
   onConnection?: ((isConnected: boolean) => void) | undefined;
   /** Something failed. It is retried. */
-  onError?: ((error: Error) => void) | undefined;
+  onError?: ((error: HoldpointError) => void) | undefined;
 };
 
 /** A source of the server's events, such as one connection shared by all tabs. */
