@@ -69,7 +69,7 @@ it("a server that accepts and says nothing is reported within seconds", async ()
 it("the README's first example says so to its user", async () => {
   const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   const [, code = ""] = /```tsx\n(.*?)```/s.exec(readFileSync(here("../README.md"), "utf8")) ?? [];
-  const file = here("./readme-example.generated.tsx");
+  const file = here(`./readme-example-${crypto.randomUUID()}.tsx`);
   writeFileSync(
     file,
     code.replace('"holdpoint/react"', '"../src/react/index.js"').replace('"holdpoint"', '"../src/index.js"'),
