@@ -22,6 +22,7 @@ export default defineConfig({
     // The client's sources, so that the console builds without building the client first.
     alias: [
       { find: /^holdpoint\/react$/, replacement: client("react/index.ts") },
+      { find: /^holdpoint\/protocol$/, replacement: client("protocol.ts") },
       { find: /^holdpoint$/, replacement: client("index.ts") },
     ],
     // The client has these too; two Reacts would not know of each other's hooks.

@@ -1,4 +1,4 @@
-import type { ChatHold, UiMessage } from "holdpoint";
+import type { ChatHold, UiMessage } from "holdpoint/protocol";
 import { isFull } from "../playwright.config";
 import { MODES } from "../src/modes";
 import { SCREENS, screens } from "./screens";

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { BrowserContext } from "@playwright/test";
-import type { Cause, ChatHold } from "holdpoint";
+import type { Cause, ChatHold } from "holdpoint/protocol";
 
 /** The answer to a prompt: the body of `POST /api/tools/ack`. */
 export interface Ack {

@@ -98,6 +98,34 @@ test.describe("two tabs run a browser's tool once", () => {
   }
 });
 
+test("any number of tabs have one connection for the events, and go on when its tab is closed", async ({
+  console,
+  context,
+  newTab,
+}) => {
+  let streams = 0;
+  context.on("request", (request) => {
+    if (request.url().endsWith("/api/events")) streams += 1;
+  });
+  await console.open("sse");
+  const others = [];
+  // With a connection each, the seventh would never load.
+  for (let tab = 0; tab < 7; tab++) {
+    const other = await newTab();
+    await other.open("sse", undefined, { dock: "approvals" });
+    others.push(other);
+  }
+  expect(streams).toBe(1);
+  await console.page.close();
+  await expect.poll(() => streams).toBe(2);
+  const [asking, ...watching] = others;
+  await asking?.send(HANAKO);
+  for (const { page } of watching) {
+    await expect(page.getByRole("button", { name: "Approvals, 1 waiting" })).toBeVisible();
+  }
+  expect(streams).toBe(2);
+});
+
 /** Counts how often any page of this browser requests its location. */
 async function countLocations(context: import("@playwright/test").BrowserContext): Promise<{ total: number }> {
   const counts = { total: 0 };

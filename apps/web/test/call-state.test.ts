@@ -1,4 +1,5 @@
-import type { ChatHold, Decision, DecisionProgress } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
+import type { ChatHold, Decision } from "holdpoint/protocol";
 import { describe, expect, it } from "vitest";
 import type { ToolInfo } from "../src/api/types";
 import { type AnyToolPart, callStateOf } from "../src/tools/callState";

@@ -1,4 +1,4 @@
-import type { ChatHold, PendingApproval } from "holdpoint";
+import type { ChatHold, PendingApproval } from "holdpoint/protocol";
 import { describe, expect, it } from "vitest";
 import { attemptsOf, othersOf } from "../src/chat/earlier";
 import { merge } from "../src/inbox/useInboxList";

@@ -6,7 +6,6 @@ export {
   type SubmissionKey,
   shouldAutoSend,
 } from "./auto-send/should-auto-send.js";
-export type * from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";
 export { Decider, type DecisionProgress, type SettledDecision } from "./server/decider.js";
@@ -14,9 +13,14 @@ export { type EventsListener, type EventsSource, type ServerEvent, watchEvents }
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
+export {
+  type ClientErrorCode,
+  HoldpointError,
+  type HoldpointErrorCode,
+  type ProblemCode,
+} from "./server/holdpoint-error.js";
 export type { ServerStatus } from "./server/reachability.js";
-export { ServerError } from "./server/server-error.js";
-export type { ServerOptions } from "./server/server-options.js";
+export type { Resolvable, ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
 export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
 export { watchServer } from "./server/watch-server.js";
@@ -28,10 +32,10 @@ export {
   type ToolProgress,
   type ToolResult,
 } from "./tools/frontend-tool-executor.js";
-export { getLocation } from "./tools/get-location.js";
+export { type FoundLocation, getLocation } from "./tools/get-location.js";
 export { type OpenedUrl, type OpenUrlRequest, openUrl } from "./tools/open-url.js";
 export { settledMetadata } from "./tools/settled-metadata.js";
-export type { FrontendCall, HandledCall, ToolHandler, ToolHandlers } from "./tools/tool-handler.js";
+export type { FrontendCall, HandledCall, ToolHandler, ToolHandlers, ToolHandlersOf } from "./tools/tool-handler.js";
 export { LiveChatTransport, type LiveChatTransportOptions } from "./transport/live-chat-transport.js";
 export type { LiveConnection } from "./transport/live-connection.js";
 export { type FailedAt, type TransportWatcher, watchTransport } from "./transport/watch-transport.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Decider, ServerError } from "../src/index.js";
+import { Decider, HoldpointError } from "../src/index.js";
 import { until } from "./support/until.js";
 
 let servers = 0;
@@ -71,7 +71,7 @@ describe("a decision", () => {
     const { decider, sent } = fake(refusal(status, reason));
     const settled = await decider.decide("a", { approved: true });
     expect(settled).toMatchObject({ state: "refused", attempts: 1 });
-    expect(settled.state === "refused" && settled.error).toBeInstanceOf(ServerError);
+    expect(settled.state === "refused" && settled.error).toBeInstanceOf(HoldpointError);
     expect(settled).toMatchObject({ error: { status, reason } });
     expect(decider.getDecisions().a).toBe(settled);
     expect(sent).toHaveLength(1);

@@ -48,7 +48,7 @@ afterEach(async () => {
 });
 
 describe.each(modes)("%s", (mode) => {
-  const open = (options: { baseUrl?: string; chatId?: string } = {}) =>
+  const open = (options: { baseUrl?: string; id?: string } = {}) =>
     renderChat(mode, { baseUrl: server.url, ...options });
   const ended = (text: string, chat: ReturnType<typeof open>) =>
     until(`${mode}: the end`, () => {
@@ -135,7 +135,7 @@ describe.each(modes)("%s", (mode) => {
     await one.say("one");
     const id = await one.approvalRequest();
     const chatId = one.chatId;
-    const other = open({ chatId });
+    const other = open({ id: chatId });
     two.hook.unmount();
     await until("the other's approval request", () => other.calls()[0]?.approval?.id === id);
     const decided: { state: string }[] = [];

@@ -3,7 +3,6 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   askUser,
-  type ChatHold,
   FrontendToolExecutor,
   type FrontendToolExecutorOptions,
   type ToolProgress,
@@ -11,6 +10,7 @@ import {
   type UserAnswer,
   type UserPrompt,
 } from "../src/index.js";
+import type { ChatHold } from "../src/protocol.js";
 import { until } from "./support/until.js";
 
 const spec = (name: string, more: Partial<ToolSpec>): ToolSpec => ({

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
-import type { ChatHold, UiMessage } from "../src/index.js";
+import type { ChatHold, UiMessage } from "../src/protocol.js";
 import { hasOutdated, mergeEarlier, mergeRecord } from "../src/react/merge-record.js";
 
 const user = (id: string) => ({ id, role: "user", parts: [{ type: "text", text: id }] }) as UIMessage & UiMessage;

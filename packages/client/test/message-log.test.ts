@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Chunk, UiMessage } from "../src/index.js";
+import type { Chunk, UiMessage } from "../src/protocol.js";
 import { MessageLog } from "../src/transport/message-log.js";
 
 const turn: Chunk[] = [

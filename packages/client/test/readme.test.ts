@@ -19,7 +19,11 @@ function problems(files: Map<string, string>): string[] {
   const { config } = ts.readConfigFile(here("../tsconfig.json"), ts.sys.readFile);
   const parsed = ts.parseJsonConfigFileContent(config, ts.sys, here(".."));
   // The examples import the package by its name: that is what is written here, built or not.
-  const paths = { holdpoint: [here("../src/index.ts")], "holdpoint/react": [here("../src/react/index.ts")] };
+  const paths = {
+    holdpoint: [here("../src/index.ts")],
+    "holdpoint/protocol": [here("../src/protocol.ts")],
+    "holdpoint/react": [here("../src/react/index.ts")],
+  };
   const options = { ...parsed.options, paths };
   const host = ts.createCompilerHost({ ...options, noUnusedLocals: false });
   const { getSourceFile, fileExists } = host;
@@ -44,7 +48,7 @@ it("the examples are right for the compiler, and it would say if they were not",
   const files = new Map(pages.flat().map(([name, code], i) => [name.replace("block", `block-${i}`), code]));
   files.set(
     wrong,
-    'import { useHoldpoint } from "holdpoint/react";\nexport const chat = useHoldpoint({ mode: "telegraph", chatId: "c" });',
+    'import { useHoldpoint } from "holdpoint/react";\nexport const chat = useHoldpoint({ mode: "telegraph", id: "c" });',
   );
   const found = problems(files);
   expect(found).toHaveLength(1);

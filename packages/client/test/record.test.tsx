@@ -108,7 +108,7 @@ describe.each(modes)("%s", (mode) => {
       if (response.status === 404) found.push(String(input));
       return response;
     };
-    const chat = open({ fetch: spy, initialMessages: [] });
+    const chat = open({ fetch: spy, messages: [] });
     await until("the connection", () => chat.chat().server.state === "connected");
     await chat.say("pay");
     await chat.approvalRequest();
@@ -118,7 +118,7 @@ describe.each(modes)("%s", (mode) => {
 
   it("shows what happens in another tab: its approval request, its decision, its next message", async () => {
     const chatId = newChatId(`tabs-${mode}`);
-    const [one, two] = [open({ chatId }), open({ chatId })];
+    const [one, two] = [open({ id: chatId }), open({ id: chatId })];
     await one.say("pay");
     const id = await one.approvalRequest();
     await until("the approval request in the other", () => two.calls()[0]?.approval?.id === id);
@@ -145,7 +145,7 @@ describe.each(modes)("%s", (mode) => {
 
   it.skipIf(mode === "live")("does not resume a turn of another tab if it is told not to", async () => {
     const chatId = newChatId(`still-${mode}`);
-    const [one, two] = [open({ chatId }), open({ chatId, resume: false })];
+    const [one, two] = [open({ id: chatId }), open({ id: chatId, resume: false })];
     await until("the tools", () => two.chat().tools);
     await one.say("slow");
     await until("the message in the other", () => two.chat().messages.length === 1);
@@ -167,7 +167,7 @@ describe.each(modes)("%s", (mode) => {
 
   it("follows a turn of another tab while it is written", async () => {
     const chatId = newChatId(`write-${mode}`);
-    const [one, two] = [open({ chatId }), open({ chatId })];
+    const [one, two] = [open({ id: chatId }), open({ id: chatId })];
     await until("the tools", () => two.chat().tools);
     await one.say("slow");
     await until("the beginning in the other", () => textOf(two.chat().messages.at(-1))?.startsWith("First"));
@@ -325,7 +325,7 @@ describe.each(modes)("%s", (mode) => {
       await first.say("gated");
       const id = await first.approvalRequest();
       first.hook.unmount();
-      const chat = open({ chatId: first.chatId });
+      const chat = open({ id: first.chatId });
       await until("the approval request", () => chat.calls()[0]?.approval?.id === id);
       await act(async () => void (await chat.chat().approve(id)));
       await ended(chat, "Scanned.");
@@ -336,7 +336,7 @@ describe.each(modes)("%s", (mode) => {
       const chatId = newChatId(`watch-${mode}`);
       const other = elsewhere(server.url);
       const turn = other.say(chatId, "u1", "photo");
-      const chat = open({ chatId });
+      const chat = open({ id: chatId });
       const hold = await until("the hold", () => chat.chat().tools && chat.chat().holds?.[0]);
       await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 300))));
       expect(chat.chat().toolRuns).toEqual({});

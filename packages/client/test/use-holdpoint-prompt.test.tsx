@@ -71,7 +71,7 @@ it.each(["sse", "ai-sdk"] as const)("a prompt is acknowledged, and nothing else 
     wrapper: StrictMode,
     initialProps: {
       mode,
-      chatId: `ask-${mode}`,
+      id: `ask-${mode}`,
       baseUrl: "http://asking.example",
       fetch: server.fetch,
       handlers: { ask_user: askUser({ prompt }) },
@@ -101,7 +101,7 @@ it("a page that is left withdraws its prompt", async () => {
     return new Promise<UserAnswer>(() => {});
   };
   const handlers = { ask_user: askUser({ prompt }) };
-  const initialProps = { mode: "sse" as const, chatId: "left", baseUrl: "http://asking.example", handlers };
+  const initialProps = { mode: "sse" as const, id: "left", baseUrl: "http://asking.example", handlers };
   const { result, unmount } = renderHook(useHoldpoint, {
     initialProps: { ...initialProps, fetch: askingServer().fetch },
   });

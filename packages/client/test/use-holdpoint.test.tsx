@@ -3,10 +3,10 @@
 import { act, cleanup } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { settledMetadata } from "../src/index.js";
-import type { HoldpointMode, UseHoldpointOptions } from "../src/react/index.js";
+import type { HoldpointMode } from "../src/react/index.js";
 import { shown } from "./support/chat.js";
 import { elsewhere } from "./support/elsewhere.js";
-import { modes, newChatId, renderChat as renderChatAt } from "./support/hook.js";
+import { type ChatOptions, modes, newChatId, renderChat as renderChatAt } from "./support/hook.js";
 import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 afterEach(cleanup);
 
-const renderChat = (mode: HoldpointMode, { baseUrl = server.url, ...options }: Partial<UseHoldpointOptions> = {}) =>
+const renderChat = (mode: HoldpointMode, { baseUrl = server.url, ...options }: ChatOptions = {}) =>
   renderChatAt(mode, { baseUrl, ...options });
 
 describe.each(modes)("%s", (mode) => {
@@ -114,7 +114,7 @@ describe.each(modes)("%s", (mode) => {
     await inbox.say(chatId, "u1", "where am I?");
     const asked = (await inbox.approvals()).find((approval) => approval.chatId === chatId);
     expect(await inbox.decide(asked?.approvalId ?? "", true)).toBe(200);
-    const { settled, ran } = renderChat(mode, { chatId });
+    const { settled, ran } = renderChat(mode, { id: chatId });
     await settled("output-available");
     expect(ran).toEqual(["get_location"]);
   });
@@ -157,7 +157,7 @@ describe.each(modes)("%s", (mode) => {
     await settled("output-available");
     await until("the music", () => ran.length > 0);
     expect(ran).toEqual(["change_bgm 2"]);
-    const again = renderChat(mode, { initialMessages: chat().messages });
+    const again = renderChat(mode, { messages: chat().messages });
     await until("the tools", () => again.chat().tools);
     expect(again.ran).toEqual([]);
   });
@@ -178,9 +178,9 @@ describe.each(modes)("%s", (mode) => {
     const first = renderChat(mode);
     await first.say("send $50 to Hanako");
     await first.approvalRequest();
-    const initialMessages = first.chat().messages;
+    const messages = first.chat().messages;
     first.hook.unmount();
-    const second = renderChat(mode, { chatId: first.chatId, initialMessages });
+    const second = renderChat(mode, { id: first.chatId, messages });
     await until("the tools", () => second.chat().tools);
     const id = await second.approvalRequest();
     await act(async () => void (await second.chat().approve(id)));

@@ -1,6 +1,6 @@
 import { type ServerStatus, watchServer } from "holdpoint";
 import { createStore, useStore } from "../store";
-import { eventsSource, reconnectEvents } from "./events";
+import { eventsSource } from "./events";
 import { apiFetch } from "./http";
 
 /** Whether the server responds, and since when. */
@@ -9,7 +9,6 @@ export const connectionStore = createStore<ServerStatus>({ state: "connecting", 
 /** Follows the connection until the returned function is called. */
 export function watchConnection(key: string | undefined): () => void {
   return watchServer({ apiKey: key, fetch: apiFetch, events: eventsSource }, (status) => {
-    if (status.state === "connected") reconnectEvents();
     connectionStore.write(status);
   });
 }

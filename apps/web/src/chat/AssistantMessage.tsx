@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import type { ChatHold } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { RotateCcw } from "lucide-react";
 import { memo } from "react";
 import { CopyButton } from "../shell/CopyButton";

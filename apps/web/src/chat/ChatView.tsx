@@ -30,7 +30,7 @@ export function ChatView({ chatId, mode, isNew, onFirstMessage }: Props) {
     if (!isLoading) return;
     const controller = new AbortController();
     fetchMessages(chatId, { fetch: apiFetch, signal: controller.signal })
-      .then((messages) => setHistory({ state: "loaded", messages: messages as UIMessage[] }))
+      .then((messages) => setHistory({ state: "loaded", messages }))
       .catch((error: unknown) => {
         if (!controller.signal.aborted) setHistory({ state: "failed", error: String(error) });
       });

@@ -1,4 +1,4 @@
-import type { ChatHold } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { History } from "lucide-react";
 import type { ToolInfo } from "../api/types";
 import { CallCard } from "../tools/CallCard";

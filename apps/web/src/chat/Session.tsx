@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import type { ChatHold } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { useMemo } from "react";
 import type { Mode } from "../modes";
 import { Announcer } from "./Announcer";
@@ -31,7 +31,7 @@ const NO_HOLDS: readonly ChatHold[] = [];
 
 /** An open chat. */
 export function Session({ chatId, mode, isNew, initialMessages, onFirstMessage }: Props) {
-  const session = useSession({ chatId, mode, initialMessages });
+  const session = useSession({ chatId, mode, messages: initialMessages });
   const { messages, status, error, clearError, holds, server, unsent, stopping, edit, again } = session;
   const lookup = useCallLookup(session);
   const last = messages.at(-1);

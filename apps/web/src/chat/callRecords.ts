@@ -1,5 +1,6 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { ChatHold, DecisionProgress, PendingApproval, ToolProgress } from "holdpoint";
+import type { DecisionProgress, ToolProgress } from "holdpoint";
+import type { ChatHold, PendingApproval } from "holdpoint/protocol";
 import type { ToolInfo } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";

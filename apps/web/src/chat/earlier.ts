@@ -1,4 +1,4 @@
-import type { ChatHold } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 
 const NONE: readonly ChatHold[] = [];
 

@@ -14,11 +14,11 @@ import { browserTools } from "../tools/browserTools";
 interface Options {
   chatId: string;
   mode: Mode;
-  initialMessages: UIMessage[];
+  messages: UIMessage[];
 }
 
 /** A chat in one of the four modes, with all its traffic recorded. Remount it for another chat or mode. */
-export function useSession({ chatId, mode, initialMessages }: Options) {
+export function useSession({ chatId, mode, messages }: Options) {
   const wires = useMemo(() => {
     const recorder = recorderOf(chatId);
     return {
@@ -31,11 +31,11 @@ export function useSession({ chatId, mode, initialMessages }: Options) {
   const chat = useHoldpoint<UIMessage>({
     ...wires,
     mode,
-    chatId,
+    id: chatId,
     apiKey: key,
     events: eventsSource,
     webSocketTransport: WebSocketChatTransport,
-    initialMessages,
+    messages,
     calls: "all",
   });
 

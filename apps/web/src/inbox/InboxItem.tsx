@@ -1,4 +1,5 @@
-import type { ChatHold, DecisionProgress } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { MessageSquare } from "lucide-react";
 import type { ToolInfo } from "../api/types";
 import { navigate } from "../shell/route";

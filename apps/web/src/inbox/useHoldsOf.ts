@@ -1,4 +1,5 @@
-import { type ChatHold, fetchHolds } from "holdpoint";
+import { fetchHolds } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
 import { subscribeToEvents } from "../api/events";
 import { apiFetch } from "../api/http";

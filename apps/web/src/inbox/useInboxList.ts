@@ -1,4 +1,4 @@
-import type { PendingApproval } from "holdpoint";
+import type { PendingApproval } from "holdpoint/protocol";
 import { useCallback, useState } from "react";
 
 /** An approval request that was shown. It keeps its position, whatever its outcome. */

@@ -1,4 +1,4 @@
-import type { ChatHold } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { toolsStore } from "../api/resources";

@@ -1,4 +1,4 @@
-import type { Violation } from "holdpoint";
+import type { Violation } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
 import { apiFetch } from "../api/http";
 import { MODE_INFO } from "../modes";

@@ -1,4 +1,5 @@
-import type { Decision, DecisionProgress } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
+import type { Decision } from "holdpoint/protocol";
 import { Fragment } from "react";
 import { Untrusted } from "../text/Untrusted";
 import type { CallState } from "./callState";

@@ -1,4 +1,4 @@
-import { type DecisionProgress, ServerError } from "holdpoint";
+import type { DecisionProgress } from "holdpoint";
 import type { CallState } from "./callState";
 import { refusalText } from "./texts";
 
@@ -18,7 +18,7 @@ export function DecisionTrouble({ state, progress }: Props) {
     );
   }
   if (progress?.state !== "refused") return null;
-  const status = progress.error instanceof ServerError ? progress.error.status : undefined;
+  const status = progress.error.status;
   return (
     <p className="tool-card__error" role="alert">
       {refusalText(progress.approved, status)}

@@ -1,5 +1,6 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
-import { type Cause, type ChatHold, type Decision, type DecisionProgress, settledMetadata } from "holdpoint";
+import { type DecisionProgress, settledMetadata } from "holdpoint";
+import type { Cause, ChatHold, Decision } from "holdpoint/protocol";
 import type { ToolInfo } from "../api/types";
 import { ASK_USER } from "../prompt/prompt";
 

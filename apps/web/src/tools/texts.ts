@@ -1,4 +1,4 @@
-import type { Cause } from "holdpoint";
+import type { Cause } from "holdpoint/protocol";
 
 /** User-facing text for each cause of an outcome. A call that ran needs none. */
 export const CAUSE_TEXTS: Record<Cause, string | undefined> = {

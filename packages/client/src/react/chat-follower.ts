@@ -4,7 +4,7 @@ import type { ApprovalId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
 import { type ServerEvent, watchEvents } from "../server/events.js";
 import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
-import { fetchMessages } from "../server/fetch-messages.js";
+import { fetchStored } from "../server/fetch-messages.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
@@ -110,7 +110,7 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
     const isOutdated = this.#session.isResuming || hasOutdated(this.#chat.messages, holds);
     if (!this.#isIdle && !isOutdated) return;
-    const stored = await read((each) => fetchMessages(chatId, { ...options, signal: each }));
+    const stored = await read((each) => fetchStored(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
     // A request sent since then may have made this read obsolete.
     if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;

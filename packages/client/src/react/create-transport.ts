@@ -1,7 +1,8 @@
 import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOptions, type UIMessage } from "ai";
+import { HoldpointError, isWebPage, notHoldpoint } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
-import type { HoldpointMode } from "./use-holdpoint.js";
+import type { HoldpointMode } from "./use-holdpoint-options.js";
 
 /** `/stream` has no resume endpoint of its own: a running turn is resumed where the SDK's default transport would. */
 class StreamTransport<UI_MESSAGE extends UIMessage> extends DefaultChatTransport<UI_MESSAGE> {
@@ -39,8 +40,9 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
   const server = new Server(options);
   const http = (api: string, headers: Record<string, string> = {}) => ({
     api: server.url(api),
-    headers: { ...server.headers, ...headers },
-    fetch: orNothing(server.fetch),
+    headers: async () => ({ ...(await server.settings()).headers, ...headers }),
+    ...(options.credentials !== undefined && { credentials: options.credentials }),
+    fetch: orThrow(orNothing(server.fetch)),
   });
   // Browser results are acknowledged while the response is open.
   const wait = { "x-holdpoint-wait": "stream" };
@@ -65,6 +67,17 @@ function orNothing(request: typeof fetch): typeof fetch {
   };
 }
 
+/** A refusal with its code. The SDK would keep only its text. */
+function orThrow(request: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await request(input, init);
+    if (!response.ok) throw await HoldpointError.of(response);
+    // The SDK would read a page as a response without any chunks.
+    if (isWebPage(response)) throw notHoldpoint(response);
+    return response;
+  };
+}
+
 function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
   server: Server,
   { webSocket, webSocketTransport: Transport }: TransportOptions,
@@ -73,14 +86,30 @@ function createWebSocketTransport<UI_MESSAGE extends UIMessage>(
     throw new Error(
       'The mode "ai-sdk-ws" needs version 7 of the "ai" package: give its WebSocketChatTransport as webSocketTransport.',
     );
-  return new Transport<UI_MESSAGE>({
-    url: server.socketUrl("/api/chat/ws").href,
-    params: async (): Promise<Record<string, string>> => {
-      const ticket = await server.ticket();
-      // A browser can't send headers with a WebSocket.
-      return { wait: "stream", ...(ticket !== undefined && { ticket }) };
-    },
-    // The SDK also passes a string, and uses no more of the class than we do.
-    ...(webSocket !== undefined && { webSocket: webSocket as never }),
-  });
+  const create = (): ChatTransport<UI_MESSAGE> =>
+    new Transport<UI_MESSAGE>({
+      url: server.socketUrl("/api/chat/ws").href,
+      params: async (): Promise<Record<string, string>> => {
+        const ticket = await server.ticket();
+        // A browser can't send headers with a WebSocket.
+        return { wait: "stream", ...(ticket !== undefined && { ticket }) };
+      },
+      // The SDK also passes a string, and uses no more of the class than we do.
+      ...(webSocket !== undefined && { webSocket: webSocket as never }),
+    });
+  // Later, since a page that is rendered on a server has no address that a relative one could refer to.
+  let made: ChatTransport<UI_MESSAGE> | undefined;
+  const transport = () => {
+    made ??= create();
+    return made;
+  };
+  const lazy = {
+    resumeStreamIsReplay: true,
+    sendMessages: (request: Parameters<ChatTransport<UI_MESSAGE>["sendMessages"]>[0]) =>
+      transport().sendMessages(request),
+    reconnectToStream: (request: Parameters<ChatTransport<UI_MESSAGE>["reconnectToStream"]>[0]) =>
+      transport().reconnectToStream(request),
+    close: () => (made as { close?: () => void } | undefined)?.close?.(),
+  };
+  return lazy;
 }

@@ -3,6 +3,7 @@ import { type AutoSend, sendAutomaticallyWhen } from "../auto-send/send-automati
 import type { ChatHold, Chunk, MessageId, ToolCallId } from "../protocol.js";
 import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
+import { asHoldpointError } from "../server/holdpoint-error.js";
 import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
@@ -13,7 +14,8 @@ import { LiveChatTransport } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { type FailedAt, watchTransport } from "../transport/watch-transport.js";
 import { createTransport, type TransportOptions } from "./create-transport.js";
-import type { HoldpointMode, StopProgress } from "./use-holdpoint.js";
+import type { StopProgress } from "./use-holdpoint.js";
+import type { HoldpointMode } from "./use-holdpoint-options.js";
 
 /** Session state other than the messages. */
 export type SessionState = {
@@ -102,6 +104,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     // Every result of this browser is acknowledged, so none is the client's to send.
     this.autoSend = mode === "sse" || mode === "live" ? sendAutomaticallyWhen({ frontendTools: [] }) : undefined;
     this.transport = watchTransport<UI_MESSAGE>(transport, {
+      mapError: (error) => asHoldpointError(error, "connection-lost"),
       onRequest: ({ messages, trigger }) => this.#requested(messages, trigger),
       onChunk: (chunk) => this.#received(chunk as Chunk),
       onFailure: (_, at) => this.#failed(at === "request" && this.#isPermanent ? "server" : at),

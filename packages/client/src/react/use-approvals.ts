@@ -2,8 +2,10 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import type { ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
 import { ApprovalsClient } from "../server/approvals-client.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
+import type { HoldpointError } from "../server/holdpoint-error.js";
 import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
+import { useServerOptions } from "./use-server-options.js";
 
 /** The inbox, live. */
 export type UseApprovalsHelpers = {
@@ -14,7 +16,7 @@ export type UseApprovalsHelpers = {
   /** This page's decisions by approval request, from the inbox and from chats. */
   decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
   /** The last error, until the next list arrives. */
-  error: Error | undefined;
+  error: HoldpointError | undefined;
   /** Whether the server responds and changes are being received. */
   isConnected: boolean;
   /** When the list may have become outdated; `undefined` while it is current, and before the first list. */
@@ -23,21 +25,14 @@ export type UseApprovalsHelpers = {
 
 /** All approval requests that this user can decide, across chats, live. */
 export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
-  const { baseUrl, apiKey, headers, fetch, events } = options;
-  // Headers are usually an inline object: only a change in content creates a new client.
-  const headersKey = JSON.stringify(headers ?? {});
+  const server = useServerOptions(options);
   const { client, decider, reachability } = useMemo(() => {
-    const server = { baseUrl, apiKey, fetch, events, headers: JSON.parse(headersKey) as Record<string, string> };
-    return {
-      client: new ApprovalsClient(server),
-      decider: new Decider(server),
-      reachability: reachabilityOf(server),
-    };
-  }, [baseUrl, apiKey, fetch, events, headersKey]);
+    return { client: new ApprovalsClient(server), decider: new Decider(server), reachability: reachabilityOf(server) };
+  }, [server]);
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
   const [approvals, setApprovals] = useState<PendingApproval[]>();
-  const [error, setError] = useState<Error>();
+  const [error, setError] = useState<HoldpointError>();
   const [isFollowing, setIsFollowing] = useState(false);
   const [lostAt, setLostAt] = useState<Date>();
 

@@ -1,87 +1,47 @@
 import { Chat, type UseChatHelpers, useChat } from "@ai-sdk/react";
-import type { ChatInit, ChatTransport, UIMessage } from "ai";
+import type { ChatTransport, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import type { ApprovalId, ChatHold, ChatId, Chunk, MessageId, ToolCallId } from "../protocol.js";
+import type { ApprovalId, ChatHold, MessageId, ToolCallId } from "../protocol.js";
 import type { DecisionProgress } from "../server/decider.js";
-import type { ListedCalls } from "../server/fetch-holds.js";
+import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import type { ServerStatus } from "../server/reachability.js";
-import type { ServerOptions } from "../server/server-options.js";
 import type { ToolSpec } from "../server/tool-spec.js";
 import type { ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
-import type { WebSocketTransportClass } from "./create-transport.js";
 import { HoldpointSession } from "./holdpoint-session.js";
+import type { LiveSettings, UseHoldpointOptions } from "./use-holdpoint-options.js";
+import { useServerOptions } from "./use-server-options.js";
 import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
 import { type TurnControls, useTurn } from "./use-turn.js";
-
-/**
- * The endpoint a chat uses. `sse`: `POST /stream`. `live`: the WebSocket `/live`. `ai-sdk`: `POST /api/chat`, like a
- * stock `useChat`. `ai-sdk-ws`: the WebSocket `/api/chat/ws` of `ai` 7.
- */
-export type HoldpointMode = "sse" | "live" | "ai-sdk" | "ai-sdk-ws";
-
-/** Settings of the live transport. */
-export type LiveSettings = Pick<
-  LiveChatTransportOptions,
-  "text" | "answerTimeoutMs" | "maxAttempts" | "pingIntervalMs"
->;
-
-/**
- * Options of {@link useHoldpoint}. A different chat, mode, address or key starts a new session; handlers and callbacks
- * may change on every render.
- */
-export type UseHoldpointOptions<UI_MESSAGE extends UIMessage = UIMessage> = ServerOptions &
-  Pick<ChatInit<UI_MESSAGE>, "onError" | "onFinish" | "onData"> & {
-    mode: HoldpointMode;
-    chatId: ChatId;
-    /**
-     * Frontend tool handlers by tool name. If set, calls of any other frontend tool fail at once when this page started
-     * the turn or approved the call. If omitted, this page neither runs nor fails calls: another page may run them.
-     */
-    handlers?: ToolHandlers | undefined;
-    /** Which calls `holds` lists. Default: those that are or were held. */
-    calls?: ListedCalls | undefined;
-    /**
-     * The initial messages, such as those of `fetchMessages`. If omitted, they are read from the server. An empty list
-     * means that the chat is new: nothing is read until something is sent.
-     */
-    initialMessages?: UI_MESSAGE[] | undefined;
-    /**
-     * Whether to resume a running response that this hook is not reading: on mount, from another tab, after a lost
-     * connection. Default: true.
-     */
-    resume?: boolean | undefined;
-    /** Called with every chunk from the server, for an inspector. */
-    onChunk?: ((chunk: Chunk | "[DONE]") => void) | undefined;
-    /** The WebSocket class for `live` and `ai-sdk-ws`. */
-    webSocket?: LiveChatTransportOptions["webSocket"];
-    /** For `ai-sdk-ws`: `WebSocketChatTransport` of `ai` 7. Passed in, so that other bundles do not include it. */
-    webSocketTransport?: WebSocketTransportClass | undefined;
-    /** More settings of the live transport. */
-    live?: LiveSettings | undefined;
-  };
 
 /** The progress of a stop. */
 export type StopProgress =
   /** The stop request is being sent. */
   | { state: "sending" }
   /** The stop request failed: the turn may still be running. */
-  | { state: "failed"; error: Error };
+  | { state: "failed"; error: HoldpointError };
 
 /**
  * Everything `useChat` returns, plus Holdpoint's additions. A call's state is the server's record: an answer is shown
  * once the server has it.
  */
-export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseChatHelpers<UI_MESSAGE> &
+export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = Omit<
+  UseChatHelpers<UI_MESSAGE>,
+  "error" | "stop"
+> &
   SubmissionHelpers<UI_MESSAGE> &
   TurnControls & {
+    /** Why the last request or response failed. `retry` tries again. */
+    error: HoldpointError | undefined;
     /** Whether the server responds, and since when. */
     server: ServerStatus;
     /** The chat's holds with their decisions and outcomes; `undefined` until they are first read. */
     holds: ChatHold[] | undefined;
+    /** The approval requests of this chat that nobody has decided. */
+    pendingApprovals: PendingHold[];
     /** This page's decisions by approval request: in this chat, in other chats and in the inbox. */
     decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
     /** The progress of the last stop, until it is done. */
@@ -107,27 +67,35 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = UseC
 export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   options: UseHoldpointOptions<UI_MESSAGE>,
 ): UseHoldpointHelpers<UI_MESSAGE> {
-  const { mode, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket, webSocketTransport } = options;
+  const { mode, id: chatId } = options;
   const latest = useRef(options);
   latest.current = options;
-  // Inline objects are new on every render: only a change in content creates a new session.
-  const contents = JSON.stringify([options.headers ?? {}, options.live ?? {}]);
-  const server = useMemo((): LiveChatTransportOptions => {
-    const [headers, live] = JSON.parse(contents) as [Record<string, string>, LiveSettings];
-    return { ...live, headers, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket };
-  }, [contents, chatId, baseUrl, apiKey, fetch, ticket, events, webSocket]);
+  const stable = useServerOptions(options);
+  // An inline object is new on every render: only a change in content creates a new session.
+  const live = JSON.stringify(options.live ?? {});
+  const server = useMemo(
+    (): LiveChatTransportOptions => ({
+      ...(JSON.parse(live) as LiveSettings),
+      ...stable,
+      chatId,
+      // A class may be inline too. A session keeps the one that it began with.
+      webSocket: latest.current.webSocket,
+    }),
+    [stable, live, chatId],
+  );
   const session = useMemo(
     () =>
       new HoldpointSession<UI_MESSAGE>(
         mode,
-        { ...server, webSocketTransport },
+        { ...server, webSocketTransport: latest.current.webSocketTransport },
         {
-          handlers: () => latest.current.handlers,
+          // A handler gets only calls of its own tool, whose input has the tool's type.
+          handlers: () => latest.current.handlers as ToolHandlers | undefined,
           onChunk: (chunk) => latest.current.onChunk?.(chunk),
-          isNew: () => latest.current.initialMessages?.length === 0,
+          isNew: () => latest.current.history === false || latest.current.messages?.length === 0,
         },
       ),
-    [mode, server, webSocketTransport],
+    [mode, server],
   );
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
   const { connection, tools, toolRuns, holds, unsent, stopping, unread } = state;
@@ -148,15 +116,29 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
         id: chatId,
         transport: transportOf(() => sessionRef.current.transport),
         sendAutomaticallyWhen: (state) => sessionRef.current.shouldSend(state),
-        ...(latest.current.initialMessages !== undefined && { messages: latest.current.initialMessages }),
-        onError: (error) => latest.current.onError?.(error),
+        ...(latest.current.messages !== undefined && { messages: latest.current.messages }),
+        onError: (error) => latest.current.onError?.(asHoldpointError(error, "turn-failed")),
         onFinish: (event) => latest.current.onFinish?.(event),
         onData: (part) => latest.current.onData?.(part),
       }),
     [chatId],
   );
   useEffect(() => () => void current.stop(), [current]);
-  const chat = useChat<UI_MESSAGE>({ chat: current, resume: options.resume ?? true });
+  const chat = useChat<UI_MESSAGE>({
+    chat: current,
+    resume: options.resume ?? true,
+    // The name in `ai` 6, which `ai` 7 understands too.
+    ...(options.throttle !== undefined && { experimental_throttle: options.throttle }),
+  });
+  // Another key, or another address: what was being read belongs to the session before.
+  const resumed = useRef(session);
+  useEffect(() => {
+    if (resumed.current === session) return;
+    resumed.current = session;
+    void current.stop().then(() => {
+      if (sessionRef.current === session && (latest.current.resume ?? true)) return current.resumeStream();
+    });
+  }, [session, current]);
   const { messages, status, resumeStream } = chat;
   const isIdle = status === "ready" || status === "error";
 
@@ -189,6 +171,8 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
 
   const submissions = useSubmissions({ chat: current, session, follower });
   const turn = useTurn({ chat: current, session, follower, server });
+  const error = useMemo(() => chat.error && asHoldpointError(chat.error, "turn-failed"), [chat.error]);
+  const pendingApprovals = useMemo(() => (holds ?? []).filter(isPending), [holds]);
   const toolErrors = useMemo(() => errorsOf(toolRuns), [toolRuns]);
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
   return {
@@ -196,8 +180,10 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     ...submissions,
     ...turn,
     id: chatId,
+    error,
     server: serverStatus,
     holds,
+    pendingApprovals,
     decisions,
     stopping,
     unsent,
@@ -207,6 +193,13 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     toolErrors,
     retryTool,
   };
+}
+
+/** A hold that waits for a decision. */
+export type PendingHold = ChatHold & { approvalId: ApprovalId };
+
+function isPending(hold: ChatHold): hold is PendingHold {
+  return hold.kind === "approval" && hold.state === "waiting" && !hold.cut && hold.approvalId !== undefined;
 }
 
 /** The transport of the current session. */

@@ -1,6 +1,7 @@
 import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useMemo } from "react";
+import { asHoldpointError, requestFailure } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { stopChat } from "../server/stop-chat.js";
 import { withTimeLimit } from "../server/time-limit.js";
@@ -19,6 +20,11 @@ export type TurnControls = {
   stop: () => Promise<void>;
   /** Resends the oldest unsent message. If the server has it after all, it responds with the continuation. */
   resend: () => Promise<void>;
+  /**
+   * Tries again what failed: resends the oldest unsent message or, if the server has them all, answers the last one
+   * again. Does nothing if nothing failed.
+   */
+  retry: () => Promise<void>;
 };
 
 /** Stops turns and resends lost messages. */
@@ -48,7 +54,7 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
         session.set({ stopping: undefined });
       } catch (error) {
         session.set({
-          stopping: { state: "failed", error: error instanceof Error ? error : new Error(String(error)) },
+          stopping: { state: "failed", error: asHoldpointError(requestFailure(error), "unreachable") },
         });
       }
       if (session.isBusy) await chat.stop();
@@ -63,6 +69,11 @@ export function useTurn<UI_MESSAGE extends UIMessage>({
       chat.messages = chat.messages.filter((message) => message !== next);
       await chat.sendMessage(next as Parameters<typeof chat.sendMessage>[0]);
     };
-    return { stop, resend };
+    const retry = async () => {
+      await follower.refresh();
+      if (session.getState().unsent.length > 0) await resend();
+      else if (chat.status === "error") await chat.regenerate();
+    };
+    return { stop, resend, retry };
   }, [chat, session, follower, server]);
 }

@@ -1,5 +1,6 @@
 import type { PendingApproval } from "../protocol.js";
 import { type ServerEvent, watchEvents } from "./events.js";
+import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
 import { readPages } from "./read-pages.js";
 import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
@@ -12,7 +13,7 @@ export type ApprovalsListener = {
   /** The connection was established or lost. */
   onConnection?: ((isConnected: boolean) => void) | undefined;
   /** Something failed. It is retried. */
-  onError?: ((error: Error) => void) | undefined;
+  onError?: ((error: HoldpointError) => void) | undefined;
 };
 
 /** The approvals inbox: all approval requests that this user can decide, across chats. Use `Decider` to decide them. */
@@ -35,7 +36,7 @@ export class ApprovalsClient {
     const abort = new AbortController();
     let isReading = false;
     let isStale = false;
-    const onError = (error: Error) => {
+    const onError = (error: HoldpointError) => {
       if (!abort.signal.aborted) listener.onError?.(error);
     };
     // One read at a time: any number of changes during a read cause exactly one more.
@@ -52,7 +53,7 @@ export class ApprovalsClient {
           });
           if (!abort.signal.aborted) listener.onChange(approvals);
         } catch (error) {
-          onError(error instanceof Error ? error : new Error(String(error)));
+          onError(asHoldpointError(requestFailure(error), "unreachable"));
         }
       }
       isReading = false;

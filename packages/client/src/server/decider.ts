@@ -1,8 +1,9 @@
 import type { AckResponse, ApprovalId, DecisionRequest } from "../protocol.js";
+import { asHoldpointError, HoldpointError, notHoldpoint } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
 import { retryUntilResponse } from "./retry-until-response.js";
-import { Server } from "./server.js";
+import { jsonOf, Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** The progress of one of this page's decisions. */
@@ -14,7 +15,7 @@ export type DecisionProgress = {
   attempts: number;
 } & (
   | { /** Sent, without a response so far. */ state: "sending" }
-  | { /** An attempt failed; it is sent again. */ state: "retrying" /** Why. */; error: Error }
+  | { /** An attempt failed; it is sent again. */ state: "retrying" /** Why. */; error: HoldpointError }
   | {
       /** The server has accepted it. */
       state: "in-force";
@@ -24,8 +25,8 @@ export type DecisionProgress = {
   | {
       /** The decision is not in force. */
       state: "refused";
-      /** A `ServerError` with the status, or another error if a different decision of this page is being sent. */
-      error: Error;
+      /** With the server's code and status, or `other-decision` if this page is sending a different one. */
+      error: HoldpointError;
     }
 );
 
@@ -59,14 +60,14 @@ class Decisions {
     if (running.decision.approved === decision.approved && running.decision.reason === decision.reason) {
       return running.settled;
     }
-    const error = new Error("Another decision about this request is being sent.");
+    const error = new HoldpointError("other-decision", "Another decision about this request is being sent.");
     return Promise.resolve({ ...decisionOf(approvalId, decision), attempts: 0, state: "refused", error });
   }
 
   async #send(server: Server, approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
     const sent = decisionOf(approvalId, decision);
     let attempts = 0;
-    let failure: Error | undefined;
+    let failure: HoldpointError | undefined;
     const attempt = async (signal: AbortSignal) => {
       attempts += 1;
       this.#set(
@@ -76,12 +77,12 @@ class Decisions {
       );
       const path = `/api/approvals/${encodeURIComponent(approvalId)}`;
       const response = await server.request(path, { method: "POST", body: decision, signal });
-      const answer = (await response.json()) as Partial<AckResponse> | null;
+      const answer = await jsonOf<Partial<AckResponse> | null>(response);
       // A proxy may have responded instead of the server.
-      if (answer?.ok !== true) throw new Error("The server's answer was not understood.");
+      if (answer?.ok !== true) throw notHoldpoint(response);
       return answer;
     };
-    const onRetry = (error: Error) => {
+    const onRetry = (error: HoldpointError) => {
       failure = error;
       this.#set({ ...sent, attempts, state: "retrying", error });
     };
@@ -90,7 +91,7 @@ class Decisions {
       const { ignored = false } = await retryUntilResponse(server, attempt, { onRetry });
       settled = { ...sent, attempts, state: "in-force", ignored };
     } catch (error) {
-      settled = { ...sent, attempts, state: "refused", error: error as Error };
+      settled = { ...sent, attempts, state: "refused", error: asHoldpointError(error, "http-error") };
     }
     this.#set(settled);
     return settled;

@@ -1,31 +1,48 @@
 import { Backoff } from "./backoff.js";
 import type { EventsListener, ServerEvent } from "./events.js";
+import { asHoldpointError, requestFailure } from "./holdpoint-error.js";
+import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
+import { type StreamNews, TabLeader, type TabLeaderOptions } from "./tab-leader.js";
+import { browserTabs, sharedName, type Tabs } from "./tabs.js";
 
 /** How long the connection may be silent. The server sends a keep-alive every 15 s. */
 const SILENCE_MS = 40_000;
 
-/** One connection to `GET /api/events`, shared by all subscribers of a page. */
+/**
+ * The events of `GET /api/events` for one page. Where the browser can share, one of its tabs has the connection and
+ * passes the events on to the others.
+ */
 export class EventStream {
-  readonly #server: Server;
+  readonly #options: () => ServerOptions;
+  readonly #tabs: () => Tabs | undefined;
+  readonly #limits: Pick<TabLeaderOptions, "checkMs" | "answerMs">;
   readonly #listeners = new Set<EventsListener>();
   #abort: AbortController | undefined;
-  #isConnected = false;
+  /** `undefined` until the first attempt has succeeded or failed. */
+  #isConnected: boolean | undefined;
+  #wake: AbortController | undefined;
 
-  constructor(options: ServerOptions) {
-    this.#server = new Server(options);
+  constructor(
+    options: () => ServerOptions,
+    tabs: () => Tabs | undefined = browserTabs,
+    limits: Pick<TabLeaderOptions, "checkMs" | "answerMs"> = {},
+  ) {
+    this.#options = options;
+    this.#tabs = tabs;
+    this.#limits = limits;
   }
 
-  /** The first subscriber opens the connection, the last one closes it. */
+  /** The first subscriber starts it, the last one ends it. */
   subscribe(listener: EventsListener): () => void {
     // A separate object, so that the same listener may subscribe twice.
     const own = { ...listener };
     this.#listeners.add(own);
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      void this.#follow(this.#abort.signal);
+      void this.#start(this.#abort.signal);
     } else if (this.#isConnected) {
       own.onConnection?.(true);
       own.onEvent({ type: "ready" });
@@ -35,27 +52,72 @@ export class EventStream {
       if (this.#listeners.size > 0) return;
       this.#abort?.abort();
       this.#abort = undefined;
-      this.#isConnected = false;
+      this.#isConnected = undefined;
     };
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff();
-    while (!signal.aborted) {
-      try {
-        await this.#connectOnce(signal, backoff);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#each(({ onError }) => onError?.(error instanceof Error ? error : new Error(String(error))));
-      }
-      if (signal.aborted) return;
-      this.#setConnected(false);
-      this.#server.reachability.suspect();
-      await this.#server.reachability.pause(backoff, signal);
+  async #start(signal: AbortSignal): Promise<void> {
+    const tabs = this.#tabs();
+    // A key that can't be had now is asked for again with every attempt to connect.
+    const name = tabs && (await sharedName(this.#options()).catch(() => undefined));
+    if (signal.aborted) return;
+    if (tabs === undefined || name === undefined) return this.#follow((news) => this.#take(news), signal);
+    const leader = new TabLeader({
+      ...this.#limits,
+      name,
+      tabs,
+      read: (publish, leading) => this.#follow(publish, leading),
+      onNews: (news, from) => this.#take(news, from),
+      onMissed: () => {
+        if (this.#isConnected) this.#each(({ onEvent }) => onEvent({ type: "missed" }));
+      },
+      onWake: () => this.#wake?.abort(),
+    });
+    const reachability = reachabilityOf(this.#options());
+    const stopReachability = reachability.subscribe(() => {
+      if (reachability.getStatus().state === "connected" && !this.#isConnected) leader.wake();
+    });
+    signal.addEventListener("abort", () => {
+      stopReachability();
+      leader.close();
+    });
+  }
+
+  #take(news: StreamNews, from: "here" | "elsewhere" = "here"): void {
+    if ("event" in news) {
+      if (news.event.type === "ready") this.#setConnected(true, from);
+      this.#each(({ onEvent }) => onEvent(news.event));
+    } else if (news.isConnected !== this.#isConnected) {
+      this.#setConnected(news.isConnected, from);
+      // This tab may have opened long after the stream.
+      if (news.isConnected) this.#each(({ onEvent }) => onEvent({ type: "ready" }));
     }
   }
 
-  async #connectOnce(signal: AbortSignal, backoff: Backoff): Promise<void> {
+  async #follow(publish: (news: StreamNews) => void, signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff();
+    while (!signal.aborted) {
+      try {
+        await this.#connectOnce(publish, signal, backoff);
+      } catch (error) {
+        if (signal.aborted) return;
+        const failure = asHoldpointError(requestFailure(error), "connection-lost");
+        this.#each(({ onError }) => onError?.(failure));
+      }
+      if (signal.aborted) return;
+      publish({ isConnected: false });
+      const reachability = reachabilityOf(this.#options());
+      reachability.suspect();
+      const wake = new AbortController();
+      const end = () => wake.abort();
+      this.#wake = wake;
+      signal.addEventListener("abort", end);
+      await reachability.pause(backoff, wake.signal);
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  async #connectOnce(publish: (news: StreamNews) => void, signal: AbortSignal, backoff: Backoff): Promise<void> {
     const silence = new AbortController();
     const abort = () => silence.abort(signal.reason);
     signal.addEventListener("abort", abort);
@@ -69,16 +131,13 @@ export class EventStream {
     };
     try {
       heard();
-      const response = await this.#server.request("/api/events", { signal: silence.signal });
+      const response = await new Server(this.#options()).request("/api/events", { signal: silence.signal });
       if (response.body === null) throw new Error("The event stream has no body.");
       for await (const data of readEventStream(response.body, heard)) {
         if (signal.aborted) return;
         const event = eventOf(data);
-        if (event?.type === "ready") {
-          backoff.reset();
-          this.#setConnected(true);
-        }
-        if (event !== undefined) this.#each(({ onEvent }) => onEvent(event));
+        if (event?.type === "ready") backoff.reset();
+        if (event !== undefined) publish({ event });
       }
     } finally {
       clearTimeout(timer);
@@ -86,8 +145,13 @@ export class EventStream {
     }
   }
 
-  #setConnected(isConnected: boolean): void {
+  #setConnected(isConnected: boolean, from: "here" | "elsewhere"): void {
     this.#isConnected = isConnected;
+    if (from === "elsewhere") {
+      const reachability = reachabilityOf(this.#options());
+      if (isConnected) reachability.answered();
+      else reachability.suspect();
+    }
     this.#each(({ onConnection }) => onConnection?.(isConnected));
   }
 

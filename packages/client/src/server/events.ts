@@ -1,5 +1,6 @@
 import type { ChatId } from "../protocol.js";
 import { EventStream } from "./event-stream.js";
+import type { HoldpointError } from "./holdpoint-error.js";
 import { perServer } from "./per-server.js";
 import { reachabilityOf } from "./reachability.js";
 import type { ServerOptions } from "./server-options.js";
@@ -21,7 +22,7 @@ export type EventsListener = {
   /** Whether events are being received. */
   onConnection?: ((isConnected: boolean) => void) | undefined;
   /** Something failed. It is retried. */
-  onError?: ((error: Error) => void) | undefined;
+  onError?: ((error: HoldpointError) => void) | undefined;
 };
 
 /** A source of the server's events, such as one connection shared by all tabs. */
@@ -36,8 +37,8 @@ export type EventsSource = {
 const eventStreamOf = perServer((options) => new EventStream(options));
 
 /**
- * Follows `GET /api/events` until the returned function is called. A page has one connection per server, shared by all
- * followers, which reconnects with backoff.
+ * Follows `GET /api/events` until the returned function is called. All tabs of the browser share one connection per
+ * server and key, which reconnects with backoff.
  */
 export function watchEvents({
   onEvent,
@@ -45,7 +46,9 @@ export function watchEvents({
   onError,
   ...options
 }: ServerOptions & EventsListener): () => void {
-  if (options.events === undefined) return eventStreamOf(options).subscribe({ onEvent, onConnection, onError });
+  if (typeof options.events !== "object") {
+    return eventStreamOf(options).subscribe({ onEvent, onConnection, onError });
+  }
   let isKnown = false;
   const stop = options.events.subscribe(onEvent, (isConnected) => {
     isKnown = true;

@@ -1,6 +1,6 @@
 import type { ChatHold, ChatId } from "../protocol.js";
+import { isUnknown } from "./holdpoint-error.js";
 import { Server } from "./server.js";
-import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** Which calls are listed: `held` lists those that are or were held, `all` also lists those that just ran. */
@@ -15,10 +15,9 @@ export async function fetchHolds(
 ): Promise<ChatHold[]> {
   try {
     const path = `/api/chat/${encodeURIComponent(chatId)}/holds${options.calls === "all" ? "?calls=all" : ""}`;
-    const response = await new Server(options).request(path, { signal: options.signal });
-    return (await response.json()) as ChatHold[];
+    return await new Server(options).json<ChatHold[]>(path, { signal: options.signal });
   } catch (error) {
-    if (error instanceof ServerError && error.status === 404) return [];
+    if (isUnknown(error)) return [];
     throw error;
   }
 }

@@ -6,6 +6,5 @@ import type { ToolSpec } from "./tool-spec.js";
 export async function fetchTools(
   options: ServerOptions & { signal?: AbortSignal | undefined } = {},
 ): Promise<ToolSpec[]> {
-  const response = await new Server(options).request("/api/tools", { signal: options.signal });
-  return (await response.json()) as ToolSpec[];
+  return await new Server(options).json<ToolSpec[]>("/api/tools", { signal: options.signal });
 }

@@ -1,19 +1,22 @@
+import { identityOf } from "./request-settings.js";
 import type { ServerOptions } from "./server-options.js";
 
 /**
  * Creates a function that returns a page's single instance for a server and key, so that two hooks, or a chat and the
- * inbox, share state. A different `fetch` gets a different instance.
+ * inbox, share state. Functions among the options make no difference: the instance uses the latest.
  */
-export function perServer<T>(make: (options: ServerOptions) => T): (options: ServerOptions) => T {
-  const made = new Map<string, T>();
+export function perServer<T>(make: (latest: () => ServerOptions) => T): (options: ServerOptions) => T {
+  const made = new Map<string, { one: T; latest: ServerOptions }>();
   return (options) => {
-    const { baseUrl = "", apiKey, headers = {} } = options;
-    const key = JSON.stringify([baseUrl.replace(/\/+$/, ""), apiKey, Object.entries(headers).sort()]);
-    let one = made.get(key);
-    if (one === undefined) {
-      one = make(options);
-      made.set(key, one);
+    const identity = identityOf(options);
+    const known = made.get(identity);
+    if (known !== undefined) {
+      known.latest = options;
+      return known.one;
     }
-    return one;
+    const entry = { latest: options } as { one: T; latest: ServerOptions };
+    entry.one = make(() => entry.latest);
+    made.set(identity, entry);
+    return entry.one;
   };
 }

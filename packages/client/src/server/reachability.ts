@@ -1,6 +1,8 @@
 import { Backoff } from "./backoff.js";
+import { asHoldpointError, HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
+import { requestSettings } from "./request-settings.js";
 import type { ServerOptions } from "./server-options.js";
 import { withTimeLimit } from "./time-limit.js";
 
@@ -10,10 +12,14 @@ export type ServerStatus = {
   state: "connecting" | "connected" | "unreachable";
   /** Since when. */
   since: Date;
+  /** For `unreachable`: what the last attempt met with. */
+  error?: HoldpointError | undefined;
 };
 
 /** How long the server may take to respond to a probe. */
 const PROBE_MS = 5_000;
+/** How long the first response may take before a probe finds out why. */
+const FIRST_MS = 2_000;
 /** The longest delay between two probes. It is short because a user may be waiting. */
 const MAX_PAUSE_MS = 5_000;
 
@@ -23,12 +29,13 @@ const MAX_PAUSE_MS = 5_000;
  * responds.
  */
 export class Reachability {
-  readonly #options: ServerOptions;
+  readonly #options: () => ServerOptions;
   readonly #listeners = new Listeners();
   #status: ServerStatus = { state: "connecting", since: new Date() };
   #probe: AbortController | undefined;
+  #first: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: ServerOptions) {
+  constructor(options: () => ServerOptions) {
     this.#options = options;
   }
 
@@ -38,10 +45,15 @@ export class Reachability {
   readonly subscribe = (listener: () => void): (() => void) => {
     const remove = this.#listeners.add(listener);
     if (this.#status.state === "unreachable") this.suspect();
+    // A request that hangs fails late. Nobody should look at "connecting" for that long.
+    if (this.#status.state === "connecting") this.#first ??= setTimeout(() => this.#suspectSilence(), FIRST_MS);
     return () => {
       remove();
       // Do not probe while nobody is subscribed.
-      if (this.#listeners.size === 0) this.#endProbe();
+      if (this.#listeners.size > 0) return;
+      this.#endProbe();
+      clearTimeout(this.#first);
+      this.#first = undefined;
     };
   };
 
@@ -57,6 +69,11 @@ export class Reachability {
     const probe = new AbortController();
     this.#probe = probe;
     void this.#probeUntilAnswered(probe.signal);
+  }
+
+  #suspectSilence(): void {
+    this.#first = undefined;
+    if (this.#status.state === "connecting") this.suspect();
   }
 
   /**
@@ -79,28 +96,33 @@ export class Reachability {
   async #probeUntilAnswered(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(250, MAX_PAUSE_MS);
     while (!signal.aborted) {
-      const isThere = await this.#isThere(signal);
+      const error = await this.#failure(signal);
       if (signal.aborted) return;
-      if (isThere) return this.answered();
-      this.#set("unreachable");
+      if (error === undefined) return this.answered();
+      this.#set("unreachable", error);
       if (this.#listeners.size === 0) return this.#endProbe();
       await backoff.pause(signal);
     }
   }
 
-  /** Any response counts, except a 5xx of a gateway or of a broken server. */
-  async #isThere(signal: AbortSignal): Promise<boolean> {
-    const { baseUrl = "", apiKey, headers, fetch: ownFetch } = this.#options;
+  /**
+   * What a probe meets with. Any response will do, except a 5xx of a gateway or of a broken server, and what a
+   * Holdpoint server would not say: it has this path, and no page under it.
+   */
+  async #failure(signal: AbortSignal): Promise<HoldpointError | undefined> {
+    const options = this.#options();
+    const { baseUrl = "", fetch: ownFetch } = options;
     try {
       const url = `${baseUrl.replace(/\/+$/, "")}/api/approvals?limit=1`;
-      const auth = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
+      const settings = await requestSettings(options);
       const response = await withTimeLimit(PROBE_MS, signal, (limited) =>
-        (ownFetch ?? fetch)(url, { headers: auth, signal: limited }),
+        (ownFetch ?? fetch)(url, { ...settings, signal: limited }),
       );
+      if (response.status >= 500) return await HoldpointError.of(response);
       await response.body?.cancel();
-      return response.status < 500;
-    } catch {
-      return false;
+      return isWebPage(response) || response.status === 404 ? notHoldpoint(response) : undefined;
+    } catch (error) {
+      return asHoldpointError(requestFailure(error), "unreachable");
     }
   }
 
@@ -109,9 +131,10 @@ export class Reachability {
     this.#probe = undefined;
   }
 
-  #set(state: ServerStatus["state"]): void {
-    if (this.#status.state === state) return;
-    this.#status = { state, since: new Date() };
+  #set(state: ServerStatus["state"], error?: HoldpointError): void {
+    const { since, ...before } = this.#status;
+    if (before.state === state && before.error?.code === error?.code) return;
+    this.#status = { state, since: before.state === state ? since : new Date(), ...(error && { error }) };
     this.#listeners.call();
   }
 }

@@ -1,4 +1,4 @@
-import type { Server } from "./server.js";
+import { jsonOf, type Server } from "./server.js";
 
 /** More pages than any list has. The limit keeps an endless list from being read forever. */
 const MAX_PAGES = 1_000;
@@ -9,7 +9,7 @@ export async function readPages<T>(server: Server, path: string, signal?: AbortS
   let next: string | undefined = path;
   for (let page = 0; next !== undefined && page < MAX_PAGES; page++) {
     const response: Response = await server.request(next, { signal });
-    entries.push(...((await response.json()) as T[]));
+    entries.push(...(await jsonOf<T[]>(response)));
     next = nextOf(response.headers.get("link"), path);
   }
   return entries;

@@ -1,6 +1,6 @@
 import { Backoff } from "./backoff.js";
+import { asHoldpointError, HoldpointError, isRetryable, requestFailure } from "./holdpoint-error.js";
 import type { Server } from "./server.js";
-import { isRetryable, ServerError } from "./server-error.js";
 import { withTimeLimit } from "./time-limit.js";
 
 /** How long one attempt may take. */
@@ -18,7 +18,7 @@ export async function retryUntilResponse<T>(
   options: {
     signal?: AbortSignal | undefined;
     /** Called before each delay. */
-    onRetry?: ((error: Error) => void) | undefined;
+    onRetry?: ((error: HoldpointError) => void) | undefined;
     /** Which failures are worth a retry. */
     isRetryable?: ((error: unknown) => boolean) | undefined;
   } = {},
@@ -30,8 +30,8 @@ export async function retryUntilResponse<T>(
       return await withTimeLimit(ATTEMPT_MS, signal, attempt);
     } catch (error) {
       if (signal.aborted || !(options.isRetryable ?? isRetryable)(error)) throw error;
-      onRetry?.(error instanceof Error ? error : new Error(String(error)));
-      const wait = error instanceof ServerError ? (error.retryAfterMs ?? 0) : 0;
+      onRetry?.(asHoldpointError(requestFailure(error), "unreachable"));
+      const wait = error instanceof HoldpointError ? (error.retryAfterMs ?? 0) : 0;
       await server.reachability.pause(backoff, signal, Math.min(wait, MAX_WAIT_MS));
     }
   }

@@ -1,5 +1,6 @@
+import { HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { type Reachability, reachabilityOf } from "./reachability.js";
-import { ServerError } from "./server-error.js";
+import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** Requests to one server, with its address and key. */
@@ -26,10 +27,9 @@ export class Server {
     return url;
   }
 
-  /** The headers of every request. */
-  get headers(): Record<string, string> {
-    const { apiKey, headers } = this.#options;
-    return { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...headers };
+  /** The headers and credentials of every request. */
+  settings(): Promise<RequestSettings> {
+    return requestSettings(this.#options);
   }
 
   /**
@@ -39,9 +39,9 @@ export class Server {
   async ticket(signal?: AbortSignal): Promise<string | undefined> {
     const { ticket, apiKey } = this.#options;
     if (ticket !== undefined) return await ticket();
-    if (apiKey === undefined) return undefined;
+    if ((await resolve(apiKey)) === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
-    return ((await response.json()) as { ticket: string }).ticket;
+    return (await jsonOf<{ ticket: string }>(response)).ticket;
   }
 
   /** `fetch`, which also reports whether the server responded. */
@@ -51,24 +51,41 @@ export class Server {
       response = await (this.#options.fetch ?? fetch)(input, init);
     } catch (error) {
       if (!isAborted(init?.signal)) this.reachability.suspect();
-      throw error;
+      throw requestFailure(error);
     }
-    if (response.status < 500) this.reachability.answered();
+    if (response.status < 500 && !isWebPage(response)) this.reachability.answered();
     else this.reachability.suspect();
     return response;
   };
 
-  /** Sends a request. A non-2xx response is thrown as a {@link ServerError}. */
+  /** Sends a request. A non-2xx response is thrown as a {@link HoldpointError}. */
   async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
     const { method = "GET", body, signal } = init;
+    const settings = await this.settings();
     const response = await this.fetch(this.url(path), {
+      ...settings,
       method,
-      headers: { ...this.headers, ...(body !== undefined && { "content-type": "application/json" }) },
+      headers: { ...settings.headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     });
-    if (!response.ok) throw await ServerError.of(response);
+    if (!response.ok) throw await HoldpointError.of(response);
     return response;
+  }
+
+  /** Sends a request and reads its JSON. */
+  async json<T>(path: string, init: Parameters<Server["request"]>[1] = {}): Promise<T> {
+    return await jsonOf<T>(await this.request(path, init));
+  }
+}
+
+/** The JSON of a response. Anything else does not come from a Holdpoint server. */
+export async function jsonOf<T>(response: Response): Promise<T> {
+  if (isWebPage(response)) throw notHoldpoint(response);
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw error instanceof SyntaxError ? notHoldpoint(response, error) : requestFailure(error);
   }
 }
 

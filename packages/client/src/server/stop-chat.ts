@@ -1,6 +1,6 @@
 import type { ChatId } from "../protocol.js";
+import { isUnknown } from "./holdpoint-error.js";
 import { Server } from "./server.js";
-import { ServerError } from "./server-error.js";
 import type { ServerOptions } from "./server-options.js";
 
 /** Stops the turn of a chat: running calls are cancelled and holds are closed. Does nothing for an unknown chat. */
@@ -12,6 +12,6 @@ export async function stopChat(
     const path = `/api/chat/${encodeURIComponent(chatId)}/stop`;
     await new Server(options).request(path, { method: "POST", signal: options.signal });
   } catch (error) {
-    if (!(error instanceof ServerError && error.status === 404)) throw error;
+    if (!isUnknown(error)) throw error;
   }
 }

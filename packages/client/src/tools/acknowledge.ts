@@ -1,7 +1,7 @@
 import type { AckRequest } from "../protocol.js";
+import { asHoldpointError, HoldpointError, isRetryable } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { Server } from "../server/server.js";
-import { isRetryable, ServerError } from "../server/server-error.js";
 
 /**
  * Sends a call's result, and retries until the server responds or the call's deadline ends it. Also retries while the
@@ -21,16 +21,19 @@ export async function acknowledge(server: Server, ack: AckRequest, signal: Abort
 }
 
 function isUnapproved(error: unknown): boolean {
-  return error instanceof ServerError && error.reason === "approval-required";
+  const isRefusal = error instanceof HoldpointError && error.status === 409;
+  return isRefusal && (error.code === "approval-required" || error.reason === "approval-required");
 }
 
 /** Gives the error a user-facing message and keeps the status. */
-function explained(error: unknown): Error {
-  if (!(error instanceof ServerError)) {
-    return new Error("The result could not be sent: the server can't be reached.", { cause: error });
+function explained(thrown: unknown): HoldpointError {
+  const error = asHoldpointError(thrown, "unreachable");
+  const { code, status, reason } = error;
+  if (status === undefined) {
+    return new HoldpointError(code, "The result could not be sent: the server can't be reached.", { cause: thrown });
   }
-  const words = WORDS[error.status];
-  return words === undefined ? error : new ServerError(words, error.status, error.reason);
+  const words = WORDS[status];
+  return words === undefined ? error : new HoldpointError(code, words, { status, reason, cause: thrown });
 }
 
 const WORDS: Record<number, string> = {

@@ -22,7 +22,9 @@ export type UserAnswer =
 /**
  * Creates the handler of `ask_user`: passes the prompt to your function, which shows a form, and sends what it returns.
  */
-export function askUser(options: { prompt: (prompt: UserPrompt) => UserAnswer | Promise<UserAnswer> }): ToolHandler {
+export function askUser(options: {
+  prompt: (prompt: UserPrompt) => UserAnswer | Promise<UserAnswer>;
+}): ToolHandler<unknown, UserAnswer> {
   return async (input, { toolCallId, signal }) => {
     const { message, schema, from } = (input ?? {}) as { message?: unknown; schema?: unknown; from?: unknown };
     if (typeof message !== "string") throw new Error("The prompt has no message.");

@@ -4,7 +4,9 @@ import type { ToolHandler } from "./tool-handler.js";
  * Creates the handler of `change_bgm`: passes the track number to your function, which plays it. The turn does not wait
  * for the result.
  */
-export function changeBgm(options: { play: (track: number) => unknown | Promise<unknown> }): ToolHandler {
+export function changeBgm(options: {
+  play: (track: number) => unknown | Promise<unknown>;
+}): ToolHandler<unknown, { success: true; track: number }> {
   return async (input) => {
     const { track } = (input ?? {}) as { track?: unknown };
     if (typeof track !== "number") throw new Error("There is no track to play.");

@@ -1,10 +1,26 @@
 import type { ToolHandler } from "./tool-handler.js";
 
+/** The output of `get_location`. */
+export type FoundLocation = {
+  latitude: number;
+  longitude: number;
+  /** In metres. */
+  accuracy: number;
+  altitude: number | null;
+  altitudeAccuracy: number | null;
+  heading: number | null;
+  speed: number | null;
+  /** ISO 8601. */
+  timestamp: string;
+};
+
 /**
  * Creates the handler of `get_location`, which reads the browser's location. The browser asks the user for permission;
  * a refusal is reported to the model.
  */
-export function getLocation(options: { geolocation?: Geolocation; position?: PositionOptions } = {}): ToolHandler {
+export function getLocation(
+  options: { geolocation?: Geolocation; position?: PositionOptions } = {},
+): ToolHandler<unknown, FoundLocation> {
   return () => {
     const geolocation = options.geolocation ?? globalThis.navigator?.geolocation;
     if (geolocation === undefined) throw new Error("This browser has no geolocation.");

@@ -24,7 +24,7 @@ export type OpenedUrl = {
  */
 export function openUrl(options: {
   open: (request: OpenUrlRequest) => OpenedUrl | string | undefined | Promise<OpenedUrl | string | undefined>;
-}): ToolHandler {
+}): ToolHandler<unknown, { url: string; viewKey: string; state?: OpenedUrl["state"] }> {
   return async (input, call) => {
     const { url, title } = (input ?? {}) as { url?: unknown; title?: unknown };
     if (typeof url !== "string") throw new Error("There is no address to open.");

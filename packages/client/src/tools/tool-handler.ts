@@ -1,4 +1,6 @@
+import type { UIMessage, UITools } from "ai";
 import type { ToolCallId } from "../protocol.js";
+import type { ASK_USER } from "./open-prompts.js";
 
 /** A call for the browser. */
 export type FrontendCall = {
@@ -15,7 +17,26 @@ export type HandledCall = FrontendCall & {
 };
 
 /** Runs a tool in the browser. Its return value is the tool's output; what it throws is reported to the model. */
-export type ToolHandler = (input: unknown, call: HandledCall) => unknown | Promise<unknown>;
+export type ToolHandler<INPUT = unknown, OUTPUT = unknown> = (
+  input: INPUT,
+  call: HandledCall,
+) => OUTPUT | Promise<OUTPUT>;
 
 /** Handlers by tool name. */
 export type ToolHandlers = Record<string, ToolHandler>;
+
+/** The tools of a message type. */
+type ToolsOf<UI_MESSAGE extends UIMessage> =
+  UI_MESSAGE extends UIMessage<infer _METADATA, infer _DATA, infer TOOLS> ? TOOLS : UITools;
+
+/**
+ * Handlers for the tools of a message type: names, inputs and outputs are checked. Any handlers for the plain
+ * `UIMessage`, which names no tools.
+ */
+export type ToolHandlersOf<UI_MESSAGE extends UIMessage> = string extends keyof ToolsOf<UI_MESSAGE>
+  ? ToolHandlers
+  : {
+      [NAME in keyof ToolsOf<UI_MESSAGE> & string]?:
+        | ToolHandler<ToolsOf<UI_MESSAGE>[NAME]["input"], ToolsOf<UI_MESSAGE>[NAME]["output"]>
+        | undefined;
+    } & { [NAME in typeof ASK_USER]?: ToolHandler | undefined };

@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
-import { fetchMessages } from "../server/fetch-messages.js";
+import { fetchStored } from "../server/fetch-messages.js";
+import { HoldpointError } from "../server/holdpoint-error.js";
 import type { LiveChatTransportOptions } from "./live-chat-transport.js";
 import type { LiveConnection } from "./live-connection.js";
 import type { LiveRecord } from "./live-record.js";
@@ -159,7 +160,7 @@ export class LiveSession {
     if (request !== undefined && limit > 0) {
       const seconds = Math.round(limit / 1000);
       const words = `The server has not responded for ${seconds} s. Your message may have arrived; try again.`;
-      open.timeout = setTimeout(() => visible.fail(new Error(words)), limit);
+      open.timeout = setTimeout(() => visible.fail(new HoldpointError("timeout", words)), limit);
     }
     this.#open = open;
     return open;
@@ -189,7 +190,7 @@ export class LiveSession {
     const open = this.#open;
     const log = open === undefined ? this.#logs.at(-1) : open.visible.log;
     if (log === undefined ? open?.request === undefined : log.isOver) return;
-    const messages = await fetchMessages(this.#options.chatId, this.#options).catch(() => undefined);
+    const messages = await fetchStored(this.#options.chatId, this.#options).catch(() => undefined);
     if (messages === undefined || this.#hasReplayed) return;
     const stored = messages.find(({ id }) => id === log?.id);
     if (stored !== undefined && log?.catchUp(stored)) this.#changed(log);
@@ -235,7 +236,7 @@ export class LiveSession {
     const isOfMessage = log !== undefined && !log.isOver && (visible === undefined || visible.log === log);
     if (chunk.type === "error" && !isOfMessage) {
       // The error concerns the request, not a message.
-      visible?.fail(new Error(chunk.errorText));
+      visible?.fail(new HoldpointError("turn-failed", chunk.errorText));
       return;
     }
     if (log?.take(chunk)) this.#changed(log);

@@ -1,7 +1,7 @@
 import type { ChatId } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
+import { asHoldpointError, HoldpointError, isRetryable } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
-import { isRetryable } from "../server/server-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import type { LiveConnection } from "./live-connection.js";
 import { type LiveRecord, readLiveRecord } from "./live-record.js";
@@ -20,7 +20,7 @@ export type LiveSocketOptions = ServerOptions & {
    * Connecting failed: too many attempts failed in a row, or the server refused. In the first case the attempts
    * continue.
    */
-  onFailure: (error: Error) => void;
+  onFailure: (error: HoldpointError) => void;
   onConnection: (connection: LiveConnection) => void;
 };
 
@@ -80,39 +80,41 @@ export class LiveSocket {
   }
 
   close(): void {
+    // Closes the socket too, whatever its state.
     this.#abort?.abort();
     this.#abort = undefined;
-    this.#drop(1000, "closed by the client");
     this.#set({ state: "closed", rttMs: undefined });
   }
 
   async #keepConnected(signal: AbortSignal): Promise<void> {
     let isFirst = true;
+    let error: HoldpointError | undefined;
     while (!signal.aborted) {
-      this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined });
+      this.#set({ state: isFirst ? "connecting" : "reconnecting", rttMs: undefined, error });
       isFirst = false;
-      let error: Error;
       try {
         const closed = await this.#connectOnce(signal);
         if (signal.aborted) return;
-        error = new Error(closed.reason || "The connection to the server was lost.");
-        if (closed.code === REFUSED) return this.#giveUp(error);
+        const isRefused = closed.code === REFUSED;
+        const words = closed.reason || "The connection to the server was lost.";
+        error = new HoldpointError(isRefused ? "connection-refused" : "connection-lost", words);
+        if (isRefused) return this.#giveUp(error);
       } catch (thrown) {
         if (signal.aborted) return;
-        error = thrown instanceof Error ? thrown : new Error(String(thrown));
+        error = asHoldpointError(thrown, "connection-lost");
         // A refused key will be refused again.
         if (!isRetryable(error)) return this.#giveUp(error);
       }
-      this.#set({ state: "reconnecting", rttMs: undefined });
+      this.#set({ state: "reconnecting", rttMs: undefined, error });
       this.#server.reachability.suspect();
       if (this.#backoff.attempts + 1 >= this.#options.maxAttempts) this.#options.onFailure(error);
       await this.#server.reachability.pause(this.#backoff, signal);
     }
   }
 
-  #giveUp(error: Error): void {
+  #giveUp(error: HoldpointError): void {
     this.#abort = undefined;
-    this.#set({ state: "closed", rttMs: undefined });
+    this.#set({ state: "closed", rttMs: undefined, error });
     this.#options.onFailure(error);
   }
 
@@ -125,7 +127,10 @@ export class LiveSocket {
     if (ticket !== undefined) url.searchParams.set("ticket", ticket);
     const Socket = this.#options.webSocket ?? globalThis.WebSocket;
     if (Socket === undefined)
-      throw new Error("There is no WebSocket here: give the transport a class for it (webSocket).");
+      throw new HoldpointError(
+        "no-websocket",
+        "There is no WebSocket here: give the transport a class for it (webSocket).",
+      );
     if (signal.aborted) return { code: 1000, reason: "" };
 
     const socket: SocketLike = new Socket(url.href);
@@ -139,7 +144,10 @@ export class LiveSocket {
         if (this.#socket === socket) this.#forget();
         resolve(closed);
       };
-      const onAbort = () => finish({ code: 1000, reason: "" });
+      const onAbort = () => {
+        socket.close(1000, "closed by the client");
+        finish({ code: 1000, reason: "" });
+      };
       // A socket that hangs while opening or closing fires no event: do not wait for its close event.
       const abandon = (reason: string) => {
         socket.close();
@@ -195,12 +203,6 @@ export class LiveSocket {
     else this.#ping();
   }
 
-  #drop(code: number, reason: string): void {
-    const socket = this.#socket;
-    this.#forget();
-    socket?.close(code, reason);
-  }
-
   #forget(): void {
     this.#socket = undefined;
     this.#pinged.clear();
@@ -208,8 +210,8 @@ export class LiveSocket {
   }
 
   #set(connection: LiveConnection): void {
-    const { state, rttMs } = this.#connection;
-    if (state === connection.state && rttMs === connection.rttMs) return;
+    const { state, rttMs, error } = this.#connection;
+    if (state === connection.state && rttMs === connection.rttMs && error === connection.error) return;
     this.#connection = connection;
     this.#options.onConnection(connection);
   }

@@ -11,6 +11,8 @@ export type TransportWatcher<UI_MESSAGE extends UIMessage = UIMessage> = {
   onChunk?: ((chunk: UIMessageChunk) => void) | undefined;
   /** A request failed. An aborted request does not count. */
   onFailure?: ((error: unknown, at: FailedAt) => void) | undefined;
+  /** Replaces an error before it is reported and thrown. An abort is not an error. */
+  mapError?: ((error: unknown) => unknown) | undefined;
   /** A request or a resumed stream starts. */
   onBegin?: (() => void) | undefined;
   /** It ended, in whatever way. */
@@ -29,7 +31,8 @@ export function watchTransport<UI_MESSAGE extends UIMessage>(
       if (stream !== null) return readThrough(stream, watcher as TransportWatcher) as STREAM;
       watcher.onEnd?.();
       return stream;
-    } catch (error) {
+    } catch (thrown) {
+      const error = mapped(thrown, watcher);
       if (!isAbort(error)) watcher.onFailure?.(error, "request");
       watcher.onEnd?.();
       throw error;
@@ -50,8 +53,9 @@ export function watchTransport<UI_MESSAGE extends UIMessage>(
 
 function readThrough(
   stream: ReadableStream<UIMessageChunk>,
-  { onChunk, onFailure, onEnd }: TransportWatcher,
+  watcher: TransportWatcher,
 ): ReadableStream<UIMessageChunk> {
+  const { onChunk, onFailure, onEnd } = watcher;
   const reader = stream.getReader();
   return new ReadableStream<UIMessageChunk>(
     {
@@ -65,7 +69,8 @@ function readThrough(
           if (value.type === "error") onFailure?.(new Error(value.errorText), "server");
           onChunk?.(value);
           controller.enqueue(value);
-        } catch (error) {
+        } catch (thrown) {
+          const error = mapped(thrown, watcher);
           if (!isAbort(error)) onFailure?.(error, "response");
           onEnd?.();
           controller.error(error);
@@ -79,6 +84,10 @@ function readThrough(
     // No read-ahead: a chunk is observed when the client takes it.
     { highWaterMark: 0 },
   );
+}
+
+function mapped(error: unknown, { mapError }: Pick<TransportWatcher, "mapError">): unknown {
+  return mapError === undefined || isAbort(error) ? error : mapError(error);
 }
 
 function isAbort(error: unknown): boolean {

@@ -2,7 +2,12 @@ import { act, renderHook } from "@testing-library/react";
 import * as ai from "ai";
 import { StrictMode } from "react";
 import { changeBgm, getLocation, openUrl, type ToolHandlers } from "../../src/index.js";
-import { type HoldpointMode, type UseHoldpointOptions, useHoldpoint } from "../../src/react/index.js";
+import {
+  type HoldpointMode,
+  type UseHoldpointOptions,
+  useHoldpoint,
+  type WebSocketTransportClass,
+} from "../../src/react/index.js";
 import { toolPartOf } from "../../src/tools/tool-part.js";
 import { jitter } from "./slow-network.js";
 import { until } from "./until.js";
@@ -21,9 +26,14 @@ let chats = 0;
 /** An id that no other test has. */
 export const newChatId = (what: string) => `${what}-${chats++}-${Date.now()}`;
 
+/** The options of a chat in any mode. */
+export type ChatOptions = Partial<Omit<UseHoldpointOptions, "mode" | "webSocketTransport">> & {
+  webSocketTransport?: WebSocketTransportClass | undefined;
+};
+
 /** The hook as an application uses it, with handlers that only note that they ran. */
-export function renderChat(mode: HoldpointMode, options: Partial<UseHoldpointOptions> & { baseUrl: string }) {
-  const chatId = options.chatId ?? newChatId(`hook-${mode}`);
+export function renderChat(mode: HoldpointMode, options: ChatOptions & { baseUrl: string }) {
+  const chatId = options.id ?? newChatId(`hook-${mode}`);
   const ran: string[] = [];
   const position = { coords: { latitude: 35, longitude: 139, accuracy: 5 }, timestamp: 0 } as GeolocationPosition;
   const geolocation = {
@@ -45,13 +55,13 @@ export function renderChat(mode: HoldpointMode, options: Partial<UseHoldpointOpt
   const errors: Error[] = [];
   const initialProps: UseHoldpointOptions = {
     mode,
-    chatId,
+    id: chatId,
     ...jitter(),
-    webSocketTransport,
+    webSocketTransport: webSocketTransport as WebSocketTransportClass,
     handlers,
     onError: (error) => errors.push(error),
     ...options,
-  };
+  } as UseHoldpointOptions;
   const hook = renderHook(useHoldpoint, { wrapper: StrictMode, initialProps });
   const chat = () => hook.result.current;
   const calls = () => (chat().messages.at(-1)?.parts ?? []).map(toolPartOf).filter((part) => part !== undefined);

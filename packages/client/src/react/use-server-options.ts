@@ -1,0 +1,41 @@
+import { useMemo, useRef } from "react";
+import type { EventsSource } from "../server/events.js";
+import { identityOf, resolve } from "../server/request-settings.js";
+import type { ServerOptions } from "../server/server-options.js";
+
+/**
+ * The same object for as long as the server and the key are the same. Functions are usually inline, so new on every
+ * render: the latest are called, and a new one changes nothing else.
+ */
+export function useServerOptions(options: ServerOptions): ServerOptions {
+  const latest = useRef(options);
+  latest.current = options;
+  const { fetch, ticket, events } = options;
+  const identity = [
+    identityOf(options),
+    typeof fetch,
+    typeof ticket,
+    typeof events === "string" ? events : typeof events,
+  ].join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the identity stands for all options.
+  return useMemo((): ServerOptions => {
+    const { baseUrl, credentials, apiKey, headers, fetch, ticket, events } = latest.current;
+    return {
+      baseUrl,
+      credentials,
+      apiKey: typeof apiKey === "function" ? () => resolve(latest.current.apiKey) : apiKey,
+      headers: typeof headers === "function" ? () => resolve(latest.current.headers) : headers,
+      ...(fetch && { fetch: (input, init) => (latest.current.fetch ?? globalThis.fetch)(input, init) }),
+      ...(ticket && { ticket: async () => latest.current.ticket?.() }),
+      events: typeof events === "object" ? latestEvents(() => latest.current.events, events) : events,
+    };
+  }, [identity]);
+}
+
+function latestEvents(latest: () => ServerOptions["events"], first: EventsSource): EventsSource {
+  const current = () => {
+    const events = latest();
+    return typeof events === "object" ? events : first;
+  };
+  return { subscribe: (...listeners) => current().subscribe(...listeners) };
+}

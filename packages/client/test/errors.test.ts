@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { Decider, fetchHolds, fetchTools, HoldpointError, LiveChatTransport } from "../src/index.js";
+import { PlainChat } from "./support/chat.js";
+import { startServer, type TestServer } from "./support/server.js";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({
+    config: '[[auth.keys]]\nkey_sha256 = "00"\nsubject = "alice"\n'.replace("00", "0".repeat(64)),
+  });
+});
+afterAll(() => server.stop());
+
+const failure = async (request: Promise<unknown>): Promise<HoldpointError> => {
+  const error = await request.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(HoldpointError);
+  return error as HoldpointError;
+};
+const answering = (body: string, init: ResponseInit) => ({
+  baseUrl: "http://errors.example",
+  fetch: async () => new Response(body, init),
+});
+const html = { "content-type": "text/html; charset=utf-8" };
+
+describe("HoldpointError", () => {
+  it("has the code of the server's problem report", async () => {
+    expect(await failure(fetchTools({ baseUrl: server.url }))).toMatchObject({
+      code: "key-needed",
+      status: 401,
+      isRetryable: false,
+    });
+    expect(await failure(fetchTools({ baseUrl: server.url, apiKey: "wrong" }))).toMatchObject({ code: "key-unknown" });
+    const settled = await new Decider({ baseUrl: server.url }).decide("a", { approved: true });
+    expect(settled).toMatchObject({ state: "refused", error: { code: "key-needed", status: 401 } });
+  });
+
+  it("is there for a server that is not", async () => {
+    const error = await failure(fetchTools({ baseUrl: "http://127.0.0.1:1" }));
+    expect(error).toMatchObject({ code: "unreachable", status: undefined, isRetryable: true });
+    expect(error.cause).toBeInstanceOf(TypeError);
+  });
+
+  it.each([
+    ["a page of a development server", "<!doctype html>", { status: 200, headers: html }],
+    ["a page that there is none", "<html>Cannot GET</html>", { status: 404, headers: html }],
+    ["a text", "hello", { status: 200 }],
+  ])("says that another server answered: %s", async (_, body, init) => {
+    expect(await failure(fetchTools(answering(body, init)))).toMatchObject({ code: "not-holdpoint" });
+    expect(await failure(fetchHolds("c", answering(body, init)))).toMatchObject({ code: "not-holdpoint" });
+  });
+
+  it("keeps the status of a response without a report, and how long to wait", async () => {
+    expect(
+      await failure(fetchTools(answering("busy", { status: 503, headers: { "retry-after": "2" } }))),
+    ).toMatchObject({ code: "http-error", status: 503, retryAfterMs: 2_000, isRetryable: true });
+  });
+
+  it("is what the live transport fails with", async () => {
+    const fail = async (options: { baseUrl: string; answerTimeoutMs?: number; maxAttempts?: number }) => {
+      const transport = new LiveChatTransport({ chatId: "c", webSocket: WebSocket, ...options });
+      const chat = new PlainChat({ id: "c", transport });
+      await chat.sendMessage({ text: "hello" });
+      transport.close();
+      return chat.error;
+    };
+    const lost = await fail({ baseUrl: "http://127.0.0.1:1", maxAttempts: 1 });
+    expect(lost).toBeInstanceOf(HoldpointError);
+    expect(lost).toMatchObject({ code: "connection-lost" });
+    const late = await fail({ baseUrl: "http://127.0.0.1:1", answerTimeoutMs: 50 });
+    expect(late).toMatchObject({ code: "timeout" });
+  });
+
+  it("tells two decisions of this page apart from the server's refusal", async () => {
+    const options = { baseUrl: "http://two.example", fetch: () => new Promise<Response>(() => {}) };
+    const decider = new Decider(options);
+    void decider.decide("a", { approved: true });
+    expect(await decider.decide("a", { approved: false })).toMatchObject({ error: { code: "other-decision" } });
+  });
+});
