@@ -11,6 +11,7 @@
 
 mod app;
 mod auth;
+mod builder;
 pub mod config;
 mod guard;
 mod listen;
@@ -20,7 +21,8 @@ mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, KeyError, Keys, Role};
+pub use auth::{AuthKey, IdentityError, KeyError, Keys, Role};
+pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
 pub use holdpoint_runtime as runtime;
 pub use listen::ConnectionLimits;
