@@ -4,6 +4,7 @@
 //! product's guarantees: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
 
 mod memory;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
 
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
