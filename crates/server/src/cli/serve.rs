@@ -81,7 +81,7 @@ enum Failure {
     #[error(transparent)]
     Sqlite(#[from] holdpoint_runtime::log::SqliteError),
     #[error(transparent)]
-    Log(#[from] holdpoint_runtime::log::LogError),
+    Start(#[from] driver::StartError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }

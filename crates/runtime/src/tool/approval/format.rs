@@ -124,7 +124,7 @@ impl Serialize for ApprovalPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Never => serializer.serialize_str("never"),
-            Self::Always | Self::AlwaysBecause(_) => serializer.serialize_str("always"),
+            Self::Always | Self::AlwaysBecause(_) | Self::Check(_) => serializer.serialize_str("always"),
             Self::When(condition) => condition.serialize(serializer),
         }
     }
