@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::process::Run;
-use crate::{codegen, fuzz, setup, tidy};
+use crate::{codegen, full, fuzz, setup, tidy};
 
 /// One stage: its command-line name, its description and its function.
 struct Stage {
@@ -62,6 +62,11 @@ const STAGES: &[Stage] = &[
         name: "fuzz",
         what: "the JSON reader on a small stack, fuzzed for a minute, where all is to be tested (HOLDPOINT_E2E=full)",
         run: fuzz_reader,
+    },
+    Stage {
+        name: "deny",
+        what: "cargo deny check bans licenses sources, where cargo-deny is installed (`cargo xtask full deny` installs it)",
+        run: |root| full::deny_if_installed(root),
     },
     Stage { name: "tidy", what: "the tree: layers, lengths, names, links, captures", run: |root| tidy::run(root, &[]) },
     Stage {

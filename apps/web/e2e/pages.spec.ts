@@ -37,7 +37,7 @@ test.describe("a page that the browser may not have shown", () => {
       await console.send(`open ${site}${path}`);
       const card = console.card("open-url");
       await expect(card.locator(".pill")).toHaveText("Opened, not confirmed");
-      await expect(card).toContainText("a browser does not tell");
+      await expect(card).toContainText("The browser does not report whether the site allows embedding");
       await expect(card.getByRole("link", { name: "New tab" })).toHaveAttribute("href", `${site}${path}`);
       await expect(page.getByRole("tabpanel", { name: "Pages" })).toContainText("Open those in a new tab");
       await console.expectIdle();

@@ -212,14 +212,24 @@ fn guide(name: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// What the guides and the README show can be loaded, and does what they say.
+/// The Markdown files of a folder, below the root of the repository.
+fn pages(folder: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let entries = std::fs::read_dir(root.join(folder)).expect("the folder is there");
+    let entries = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+    let page = |name: String| name.ends_with(".md").then(|| format!("{folder}/{name}"));
+    entries.filter_map(page).collect()
+}
+
+/// What the documentation shows can be loaded, and does what it says.
 #[test]
-fn the_guides_are_right() {
-    for (name, blocks) in [("README.md", 1), (SPENDING, 2), ("docs/guides/http-tools.md", 2), ("docs/guides/mcp.md", 2)]
-    {
-        let found = guide(name);
-        assert_eq!(found.len(), blocks, "{name}");
-        for block in found {
+fn the_settings_in_the_documentation_are_right() {
+    let mut pages = [vec!["README.md".to_owned()], pages("docs"), pages("docs/guides")].concat();
+    pages.sort();
+    let with_settings: Vec<&String> = pages.iter().filter(|page| !guide(page).is_empty()).collect();
+    assert!(with_settings.len() > 8, "settings are shown in these pages only: {with_settings:?}");
+    for name in with_settings {
+        for block in guide(name) {
             let config = load(&block, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             ToolConfig::apply(&demo_tools(), &config.tools, &variables)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -16,6 +16,11 @@ fn it_serves_and_goes_when_told() {
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
     assert!(server.get("/").contains("Holdpoint"));
     assert!(server.get("/nowhere").starts_with("HTTP/1.1 404"));
+    let overview = server.get("/llms.txt");
+    assert!(overview.contains("content-type: text/plain") && overview.contains("\n# Holdpoint\n"), "{overview}");
+    // Its links are to files of the repository, which a server does not have.
+    assert!(overview.contains("/blob/main/docs/getting-started.md)"), "{overview}");
+    assert!(!overview.contains("](docs/"), "{overview}");
     // Without keys it is for this machine alone, whatever page its browser visits and whatever name leads here.
     for headers in ["host: evil.example", "host: localhost\r\norigin: https://evil.example"] {
         let mut answer = String::new();

@@ -6,6 +6,12 @@ use crate::failure::Result;
 use crate::process::Run;
 use crate::setup;
 
+/// Whether there is a cargo-deny.
+pub(super) fn is_installed(root: &Path) -> bool {
+    root.join(setup::TOOLS).join("bin").join("cargo-deny").is_file()
+        || std::process::Command::new("cargo-deny").arg("--version").output().is_ok_and(|out| out.status.success())
+}
+
 /// Checks the workspace.
 pub(super) fn run(root: &Path) -> Result {
     setup::ensure(root, setup::DENY)?;

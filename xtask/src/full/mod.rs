@@ -43,6 +43,15 @@ const CHECKS: &[Check] = &[
     },
 ];
 
+/// Building cargo-deny takes longer than any stage, so a test run only uses one that is there.
+pub(crate) fn deny_if_installed(root: &Path) -> Result {
+    if deny::is_installed(root) {
+        return deny::run(root);
+    }
+    say!("skipped: cargo-deny is not installed (`cargo xtask full deny`)");
+    Ok(())
+}
+
 /// Runs all of them, or the named ones.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result {
     if args.iter().any(|arg| arg == "--list") {

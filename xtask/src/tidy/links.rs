@@ -1,4 +1,4 @@
-//! Relative links in Markdown files, which must lead to files in the tree.
+//! Relative links in Markdown files and in `llms.txt`, which must lead to files in the tree.
 
 use super::Violation;
 use super::tree::Tree;
@@ -6,7 +6,7 @@ use super::tree::Tree;
 /// Finds broken relative links. An ignored file exists on one machine only, so a link to it is broken.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for file in tree.paths().filter(|file| file.ends_with(".md")) {
+    for file in tree.paths().filter(|file| file.ends_with(".md") || *file == "llms.txt") {
         let Some(text) = tree.text(file) else { continue };
         for (line, target) in links(&text) {
             let Some(path) = relative(&target) else { continue };

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::subject::Subject;
 
 /// Where a call runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Execution {
     /// On the server.
@@ -41,7 +41,7 @@ pub enum Execution {
 }
 
 /// How the response waits for a browser tool's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
     /// It stays open, and the result comes by ack.
@@ -52,7 +52,7 @@ pub enum Wait {
 }
 
 /// The output of a browser tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Returns {
     /// The frontend's output.

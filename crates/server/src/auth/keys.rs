@@ -12,6 +12,7 @@ use crate::request::Failure;
 
 /// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AuthKey {
     /// The SHA-256 digest of the key, in hex.
@@ -25,6 +26,7 @@ pub struct AuthKey {
 
 /// A role of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Role {

@@ -6,7 +6,7 @@ use holdpoint_runtime::tool::demo::demo_tools;
 use holdpoint_server::config::{Config, ConfigError};
 
 /// The default data folder.
-pub(super) const DATA: &str = "holdpoint-data";
+pub(super) const DATA: &str = Config::DEFAULT_DATA;
 
 #[derive(clap::Args)]
 pub(super) struct DataArgs {

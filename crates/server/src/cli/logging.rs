@@ -75,7 +75,7 @@ fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> 
     let (origin, text) = match (variable(FILTER).filter(|text| !text.is_empty()), &config.filter) {
         (Some(text), _) => (FILTER, text),
         (None, Some(text)) => ("logging.filter", text.clone()),
-        (None, None) => ("", "warn".to_owned()),
+        (None, None) => ("", LoggingConfig::DEFAULT_FILTER.to_owned()),
     };
     EnvFilter::try_new(text).map_err(|error| LoggingError::Filter { origin, problem: error.to_string() })
 }

@@ -103,7 +103,7 @@ fn begin(args: &Args) -> Result<(), Failure> {
 }
 
 async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
-    let address = args.listen.or(config.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
+    let address = args.listen.or(config.listen).unwrap_or(Config::DEFAULT_LISTEN);
     let keys = Keys::new(&config.auth.keys)?;
     if keys.allows_anonymous() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));

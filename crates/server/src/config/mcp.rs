@@ -11,6 +11,7 @@ use super::secret::{MissingVariable, SecretTexts, Variables};
 
 /// One MCP server.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct McpConfig {
     /// Its name, the prefix of its tools: `NAME_tool`.
@@ -21,11 +22,14 @@ pub struct McpConfig {
     pub url: Option<String>,
     /// The environment of the program.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub env: SecretTexts,
     /// Headers sent with every request to the URL.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
     /// The approval policy for its calls. By default every call needs approval.
+    #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
     /// Timeout for an approval, or for the answer to a prompt; 0 means none.
     pub approval_timeout_sec: Option<u64>,
@@ -38,9 +42,11 @@ pub struct McpConfig {
 
 /// Settings of one tool of an MCP server.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct McpToolConfig {
     /// The approval policy.
+    #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
     /// Apply `approval` as it is, whatever annotations the server gives this tool.
     pub ignore_hints: bool,

@@ -3,12 +3,14 @@
 mod check;
 mod environment;
 mod mcp;
+#[cfg(test)]
+mod reference;
 mod secret;
 mod tools;
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     num::NonZeroU32,
     path::{Path, PathBuf},
     time::Duration,
@@ -24,6 +26,7 @@ use crate::{auth::AuthKey, listen::ConnectionLimits};
 
 /// All settings. A missing one has its default.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The address to listen on.
@@ -51,6 +54,7 @@ pub struct Config {
 
 /// The model.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
     /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
@@ -70,6 +74,7 @@ pub struct ModelConfig {
 
 /// Authentication settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthConfig {
     /// API keys. Without any, everyone may use the server, but only from this machine.
@@ -78,6 +83,7 @@ pub struct AuthConfig {
 
 /// Limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
     /// Bytes per body or frame.
@@ -159,6 +165,7 @@ fn seconds(number: Option<NonZeroU32>) -> Option<Duration> {
 
 /// The server's own log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LoggingConfig {
     /// The filter: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` overrides it.
@@ -169,8 +176,14 @@ pub struct LoggingConfig {
     pub otlp: Option<String>,
 }
 
+impl LoggingConfig {
+    /// The filter, where none is set.
+    pub const DEFAULT_FILTER: &str = "warn";
+}
+
 /// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Human-readable lines.
@@ -198,6 +211,11 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// The address, where none is set.
+    pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+    /// The data folder, where none is set.
+    pub const DEFAULT_DATA: &str = "holdpoint-data";
+
     /// Reads the file, if given, and the environment. `names` are the tools besides those of the file: a variable can't
     /// contain a dash, so its tool is looked up among them.
     pub fn load(

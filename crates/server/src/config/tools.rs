@@ -12,6 +12,7 @@ use super::secret::{MissingVariable, SecretTexts, Variables};
 
 /// Settings of one tool.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolConfig {
     /// Where it runs. Required for a tool defined only here.
@@ -21,6 +22,7 @@ pub struct ToolConfig {
     /// The description for the model.
     pub description: Option<String>,
     /// The approval policy.
+    #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
     /// Timeout for an approval; 0 means none.
     pub approval_timeout_sec: Option<u64>,
@@ -31,12 +33,14 @@ pub struct ToolConfig {
     /// What a browser call returns.
     pub returns: Option<Returns>,
     /// The JSON Schema of the input.
+    #[cfg_attr(test, schemars(with = "super::reference::Schema"))]
     pub input_schema: Option<serde_json::Value>,
     /// The endpoint's URL, with `{field}` for fields of the input.
     pub url: Option<String>,
     /// The HTTP method; POST by default.
     pub method: Option<String>,
     /// Headers sent with every call.
+    #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
     /// How the input is sent.
     pub send: Option<InputPlacement>,

@@ -26,7 +26,18 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 
 /// Serves the console.
 pub(crate) fn router() -> Router {
-    Router::new().route("/", get(page)).route("/assets/{file}", get(asset)).route("/{file}", get(asset))
+    Router::new()
+        .route("/", get(page))
+        .route("/llms.txt", get(llms))
+        .route("/assets/{file}", get(asset))
+        .route("/{file}", get(asset))
+}
+
+/// The overview for language models. Its links are those of the repository, where the documentation is.
+async fn llms() -> Response {
+    let absolute = concat!("](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
+    let text = include_str!("../../llms.txt").replace("](", absolute);
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")], text).into_response()
 }
 
 async fn page(headers: HeaderMap) -> Response {

@@ -5,7 +5,7 @@ mod services;
 
 use std::{
     io::{self, IsTerminal},
-    net::{SocketAddr, TcpListener},
+    net::TcpListener,
     process::ExitCode,
 };
 
@@ -120,7 +120,7 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
 
 /// Checks that the server can listen on its address.
 fn address(config: &Config) -> Finding {
-    let address = config.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8787)));
+    let address = config.listen.unwrap_or(Config::DEFAULT_LISTEN);
     let keys = match Keys::new(&config.auth.keys) {
         Ok(keys) => keys,
         Err(error) => return Finding::new("keys", State::Fail, error.to_string()),
