@@ -40,5 +40,5 @@ pub use app::{Limits, Server};
 pub use auth::{AuthKey, IdentityError, KeyError, Keys, Role};
 pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
-pub use holdpoint_runtime as runtime;
+pub use holdpoint_runtime::{self as runtime, protocol};
 pub use listen::ConnectionLimits;

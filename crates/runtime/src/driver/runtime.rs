@@ -69,6 +69,7 @@ pub enum RuntimeError {
 
 /// A chat in the list of chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChatSummary {
     /// The chat.
     pub id: ChatId,

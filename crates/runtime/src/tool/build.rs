@@ -60,6 +60,7 @@ pub struct ToolBuilder {
 /// Why a tool definition is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ToolDefinitionError {
     #[error(
         "{name:?} can't be the name of a tool: use 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \

@@ -44,6 +44,7 @@ pub struct Keys {
 /// An unusable API key in the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum KeyError {
     #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
     Hash { subject: String },

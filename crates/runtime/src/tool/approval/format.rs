@@ -15,6 +15,7 @@ const KEYS: &str =
 /// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum RuleError {
     #[error(
         "{pointer:?} is not a JSON pointer: start it with a slash, such as \"/amount\", or leave it empty for the whole input"
