@@ -33,6 +33,8 @@ kinds! {
     TicketRequired = "urn:holdpoint:problem:ticket-needed";
     /// The ticket is unknown, used or expired.
     TicketInvalid = "urn:holdpoint:problem:ticket-unknown";
+    /// The login of the program that embeds the server refused the request.
+    Unauthenticated = "urn:holdpoint:problem:unauthenticated";
     /// There is no such chat, call, approval request or page, or it belongs to another subject.
     NotFound = "urn:holdpoint:problem:not-found";
     /// The path does not support this method.

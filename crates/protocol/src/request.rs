@@ -7,7 +7,7 @@ use crate::{
     holds::DecisionKind,
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
     json,
-    message::{ClientMessage, Part, ToolState},
+    message::{ClientMessage, Part, Role, TextPart, ToolState},
 };
 
 /// The action that the client requests.
@@ -38,6 +38,20 @@ pub struct ChatRequest {
     /// The message that is edited, regenerated or continued.
     #[serde(default)]
     pub message_id: Option<MessageId>,
+}
+
+impl ChatRequest {
+    /// A new user message in a chat.
+    ///
+    /// ```
+    /// let request = holdpoint_protocol::request::ChatRequest::user("chat-1", "What is the weather?");
+    /// assert_eq!(request.messages.len(), 1);
+    /// ```
+    pub fn user(chat: impl Into<ChatId>, text: impl Into<String>) -> Self {
+        let message =
+            ClientMessage { id: None, role: Role::User, metadata: None, parts: vec![Part::Text(TextPart::done(text))] };
+        Self { id: Some(chat.into()), messages: vec![message], trigger: Trigger::default(), message_id: None }
+    }
 }
 
 /// One answer in a client's message.

@@ -96,6 +96,9 @@ pub enum Fact {
         /// Whether the call needs approval. A stock client must not see a frontend call as available before that.
         #[serde(default)]
         needs_approval: bool,
+        /// The result of the tool's own check whether the call needs approval. It is never evaluated again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checked: Option<Checked>,
         /// For a prompt: the call whose tool asked. The model neither made this call nor sees it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<ToolCallId>,
@@ -178,6 +181,14 @@ impl Fact {
             _ => 0,
         }
     }
+}
+
+/// The result of a tool's own check whether a call needs approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The reason for the approval request; `None` if the call may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The settings of a turn that has yet to begin.

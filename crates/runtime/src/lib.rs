@@ -1,4 +1,70 @@
 //! The runtime, for embedding in a Rust program: agents whose turns stop at holds, wait, and continue exactly once.
+//!
+//! A tool, and a test of its approval without HTTP:
+//!
+//! ```
+//! use futures::StreamExt;
+//! use holdpoint_runtime::{
+//!     driver::Runtime,
+//!     model::ScriptModel,
+//!     project::View,
+//!     protocol::request::{ChatRequest, DecisionRequest},
+//!     subject::Subject,
+//!     tool::{Condition, Tool, ToolContext, ToolSet},
+//! };
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Refund {
+//!     amount: f64,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let refund = Tool::server("refund", "Refunds an order", |refund: Refund, _: ToolContext| async move {
+//!     Ok(refund.amount)
+//! });
+//! let tools = ToolSet::new([refund.approval(Condition::over("/amount", 100)?).build()?])?;
+//! // A model that calls the tool, and then says something.
+//! let script = r#"{"turns": [{"steps": [
+//!     [{"toolCall": {"name": "refund", "input": {"amount": 250}}}],
+//!     [{"text": ["Refunded."]}]
+//! ]}]}"#;
+//! let model = std::sync::Arc::new(ScriptModel::from_text(script)?);
+//! let runtime = Runtime::builder().tools(tools).model(model).start().await?;
+//!
+//! let ann = Subject::from("ann");
+//! let request = ChatRequest::user("chat-1", "Refund my order");
+//! let (chat, response) = runtime.submit(&ann, request, View::default()).await?;
+//! // The response ends at the hold.
+//! let chunks: Vec<_> = response.collect().await;
+//! assert!(!chunks.is_empty());
+//!
+//! let approval = runtime.approvals(&ann).remove(0);
+//! runtime.decide(&ann, approval.approval_id, DecisionRequest { approved: true, reason: None }).await?;
+//! runtime.idle(&ann, &chat).await?;
+//! assert_eq!(runtime.messages(&ann, &chat).await?.len(), 2);
+//!
+//! // Running turns get up to ten seconds to finish or to reach a hold. The next start recovers the others.
+//! runtime.shutdown(std::time::Duration::from_secs(10)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! To shut a server down in order, call `Server::close`, then [`driver::Runtime::shutdown`], then end the process.
+//!
+//! A model is anything that turns a conversation into events, see [`model::Model`]. A log is a [`log::Log`]; the contract
+//! suite of `holdpoint-testkit` tests an engine.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! | --- | --- | --- |
+//! | `sqlite` | yes | the log in SQLite (`log::SqliteLog`), built from source |
+//! | `providers` | no | models of OpenAI, Anthropic, Gemini and Ollama (`model::provider`) |
+//! | `mcp` | no | tools of MCP servers (`tool::mcp`) |
+//! | `http-tools` | no | tools that are HTTP endpoints (`tool::http`) |
+//!
+//! Turn `sqlite` off in a program that links another `sqlite3`, for example by sqlx, diesel or sea-orm.
 
 mod backoff;
 pub mod clock;
@@ -15,3 +81,6 @@ pub mod subject;
 pub mod tool;
 pub mod turn;
 pub mod value;
+
+/// Re-exported, so that a program needs only this crate.
+pub use holdpoint_protocol as protocol;

@@ -76,6 +76,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 returns: spec.returns,
                 origin: None,
                 needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
+                checked: None,
                 asked_by: None,
             }
         }

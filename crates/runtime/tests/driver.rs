@@ -55,7 +55,7 @@ async fn submit(runtime: &Runtime, request: ChatRequest) -> ResponseStream {
 
 async fn read(response: &mut ResponseStream) -> Vec<Chunk> {
     let mut written = Vec::new();
-    while response.next(&mut written).await == Next::More {}
+    while response.read(&mut written).await == Next::More {}
     let mut chunks = Vec::new();
     written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks
@@ -207,7 +207,7 @@ async fn a_running_tool_asks_the_user() {
         let mut response = submit(&runtime, said("c")).await;
         let mut written = Vec::new();
         let call = loop {
-            assert_eq!(response.next(&mut written).await, Next::More);
+            assert_eq!(response.read(&mut written).await, Next::More);
             let question = written.iter().find_map(|chunks| match chunks {
                 Chunks::One(Chunk::ToolInputAvailable(input)) if input.tool_name == "ask_user" => Some(input.clone()),
                 _ => None,

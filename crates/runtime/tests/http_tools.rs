@@ -261,7 +261,7 @@ async fn a_stopped_call_is_given_up() {
     let running = tokio::spawn((tool.handler.expect("a handler"))(json!({}), context(cancellation.clone())));
     slow.begun.notified().await;
     cancellation.cancel();
-    assert_eq!(running.await.expect("no panic"), Err("The call was stopped".into()));
+    assert_eq!(running.await.expect("no panic"), Err(ToolError::new("The call was stopped")));
     slow.given_up.notified().await;
 }
 

@@ -37,7 +37,7 @@ impl World {
 
     async fn play(&self, chat: &str, text: &str) {
         let mut response = self.say(chat, text).await;
-        while response.next(&mut Vec::new()).await == Next::More {}
+        while response.read(&mut Vec::new()).await == Next::More {}
     }
 
     async fn chats(&self) -> Vec<String> {

@@ -1,19 +1,37 @@
-//! Holdpoint inside an axum app of your own: one tool that needs a person's approval over 100 dollars, and a page beside it. It has no
-//! keys, so its router serves this machine only, and no page of another origin: see `Server::allow_hosts` and `Server::allow_origins`.
+//! Holdpoint inside an axum app of your own: its own login with a cookie, a log in SQLite, one tool that needs a person's approval over
+//! the limit of its user, and a page beside it. Pages of other origins are refused: see `ServerBuilder::origins`.
 //!
 //! `cargo run -p holdpoint-server --example embed`, then:
-//! `curl -N localhost:8788/agent/stream --json '{"messages":[{"role":"user","content":"use refund {\"order\":\"A1\",\"amount\":250}"}]}'`
+//! `curl -c /tmp/cookies localhost:8788/login/ann` and
+//! `curl -b /tmp/cookies -N localhost:8788/agent/stream --json '{"messages":[{"role":"user","content":"use refund {\"order\":\"A1\",\"amount\":250}"}]}'`
 
-use axum::{Router, routing::get};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::{Path as UrlPath, State},
+    http::{header, request::Parts},
+    response::IntoResponse,
+    routing::get,
+};
 use holdpoint_server::{
-    Server,
+    IdentityError, Server,
     runtime::{
         driver::Runtime,
-        tool::{Condition, Tool, ToolContext, ToolError},
+        log::SqliteLog,
+        subject::Subject,
+        tool::{ApprovalContext, Tool, ToolContext, ToolError, ToolSet},
     },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+type Failure = Box<dyn std::error::Error>;
 
 #[derive(Deserialize, JsonSchema)]
 struct Refund {
@@ -34,13 +52,71 @@ async fn refund(refund: Refund, context: ToolContext) -> Result<Receipt, ToolErr
     Ok(Receipt { order: refund.order, refunded: refund.amount })
 }
 
+/// Whether a refund needs approval. A real program would read the limit of the user from its database.
+async fn over_limit(refund: Refund, context: ApprovalContext) -> Result<Option<String>, ToolError> {
+    let limit = if context.subject.as_str() == "boss" { 1000.0 } else { 100.0 };
+    Ok((refund.amount > limit).then(|| format!("more than {limit} dollars")))
+}
+
+/// The sessions of the app: the user of each cookie.
+#[derive(Clone, Default)]
+struct Sessions(Arc<Mutex<HashMap<String, String>>>);
+
+impl Sessions {
+    async fn subject(self, parts: Parts) -> Result<Subject, IdentityError> {
+        let cookies = parts.headers.get(header::COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let session = cookies.split("; ").find_map(|cookie| cookie.strip_prefix("session="));
+        let sessions = self.0.lock().map_err(|_| IdentityError::Unavailable("the sessions are gone".to_owned()))?;
+        let user = session.and_then(|session| sessions.get(session)).ok_or("log in first: /login/NAME")?;
+        Ok(Subject::from(user.as_str()))
+    }
+}
+
+/// Logs in. A real program would ask for a password.
+async fn login(State(sessions): State<Sessions>, UrlPath(name): UrlPath<String>) -> impl IntoResponse {
+    let session = uuid::Uuid::new_v4().to_string();
+    let cookie = format!("session={session}; HttpOnly; SameSite=Lax; Path=/");
+    if let Ok(mut sessions) = sessions.0.lock() {
+        sessions.insert(session, name);
+    }
+    ([(header::SET_COOKIE, cookie)], "logged in")
+}
+
+/// The app, with its data in this folder.
+pub(crate) async fn app(data: &Path) -> Result<(Router, Server), Failure> {
+    let tool = Tool::server("refund", "Refunds an order", refund)
+        .approve_if(over_limit)
+        .time_limit(Duration::from_secs(30))
+        .build()?;
+    let log = Arc::new(SqliteLog::open(data)?);
+    let runtime = Runtime::builder().log(log).tools(ToolSet::new([tool])?).start().await?;
+    let sessions = Sessions::default();
+    let known = sessions.clone();
+    let server = Server::builder(runtime).identify(move |parts| known.clone().subject(parts)).build();
+    let app = Router::new()
+        .route("/", get(|| async { "my own page" }))
+        .route("/login/{name}", get(login))
+        .with_state(sessions)
+        .nest("/agent", server.router());
+    Ok((app, server))
+}
+
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let tool = Tool::server("refund", "Refunds an order", refund).approval(Condition::over("/amount", 100)?).build()?;
-    let runtime = Runtime::builder().tools([tool].into_iter().collect()).start().await?;
-    let app = Router::new().route("/", get(|| async { "my own page" })).nest("/agent", Server::new(runtime).router());
+async fn main() -> Result<(), Failure> {
+    let (app, server) = app(Path::new("embed-data")).await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, app).await?;
+    let stop = async {
+        let _ = tokio::signal::ctrl_c().await;
+    };
+    // In order: no new connections, the open ones end, then the turns.
+    let closing = server.clone();
+    let stopped = async move {
+        stop.await;
+        closing.close();
+    };
+    axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
+    server.closed().await;
+    server.runtime().shutdown(Duration::from_secs(10)).await;
     Ok(())
 }

@@ -18,7 +18,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::Keys,
+    auth::{Credential, Keys, Login, Tickets},
+    builder::ServerBuilder,
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
@@ -78,7 +79,8 @@ pub struct Server {
 
 pub(crate) struct Inner {
     pub(crate) runtime: Runtime,
-    pub(crate) keys: Keys,
+    pub(crate) login: Arc<dyn Login>,
+    pub(crate) tickets: Tickets,
     pub(crate) limits: Limits,
     streams: Mutex<HashMap<Subject, usize>>,
     pub(crate) metrics: Metrics,
@@ -104,11 +106,21 @@ impl Server {
 
     /// A server with these API keys and limits.
     pub fn with(runtime: Runtime, keys: Keys, limits: Limits) -> Self {
-        let is_shared = !keys.allows_anonymous();
+        Self::builder(runtime).keys(keys).limits(limits).build()
+    }
+
+    /// A builder: for a login of your own, origins and limits.
+    pub fn builder(runtime: Runtime) -> ServerBuilder {
+        ServerBuilder::new(runtime)
+    }
+
+    pub(crate) fn assemble(runtime: Runtime, login: Arc<dyn Login>, limits: Limits, guard: Guard) -> Self {
+        let is_shared = login.credential() != Credential::None;
         let in_flight = || Budget::new(limits.bytes_in_flight, is_shared);
         let inner = Inner {
             runtime,
-            keys,
+            login,
+            tickets: Tickets::default(),
             limits,
             streams: Mutex::default(),
             metrics: Metrics::new(),
@@ -120,7 +132,7 @@ impl Server {
             closing: CancellationToken::new(),
             sockets: TaskTracker::new(),
         };
-        Self { inner: Arc::new(inner), guard: Guard::default() }
+        Self { inner: Arc::new(inner), guard }
     }
 
     /// Allows pages of these origins to use the server from a browser: `https://app.example`. Pages of the server's own
@@ -195,7 +207,7 @@ impl Server {
             .layer(map_request(deadline(self.inner.limits.body_time)));
         let router = self
             .guard
-            .protect(router, self.inner.keys.allows_anonymous())
+            .protect(router, self.inner.login.credential())
             .layer(from_fn_with_state(self.clone(), shape))
             .layer(from_fn_with_state(self.clone(), measure));
         traced(router).with_state(self.clone())

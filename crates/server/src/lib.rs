@@ -8,9 +8,26 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Features
+//!
+//! A program that embeds the server usually needs none of the defaults: `default-features = false`, with the features
+//! of the runtime that it uses.
+//!
+//! | feature | default | adds |
+//! | --- | --- | --- |
+//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `providers`, `mcp` and `http-tools` |
+//! | `console` | yes | the console at `/` of the command; in a checkout its build needs Node.js |
+//! | `sqlite` | by `cli` | the log in SQLite |
+//! | `providers` | by `cli` | models of OpenAI, Anthropic, Gemini and Ollama |
+//! | `mcp` | by `cli` | tools of MCP servers |
+//! | `http-tools` | by `cli` | tools that are HTTP endpoints |
+//! | `otlp` | no | spans sent to an OpenTelemetry collector by the command |
 
 mod app;
 mod auth;
+mod builder;
+#[cfg(feature = "cli")]
 pub mod config;
 mod guard;
 mod listen;
@@ -20,7 +37,8 @@ mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, KeyError, Keys, Role};
+pub use auth::{AuthKey, IdentityError, KeyError, Keys, Role};
+pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
-pub use holdpoint_runtime as runtime;
+pub use holdpoint_runtime::{self as runtime, protocol};
 pub use listen::ConnectionLimits;

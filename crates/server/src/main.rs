@@ -1,6 +1,7 @@
 //! The `holdpoint` command.
 
 mod cli;
+#[cfg(feature = "console")]
 mod console;
 
 use std::process::ExitCode;

@@ -1,6 +1,8 @@
 //! `cargo xtask full`: the checks that take too long for every change.
 
 mod deny;
+mod features;
+mod publish;
 mod schemathesis;
 
 use std::path::Path;
@@ -19,6 +21,8 @@ struct Check {
 
 const CHECKS: &[Check] = &[
     Check { name: "deny", what: "cargo deny check bans licenses sources", run: deny::run },
+    Check { name: "publish", what: "cargo package for all crates, each built from its package", run: publish::run },
+    Check { name: "features", what: "cargo check with no feature, and with each one alone", run: features::run },
     Check {
         name: "crash",
         what: "the server killed 300 times under load, with a ledger of its own",

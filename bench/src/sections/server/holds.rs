@@ -46,7 +46,7 @@ async fn open(runtime: Runtime, number: usize) {
     let submitted = runtime.submit(&subject, request, View::default()).await;
     let (_, mut segment) = submitted.expect("a chat of its own");
     let mut chunks = Vec::new();
-    while segment.next(&mut chunks).await == Next::More {
+    while segment.read(&mut chunks).await == Next::More {
         chunks.clear();
     }
 }

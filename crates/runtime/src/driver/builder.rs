@@ -16,7 +16,7 @@ use crate::{
     log::{HeadQuery, Log, LogError, MemoryLog},
     metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
-    tool::{ToolSet, demo::demo_tools},
+    tool::{DuplicateTool, ToolSet, demo::demo_tools},
 };
 
 /// Builds a [`Runtime`]. The defaults are those of the demo: memory log, demo tools, demo model.
@@ -27,6 +27,18 @@ pub struct RuntimeBuilder {
     clock: Arc<dyn Clock>,
     limits: Limits,
     retention: Option<Duration>,
+}
+
+/// Why a runtime does not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Two tools have the same name.
+    #[error(transparent)]
+    DuplicateTool(#[from] DuplicateTool),
+    /// The log can't be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
 }
 
 impl Default for RuntimeBuilder {
@@ -86,7 +98,8 @@ impl RuntimeBuilder {
     }
 
     /// Starts the runtime: holds wait again, and interrupted turns are recovered. Call it inside a Tokio runtime.
-    pub async fn start(self) -> Result<Runtime, LogError> {
+    pub async fn start(self) -> Result<Runtime, StartError> {
+        self.tools.check()?;
         let Self { log, tools, model, clock, limits, retention } = self;
         let metrics = Metrics::new();
         let (to_recover, recovering) = mpsc::unbounded_channel();
@@ -103,6 +116,7 @@ impl RuntimeBuilder {
             chats: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
+            cancelling: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
         let mut query = HeadQuery { only_open: true, ..HeadQuery::default() };

@@ -12,6 +12,7 @@ use crate::subject::Subject;
 
 /// A change that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// The chat.
     pub chat: ChatId,

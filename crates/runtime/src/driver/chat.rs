@@ -28,7 +28,7 @@ use crate::{
     fact::Fact,
     log::LogError,
     metrics::Channel,
-    model::{ModelError, ModelEvent},
+    model::ModelError,
     subject::Subject,
     tool::{Prompt, PromptResponse},
     turn::{ChatState, Input, Rejection, Reply},
@@ -104,7 +104,7 @@ pub(super) struct ChatTask {
     pub(super) flush_at: Option<Instant>,
     /// The turn's place among the running turns.
     pub(super) place: Option<Place>,
-    pub(super) model: Option<ReadyChunks<BoxStream<'static, Result<ModelEvent, ModelError>>>>,
+    pub(super) model: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
     pub(super) tools: JoinSet<Result<Value, String>>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,

@@ -14,7 +14,7 @@ use holdpoint_protocol::{
 };
 use tokio::sync::Notify;
 
-use super::{Hold, Limits, changes::Changes};
+use super::{Hold, Limits, OpenHold, changes::Changes};
 use crate::{
     clock::{Clock, Timestamp},
     metrics::{Age, HoldKind, Waiting},
@@ -70,6 +70,18 @@ impl Holds {
             self.earlier.notify_one();
         }
         self.changes.tell(subject, chat, approvals);
+    }
+
+    /// The open holds of a subject, by chat.
+    pub(super) fn of(&self, subject: &Subject) -> Vec<OpenHold> {
+        let index = self.lock();
+        let own = index.chats.iter().filter(|(_, (owner, _))| owner == subject);
+        let holds = own.flat_map(|(chat, (_, holds))| holds.iter().map(move |hold| (chat, hold)));
+        let mut open: Vec<OpenHold> =
+            holds.map(|(chat, hold)| OpenHold { chat: chat.clone(), hold: Hold::clone(hold) }).collect();
+        drop(index);
+        open.sort_by(|a, b| (&a.chat, a.hold.since, &a.hold.call).cmp(&(&b.chat, b.hold.since, &b.hold.call)));
+        open
     }
 
     /// The inbox of a subject, oldest first.

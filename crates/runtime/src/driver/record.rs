@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::{
     append,
     chat::{ChatError, ChatTask},
+    checks::checked,
     head::HeadData,
     journal,
     load::title_of,
@@ -20,6 +21,7 @@ use crate::{
     model::ModelRequest,
     project::conversation,
     subject::Subject,
+    tool::ApprovalContext,
     turn::{ChatState, Env, Input, Refusal, Reply, step_on},
 };
 
@@ -155,8 +157,11 @@ impl ChatTask {
         match fact {
             Fact::StepStarted => {
                 let messages = conversation(&self.feed.after(0)).into();
-                let request = ModelRequest { messages, tools: self.inner.tools().specs() };
+                let tools = self.inner.tools();
+                let request = ModelRequest { messages, tools: tools.specs() };
                 let step = self.inner.metrics.model(self.inner.model.stream(request));
+                let Some(subject) = self.state.subject.clone() else { return };
+                let step = checked(step, tools, ApprovalContext::new(self.id.clone(), subject));
                 self.model = Some(step.ready_chunks(MAX_MODEL_EVENTS));
             }
             Fact::Started { call, .. } => self.start_tool(call),

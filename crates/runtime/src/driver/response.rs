@@ -1,8 +1,17 @@
 //! Readers of an awake chat: its stored messages, one response, or a live connection.
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
-use holdpoint_protocol::{chunk::Chunks, holds::ChatHold, message::UiMessage};
+use futures::future::BoxFuture;
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks},
+    holds::ChatHold,
+    message::UiMessage,
+};
 
 use super::feed::FeedReader;
 use crate::{
@@ -23,8 +32,14 @@ pub enum Next {
     Gone,
 }
 
-/// One response.
-pub struct ResponseStream(Source);
+/// One response: a stream of its chunks. It ends with the response, or when the chat is no longer served here.
+///
+/// [`ResponseStream::read`] reads all chunks that are ready at once, and tells these two ends apart.
+pub struct ResponseStream {
+    source: Source,
+    /// Chunks that were read but not returned yet, the next one last.
+    ready: Vec<Chunk>,
+}
 
 /// The source of the chunks.
 #[allow(clippy::large_enum_variant, reason = "nearly all are live")]
@@ -36,16 +51,25 @@ enum Source {
     },
     /// A complete response.
     Whole(Vec<Chunks>),
+    /// A read that was begun by polling.
+    Reading(BoxFuture<'static, (Box<Source>, Vec<Chunks>, Next)>),
+    Ended(Next),
+}
+
+impl From<Source> for ResponseStream {
+    fn from(source: Source) -> Self {
+        Self { source, ready: Vec::new() }
+    }
 }
 
 impl ResponseStream {
     pub(super) fn new(reader: FeedReader, projection: Box<dyn Projection>, plan: ResponsePlan) -> Self {
         let response = Response::new(projection, plan, reader.known);
-        Self(Source::Live { reader, response, is_first: true })
+        Source::Live { reader, response, is_first: true }.into()
     }
 
     pub(super) fn whole(chunks: Vec<Chunks>) -> Self {
-        Self(Source::Whole(chunks))
+        Source::Whole(chunks).into()
     }
 
     /// Resumes the message that is being written, if any.
@@ -54,17 +78,64 @@ impl ResponseStream {
         // Later facts are streamed, not replayed.
         facts.truncate(usize::try_from(reader.known).unwrap_or(usize::MAX));
         let response = Response::resume(&facts, view, resume)?;
-        Some(Self(Source::Live { reader, response, is_first: true }))
+        Some(Source::Live { reader, response, is_first: true }.into())
     }
 
     /// Waits for the next chunks and appends all that are ready. Cancel-safe.
-    pub async fn next(&mut self, out: &mut Vec<Chunks>) -> Next {
-        let (reader, response, is_first) = match &mut self.0 {
+    pub async fn read(&mut self, out: &mut Vec<Chunks>) -> Next {
+        out.extend(self.ready.drain(..).rev().map(Chunks::One));
+        if let Source::Reading(reading) = &mut self.source {
+            let (source, chunks, next) = reading.await;
+            self.source = *source;
+            out.extend(chunks);
+            return next;
+        }
+        self.source.read(out).await
+    }
+}
+
+/// The chunks one by one.
+impl futures::Stream for ResponseStream {
+    type Item = Chunk;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(chunk) = this.ready.pop() {
+                return Poll::Ready(Some(chunk));
+            }
+            match &mut this.source {
+                Source::Ended(_) => return Poll::Ready(None),
+                Source::Reading(reading) => {
+                    let (source, chunks, next) = ready!(reading.as_mut().poll(context));
+                    chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| this.ready.push(chunk)));
+                    this.ready.reverse();
+                    this.source = if next == Next::More { *source } else { Source::Ended(next) };
+                }
+                _ => {
+                    let mut source = std::mem::replace(&mut this.source, Source::Ended(Next::End));
+                    this.source = Source::Reading(Box::pin(async move {
+                        let mut chunks = Vec::new();
+                        let next = source.read(&mut chunks).await;
+                        (Box::new(source), chunks, next)
+                    }));
+                }
+            }
+        }
+    }
+}
+
+impl Source {
+    async fn read(&mut self, out: &mut Vec<Chunks>) -> Next {
+        let (reader, response, is_first) = match self {
             Source::Live { reader, response, is_first } => (reader, response, is_first),
             Source::Whole(chunks) => {
                 out.append(chunks);
                 return Next::End;
             }
+            Source::Ended(next) => return *next,
+            // `ResponseStream::read` finishes it, and polling does not read a source that is being read.
+            Source::Reading(_) => return Next::Gone,
         };
         loop {
             let facts = if std::mem::take(is_first) {

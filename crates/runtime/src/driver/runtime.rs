@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use holdpoint_protocol::{
@@ -70,6 +69,7 @@ pub enum RuntimeError {
 
 /// A chat in the list of chats.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChatSummary {
     /// The chat.
     pub id: ChatId,
@@ -107,6 +107,8 @@ pub(super) struct Inner {
     pub(super) tasks: TaskTracker,
     /// Cancelled to end the tasks of chats that only wait, even if they are followed.
     pub(super) ending: CancellationToken,
+    /// The parent of every running tool's cancellation.
+    pub(super) cancelling: CancellationToken,
     /// Cancelled to end every task at once. Unfinished work is recovered at the next start.
     pub(super) closing: CancellationToken,
 }
@@ -274,9 +276,22 @@ impl Runtime {
         approval: ApprovalId,
         decision: impl Into<DecisionRequest>,
     ) -> Result<Answered, RuntimeError> {
+        self.decide_as(subject, subject, approval, decision).await
+    }
+
+    /// Takes the decision of another subject about a chat of `owner`: `by` is recorded as who decided. Whether they may
+    /// is for the program to decide.
+    pub async fn decide_as(
+        &self,
+        owner: &Subject,
+        by: &Subject,
+        approval: ApprovalId,
+        decision: impl Into<DecisionRequest>,
+    ) -> Result<Answered, RuntimeError> {
+        let subject = owner;
         let found = self.inner.log.find(subject, approval.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(chat) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Decide { approval, decision: decision.into(), by: subject.clone() }).await
+        self.answered(subject, &chat, Input::Decide { approval, decision: decision.into(), by: by.clone() }).await
     }
 
     async fn answered(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Answered, RuntimeError> {
@@ -312,7 +327,12 @@ impl Runtime {
         Ok(LiveStream::joining(self.reader(subject, chat, true).await?, subject.clone(), view))
     }
 
-    async fn reader(&self, subject: &Subject, chat: &ChatId, may_be_new: bool) -> Result<FeedReader, RuntimeError> {
+    pub(super) async fn reader(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        may_be_new: bool,
+    ) -> Result<FeedReader, RuntimeError> {
         self.inner.send(chat, |_, reply| Command::Read { subject: subject.clone(), may_be_new, reply }).await
     }
 
@@ -409,18 +429,5 @@ impl Runtime {
     /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
-    }
-
-    /// Lets running turns finish or reach a hold for up to `grace`, then stops everything. Interrupted turns are
-    /// recovered at the next start.
-    pub async fn shutdown(&self, grace: Duration) {
-        self.inner.tasks.close();
-        self.inner.ending.cancel();
-        let deadline = self.inner.clock.now().after(grace);
-        tokio::select! {
-            () = self.inner.tasks.wait() => {}
-            () = self.inner.clock.sleep_until(deadline) => {}
-        }
-        self.inner.closing.cancel();
     }
 }

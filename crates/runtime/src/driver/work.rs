@@ -1,6 +1,6 @@
 //! The running work of a chat: its tools, and the model's stream.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use holdpoint_protocol::ids::ToolCallId;
@@ -15,10 +15,10 @@ use tracing::Instrument;
 
 use super::chat::{ChatError, ChatTask, Command};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
-    model::{ModelError, ModelEvent},
-    tool::{Execution, PromptResponse, Prompter, ToolContext},
+    model::ModelError,
+    tool::{CANCELLATION_GRACE, Execution, PromptResponse, Prompter, ToolContext, ToolError},
     turn::{Input, Phase, step_on},
 };
 
@@ -27,8 +27,9 @@ impl ChatTask {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
         let Some(subject) = self.state.subject.clone() else { return };
         let tool = self.inner.tools().of_origin(&call.name, call.origin.as_deref()).cloned();
+        let clock = Arc::clone(&self.inner.clock);
         let (inner, name, origin) = (Arc::clone(&self.inner), call.name.clone(), call.origin.clone());
-        let cancellation = CancellationToken::new();
+        let cancellation = self.inner.cancelling.child_token();
         let context = ToolContext {
             chat: self.id.clone(),
             subject,
@@ -39,7 +40,8 @@ impl ChatTask {
         };
         let input = call.input.clone();
         let timer = self.inner.metrics.tool(&call.name);
-        let span = tracing::info_span!("call", call = %id, tool = call.name);
+        let subject = context.subject.as_str();
+        let span = tracing::info_span!("call", chat = %self.id, call = %id, tool = call.name, subject);
         let run = async move {
             let tool = match tool {
                 Some(tool) => Some(tool),
@@ -49,7 +51,11 @@ impl ChatTask {
             // The tool has been removed or was never listed. The call still needs an outcome.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
             let outcome = match tool.handler {
-                Some(handler) => handler(input, context).await.map_err(|error| error.0),
+                Some(handler) => {
+                    let cancellation = context.cancellation.clone();
+                    let limit = tool.spec.time_limit;
+                    limited(handler(input, context), limit, &*clock, &cancellation).await
+                }
                 // A delegate without a handler: the output says that the browser has it.
                 None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
             };
@@ -98,7 +104,11 @@ impl ChatTask {
     pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
         if let Some((_, handle, cancellation)) = self.running.values().find(|(call, ..)| call == id) {
             cancellation.cancel();
-            handle.abort();
+            let handle = handle.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(CANCELLATION_GRACE).await;
+                handle.abort();
+            });
         }
     }
 
@@ -121,10 +131,7 @@ impl ChatTask {
         self.input(Input::ToolDone { call, outcome }).await.map(drop)
     }
 
-    pub(super) async fn model_said(
-        &mut self,
-        events: Option<Vec<Result<ModelEvent, ModelError>>>,
-    ) -> Result<(), ChatError> {
+    pub(super) async fn model_said(&mut self, events: Option<Vec<Result<Input, ModelError>>>) -> Result<(), ChatError> {
         let events = match events {
             Some(events) => events,
             None => vec![Err(ModelError {
@@ -138,7 +145,7 @@ impl ChatTask {
         self.decide(|state, env| {
             for event in events {
                 let input = match event {
-                    Ok(event) => Input::Model(event),
+                    Ok(input) => input,
                     Err(error) => {
                         tracing::warn!(chat = %id, error = %error.detail, "the model failed");
                         Input::ModelFailed(error.message)
@@ -159,6 +166,30 @@ impl ChatTask {
         let recorded = self.record(facts).await;
         self.count_turn();
         recorded
+    }
+}
+
+/// Runs a handler within its time limit. Then it is cancelled, and has a moment to say how it ended.
+async fn limited(
+    handler: impl Future<Output = Result<Value, ToolError>>,
+    limit: Option<Duration>,
+    clock: &dyn Clock,
+    cancellation: &CancellationToken,
+) -> Result<Value, String> {
+    let mut handler = std::pin::pin!(handler);
+    let Some(limit) = limit else { return handler.await.map_err(|error| error.0) };
+    let deadline = clock.now().after(limit);
+    tokio::select! {
+        biased;
+        done = &mut handler => return done.map_err(|error| error.0),
+        () = clock.sleep_until(deadline) => cancellation.cancel(),
+    }
+    match tokio::time::timeout(CANCELLATION_GRACE, handler).await {
+        Ok(done) => done.map_err(|error| error.0),
+        Err(_) => {
+            let seconds = limit.as_secs_f32();
+            Err(format!("The tool did not finish within {seconds} s and was stopped: its outcome is unknown"))
+        }
     }
 }
 

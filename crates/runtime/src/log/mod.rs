@@ -4,6 +4,7 @@
 //! product's guarantees: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
 
 mod memory;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
 
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
@@ -122,6 +124,25 @@ pub enum LogError {
 }
 
 /// A log engine.
+///
+/// The contract suite of `holdpoint-testkit` (`log_contract_suite!`) tests all of this on an engine:
+///
+/// - **Compare-and-set.** An append is committed only if `expected` is the chat's length. Of many appends at the same
+///   position one is committed; the others get [`AppendResult::Conflict`] with the length, and nothing of them is
+///   written. So there are no gaps and no overlaps.
+/// - **Idempotence.** An append that is repeated with the same `append_id` at the same position is committed once and gets
+///   the same result, even after later appends.
+/// - **Atomicity.** The events, the head and the keys of an append are committed together. The appends of one call succeed
+///   or fail independently. An append of no events at the right position succeeds and writes nothing.
+/// - **Cancellation.** Dropping the future of an append loses no commit and breaks nothing: repeating the append tells
+///   its result.
+/// - **Bytes.** Payloads of any size, heads of any content and ids with any characters come back unchanged.
+/// - **Reads are linearizable.** A read returns whole batches, also from a position inside a batch, and everything that
+///   was committed before it, by any writer.
+/// - **Wakeups** come after the commit. They may be lost, and a failed append causes none.
+/// - **Heads** are those of the last append. They are listed in the order of the ids, and paged by `after`.
+/// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
+/// - **Deletion** removes the events, the head and the keys of a chat, and nothing of other chats.
 pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Appends to several chats. Each succeeds or fails independently. The results are in the order of the appends.
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>>;

@@ -83,6 +83,7 @@ fn facts_become_counts() {
             returns: Default::default(),
             origin: None,
             needs_approval: true,
+            checked: None,
             asked_by: None,
         },
         Fact::Asked {

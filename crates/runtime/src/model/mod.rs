@@ -18,6 +18,37 @@ use serde_json::Value;
 use crate::tool::ToolSpec;
 
 /// A language model.
+///
+/// ```
+/// use futures::{StreamExt, stream::BoxStream};
+/// use holdpoint_runtime::{
+///     model::{Model, ModelError, ModelEvent, ModelRequest, Usage},
+///     protocol::chunk::FinishReason,
+/// };
+///
+/// /// Says how many messages it got.
+/// #[derive(Debug)]
+/// struct Counting;
+///
+/// impl Model for Counting {
+///     fn version(&self) -> &str {
+///         "counting-1"
+///     }
+///
+///     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+///         let text = format!("{} messages", request.messages.len());
+///         let finish = ModelEvent::Finish { usage: Usage::default(), reason: FinishReason::Stop, version: None };
+///         futures::stream::iter([Ok(ModelEvent::TextDelta(text.into())), Ok(finish)]).boxed()
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let request = ModelRequest { messages: [].into(), tools: [].into() };
+/// let events: Vec<_> = Counting.stream(request).collect().await;
+/// assert_eq!(events.len(), 2);
+/// # }
+/// ```
 pub trait Model: Send + Sync + fmt::Debug + 'static {
     /// The name shown in `finish`, unless the model reports another.
     fn version(&self) -> &str;

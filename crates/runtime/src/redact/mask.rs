@@ -5,11 +5,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{MASK, urls};
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
 use crate::tool::Secret;
 
 /// Shorter words are not masked: they occur in every other sentence.
 const MIN_SECRET: usize = 4;
 /// The same for parts of an address, most of which are not secret: `?format=json`.
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
 const MIN_URL_SECRET: usize = 8;
 
 /// Keys as providers and HTTP clients repeat them: in an address, in a header, in a sentence.
@@ -37,6 +39,7 @@ pub(crate) struct Mask {
 
 impl Mask {
     /// A mask for these secrets, and for the words in them: of `Bearer abcd` the second word alone is the secret.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
     pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let texts: Vec<&str> = secrets.into_iter().map(Secret::reveal).collect();
         let words = texts.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
@@ -45,6 +48,7 @@ impl Mask {
     }
 
     /// A mask for a provider's key and for an address that may contain a password. Other keys are recognised by their form.
+    #[cfg(feature = "providers")]
     pub(crate) fn of_provider<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut words = Vec::new();
         for text in texts.into_iter().flatten() {
@@ -62,6 +66,7 @@ impl Mask {
     }
 
     /// Also masks what may be secret in an address: the values of its query, and segments of its path that look like a key.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
     pub(crate) fn and_url(self, url: &str) -> Self {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
         let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
@@ -90,7 +95,7 @@ impl Mask {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "providers", feature = "http-tools"))]
 mod tests {
     use super::*;
 

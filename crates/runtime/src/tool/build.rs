@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ApprovalPolicy, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError,
-    ToolSpec, Wait, input,
+    ApprovalCheck, ApprovalContext, ApprovalPolicy, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError,
+    Tool, ToolContext, ToolError, ToolSpec, Wait, input,
 };
 
 const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -29,7 +29,7 @@ const MAX_NAME_LENGTH: usize = 64;
 ///
 /// let tool = Tool::server("delete_file", "Deletes a file", |input: Delete, _context: ToolContext| async move {
 ///     if input.path.contains("..") {
-///         return Err(ToolError::from("path: must not lead out of the folder"));
+///         return Err(ToolError::new("path: must not lead out of the folder"));
 ///     }
 ///     Ok(serde_json::json!({ "deleted": input.path }))
 /// })
@@ -49,6 +49,7 @@ pub struct ToolBuilder {
     approval: ApprovalPolicy,
     approval_timeout: Option<Duration>,
     timeout: Duration,
+    time_limit: Option<Duration>,
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
@@ -59,6 +60,7 @@ pub struct ToolBuilder {
 /// Why a tool definition is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ToolDefinitionError {
     #[error(
         "{name:?} can't be the name of a tool: use 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`, which is \
@@ -103,6 +105,7 @@ impl ToolBuilder {
             approval: ApprovalPolicy::Never,
             approval_timeout: Some(DEFAULT_APPROVAL_TIMEOUT),
             timeout: DEFAULT_TIMEOUT,
+            time_limit: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
@@ -123,6 +126,39 @@ impl ToolBuilder {
         self
     }
 
+    /// Decides by an async function of the input and its context whether a call needs approval: `Some` is the reason for
+    /// the approval request, `None` lets the call run. A call also needs approval if the function fails, panics or
+    /// takes longer than ten seconds.
+    ///
+    /// The function is called once, when the model has made the call. Its result is stored with the call, so a restart
+    /// does not call it again.
+    ///
+    /// ```
+    /// # use holdpoint_runtime::tool::{ApprovalContext, Tool, ToolContext, ToolError};
+    /// # async fn limit_of(_: &str) -> Result<f64, std::io::Error> { Ok(100.0) }
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Pay {
+    ///     amount: f64,
+    /// }
+    ///
+    /// let tool = Tool::server("pay", "Pays", |pay: Pay, _: ToolContext| async move { Ok(pay.amount) })
+    ///     .approve_if(|pay: Pay, context: ApprovalContext| async move {
+    ///         let limit = limit_of(context.subject.as_str()).await?;
+    ///         Ok((pay.amount > limit).then(|| format!("over your limit of {limit}")))
+    ///     })
+    ///     .build()
+    ///     .expect("the definition is good");
+    /// # drop(tool);
+    /// ```
+    pub fn approve_if<I, F, R>(self, check: F) -> Self
+    where
+        I: DeserializeOwned,
+        F: Fn(I, ApprovalContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Option<String>, ToolError>> + Send + 'static,
+    {
+        self.approval(ApprovalPolicy::Check(ApprovalCheck::new(check)))
+    }
+
     /// Requires approval for every call.
     pub fn approve_always(self) -> Self {
         self.approval(ApprovalPolicy::Always)
@@ -137,6 +173,12 @@ impl ToolBuilder {
     /// Sets the timeout for a browser tool: one minute by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Limits how long the handler may run. After this time it is cancelled, and the call fails.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -210,6 +252,7 @@ impl ToolBuilder {
             approval: self.approval,
             approval_timeout: self.approval_timeout,
             timeout: self.timeout,
+            time_limit: self.time_limit,
             wait: self.wait,
             returns: self.returns,
             is_idempotent: self.is_idempotent,
@@ -259,7 +302,7 @@ mod tests {
 
     fn add() -> ToolBuilder {
         Tool::server("add", "Adds", |input: Add, _: ToolContext| async move {
-            input.left.checked_add(input.right).ok_or(ToolError::from("too large"))
+            input.left.checked_add(input.right).ok_or(ToolError::new("too large"))
         })
     }
 
@@ -282,7 +325,7 @@ mod tests {
     async fn a_handler_gets_its_type() {
         let tool = add().build().unwrap();
         assert_eq!(run(&tool, json!({"left": 2, "right": 3})).await, Ok(json!(5)));
-        assert_eq!(run(&tool, json!({"left": u32::MAX, "right": 1})).await, Err("too large".into()));
+        assert_eq!(run(&tool, json!({"left": u32::MAX, "right": 1})).await, Err(ToolError::new("too large")));
         let error = run(&tool, json!({"left": 1, "right": "3"})).await.unwrap_err();
         assert_eq!(error.0, "right: invalid type: string \"3\", expected u32");
     }

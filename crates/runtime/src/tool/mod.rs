@@ -15,7 +15,7 @@ pub(crate) mod text;
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
-pub use approval::{ApprovalPolicy, Condition, RuleError};
+pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, Condition, RuleError};
 pub use build::{ToolBuilder, ToolDefinitionError};
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -81,6 +81,8 @@ pub struct ToolSpec {
     pub approval_timeout: Option<Duration>,
     /// Timeout for a browser tool.
     pub timeout: Duration,
+    /// How long the handler of a server tool may run; `None` means no limit.
+    pub time_limit: Option<Duration>,
     /// How the response waits for a browser tool.
     pub wait: Wait,
     /// The output of a browser tool.
@@ -100,7 +102,8 @@ pub struct ToolContext {
     pub subject: Subject,
     /// The call.
     pub call: ToolCallId,
-    /// Cancelled when the turn is stopped or the server shuts down.
+    /// Cancelled when the turn is stopped, the time limit is over or the server shuts down. The handler then has
+    /// [`CANCELLATION_GRACE`] to clean up before it is dropped.
     pub cancellation: CancellationToken,
     /// The last output of this tool in this chat before this turn's step, if there was one.
     pub last_output: Option<Arc<Value>>,
@@ -109,6 +112,9 @@ pub struct ToolContext {
 }
 
 pub use holdpoint_protocol::PROMPT_TOOL;
+
+/// How long a handler may run on after its cancellation.
+pub const CANCELLATION_GRACE: Duration = Duration::from_secs(2);
 
 /// A running tool's prompt to the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,18 +171,38 @@ const OUTCOME_UNKNOWN: &str =
     "it is not known whether the call was carried out: do not repeat it without asking the user";
 
 /// Why a call failed. Given to the model and shown to the user.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+///
+/// Every error becomes one by `?`, with the texts of its sources. It is no `std::error::Error` itself, because that would
+/// rule this out.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(pub String);
 
-impl From<&str> for ToolError {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
+impl ToolError {
+    /// An error with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 }
 
-impl From<String> for ToolError {
-    fn from(text: String) -> Self {
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            // Many errors already contain the text of their source.
+            if !text.contains(&cause_text) {
+                text.push_str(": ");
+                text.push_str(&cause_text);
+            }
+            source = cause.source();
+        }
         Self(text)
     }
 }
@@ -229,9 +255,34 @@ pub struct ToolSet {
     specs: Arc<[Arc<ToolSpec>]>,
     /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
     pending_origins: Arc<[(String, Duration)]>,
+    /// A name that two of the tools had. A runtime does not start with such a set.
+    duplicate: Option<Arc<str>>,
+}
+
+/// Two tools have the same name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("two tools have the name {name:?}: rename one of them")]
+pub struct DuplicateTool {
+    /// The name.
+    pub name: String,
 }
 
 impl ToolSet {
+    /// A set of these tools. Their names must differ.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, DuplicateTool> {
+        let set: Self = tools.into_iter().collect();
+        set.check()?;
+        Ok(set)
+    }
+
+    /// Checks that no two tools had the same name.
+    pub(crate) fn check(&self) -> Result<(), DuplicateTool> {
+        match &self.duplicate {
+            Some(name) => Err(DuplicateTool { name: name.to_string() }),
+            None => Ok(()),
+        }
+    }
+
     /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,
     /// instead of failing at once.
     #[must_use]
@@ -273,10 +324,18 @@ impl ToolSet {
     }
 }
 
+/// If two tools have the same name, [`RuntimeBuilder::start`](crate::driver::RuntimeBuilder::start) fails.
 impl FromIterator<Tool> for ToolSet {
-    fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
-        let tools: BTreeMap<String, Tool> = tools.into_iter().map(|tool| (tool.spec.name.clone(), tool)).collect();
-        let specs = tools.values().map(|tool| Arc::clone(&tool.spec)).collect();
-        Self { tools: Arc::new(tools), specs, pending_origins: Arc::default() }
+    fn from_iter<T: IntoIterator<Item = Tool>>(all: T) -> Self {
+        let mut tools = BTreeMap::new();
+        let mut duplicate = None;
+        for tool in all {
+            let name = tool.spec.name.clone();
+            if let Some(first) = tools.insert(name, tool) {
+                duplicate = Some(first.spec.name.as_str().into());
+            }
+        }
+        let specs = tools.values().map(|tool: &Tool| Arc::clone(&tool.spec)).collect();
+        Self { tools: Arc::new(tools), specs, pending_origins: Arc::default(), duplicate }
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
-    tool::{self, Execution, PROMPT_TOOL, Returns, ToolSpec, Wait},
+    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -87,7 +87,10 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let tool = env.tools.get(&call.name);
-    let reason = tool.and_then(|tool| tool.spec.approval.approval_reason(&call.input));
+    let reason = tool.and_then(|tool| match (&tool.spec.approval, &call.checked) {
+        (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.clone(),
+        (policy, _) => policy.approval_reason(&call.input),
+    });
     let is_hold = reason.is_some() || call.execution == Execution::Frontend;
     if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
@@ -179,6 +182,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         returns: Returns::Output,
         origin: None,
         needs_approval: false,
+        checked: None,
         asked_by: Some(by.clone()),
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });

@@ -9,7 +9,7 @@ use holdpoint_protocol::{
 use serde_json::Value;
 
 use crate::{
-    fact::{Cause, NextTurn, Outcome},
+    fact::{Cause, Checked, NextTurn, Outcome},
     model::ModelEvent,
     subject::Subject,
     tool::Prompt,
@@ -39,6 +39,8 @@ pub enum Input {
     },
     /// An event of the model's stream.
     Model(ModelEvent),
+    /// A call of the model whose tool has checked whether it needs approval.
+    CheckedCall(CheckedCall),
     /// The model failed or its stream broke off. The text is for the user.
     ModelFailed(String),
     /// A tool has finished on the server.
@@ -71,6 +73,19 @@ pub enum Input {
     ResumeIdle,
     /// The server has restarted: what is running according to the state no longer runs.
     Recover,
+}
+
+/// A call, with the result of its tool's check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedCall {
+    /// The model's own id for it.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The input.
+    pub input: Value,
+    /// The result.
+    pub checked: Checked,
 }
 
 /// A chat request, with the turn settings of its transport.

@@ -17,7 +17,7 @@ use holdpoint_protocol::{
     request::{Answer, DecisionRequest},
 };
 pub use input::{
-    Answered, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
+    Answered, CheckedCall, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
 };
 pub use state::{ApprovalRequest, Call, ChatState, OpenInput, Phase, Stage, Turn};
 
@@ -75,6 +75,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
             reply = Reply::Answered(answers::answer(draft_ref, answer, &by, env));
         }
         Input::Model(event) => model::event(draft_ref, event, env),
+        Input::CheckedCall(made) => model::checked_call(draft_ref, made, env),
         Input::ModelFailed(message) => model::failed(draft_ref, message, env),
         Input::ToolDone { call, outcome } => calls::ran(draft_ref, &call, outcome, env),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),

@@ -6,11 +6,11 @@ use holdpoint_protocol::{
 };
 use serde_json::Value;
 
-use super::{Draft, Env, Phase, calls};
+use super::{CheckedCall, Draft, Env, Phase, calls};
 use crate::{
-    fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
-    tool::{ToolSpec, Wait},
+    tool::{ApprovalPolicy, ToolSpec, Wait},
     value::{MAX_LEVELS, MAX_NODES, admit_input, admit_integers, excerpt, excerpt_text},
 };
 
@@ -39,7 +39,7 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
                 }
             }
         }
-        ModelEvent::Call { id, name, input } => call(draft, &id, name, input, env),
+        ModelEvent::Call { id, name, input } => call(draft, &id, name, input, None, env),
         ModelEvent::Finish { usage, reason, version } => {
             calls::stop_writing(draft, "the model did not finish this call");
             draft.push(Fact::StepEnded { usage, reason, version });
@@ -49,6 +49,14 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
                 calls::advance(draft, env);
             }
         }
+    }
+}
+
+/// Handles a call whose tool has checked whether it needs approval.
+pub(super) fn checked_call(draft: &mut Draft<'_>, made: CheckedCall, env: &mut Env<'_>) {
+    if draft.state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model) {
+        let CheckedCall { id, name, input, checked } = made;
+        call(draft, &id, name, Ok(input), Some(checked), env);
     }
 }
 
@@ -93,7 +101,14 @@ fn begin_input(draft: &mut Draft<'_>, theirs: String, name: String, env: &mut En
     call
 }
 
-fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, String>, env: &mut Env<'_>) {
+fn call(
+    draft: &mut Draft<'_>,
+    theirs: &str,
+    name: String,
+    input: Result<Value, String>,
+    checked: Option<Checked>,
+    env: &mut Env<'_>,
+) {
     close_block(draft);
     let begun = draft.state.turn.iter().flat_map(|turn| &turn.inputs);
     let mut begun = begun.filter(|input| input.theirs == theirs && input.name == name);
@@ -122,7 +137,10 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
         let error = format!("there is no tool {name:?}");
         return draft.push(Fact::Invalid { call, name, input, error });
     };
-    let needs_approval = tool.spec.approval.approval_reason(&input).is_some();
+    let needs_approval = match (&tool.spec.approval, &checked) {
+        (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.is_some(),
+        (policy, _) => policy.approval_reason(&input).is_some(),
+    };
     match fits(&tool.spec, &input, &streamed, needs_approval) {
         Err(error) => draft.push(Fact::Invalid { call, name, input, error }),
         Ok(()) => draft.push(Fact::Called {
@@ -130,6 +148,7 @@ fn call(draft: &mut Draft<'_>, theirs: &str, name: String, input: Result<Value, 
             name,
             input,
             needs_approval,
+            checked,
             execution: tool.spec.execution,
             wait: match &draft.state.turn {
                 // Over a WebSocket, a result can arrive at any time.

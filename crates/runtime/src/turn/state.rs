@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome},
+    fact::{BlockKind, CallOrder, Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
     tool::{Execution, Returns, Wait},
     value::MAX_BYTES,
@@ -55,6 +55,8 @@ pub struct Call {
     pub origin: Option<String>,
     /// For a prompt: the call whose tool asked.
     pub asked_by: Option<ToolCallId>,
+    /// The result of the tool's own check whether it needs approval.
+    pub checked: Option<Checked>,
     /// The position of its turn.
     pub turn: u64,
     /// The approval request, if there is one.
@@ -237,7 +239,7 @@ impl ChatState {
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
-            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, .. } => {
+            Fact::Called { call, name, input, execution, wait, returns, origin, asked_by, checked, .. } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),
@@ -246,6 +248,7 @@ impl ChatState {
                     returns: *returns,
                     origin: origin.clone(),
                     asked_by: asked_by.clone(),
+                    checked: checked.clone(),
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     stage: Stage::Made,
@@ -261,6 +264,7 @@ impl ChatState {
                     returns: Returns::Output,
                     origin: None,
                     asked_by: None,
+                    checked: None,
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },

@@ -92,7 +92,7 @@ async fn submit(runtime: &Runtime, chat: &str) -> ResponseStream {
 
 async fn read(mut response: ResponseStream) -> Vec<Chunk> {
     let mut written = Vec::new();
-    while response.next(&mut written).await == Next::More {}
+    while response.read(&mut written).await == Next::More {}
     let mut chunks = Vec::new();
     written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
     chunks

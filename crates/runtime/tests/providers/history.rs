@@ -163,7 +163,7 @@ async fn a_result_is_fed_back(wire: &dyn Wire) {
     let body: ChatRequest = serde_json::from_value(body).expect("a body");
     let (_, mut response) = runtime.submit(&Subject::local(), body, View::default()).await.expect("taken");
     let mut written = Vec::new();
-    while response.next(&mut written).await == Next::More {}
+    while response.read(&mut written).await == Next::More {}
     let mut shown = String::new();
     written.into_iter().for_each(|written| {
         written.for_each(|chunk| shown.push_str(&serde_json::to_string(&chunk).expect("a chunk")));

@@ -81,7 +81,7 @@ enum Failure {
     #[error(transparent)]
     Sqlite(#[from] holdpoint_runtime::log::SqliteError),
     #[error(transparent)]
-    Log(#[from] holdpoint_runtime::log::LogError),
+    Start(#[from] driver::StartError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -151,7 +151,10 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     };
     let server = Server::with(runtime.clone(), keys, limits).allow_origins(&config.origins);
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);
-    let router = server.router().merge(crate::console::router()).fallback(Server::not_found);
+    let router = server.router();
+    #[cfg(feature = "console")]
+    let router = router.merge(crate::console::router());
+    let router = router.fallback(Server::not_found);
     let stopped = CancellationToken::new();
     let following = tokio::spawn(follow(mcp, tools, runtime, stopped.clone()));
     server.serve(listener, router, config.limits.connections(), stop.cancelled()).await;

@@ -6,9 +6,12 @@ use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::local;
+use crate::auth::Credential;
 
-/// Allows pages of these origins to use the server; without keys, local pages too.
-pub(super) fn layer(allows_anonymous: bool, origins: &[String]) -> CorsLayer {
+/// Allows pages of these origins to use the server; without a login, local pages too. Cookies are allowed where they may
+/// be the login.
+pub(super) fn layer(credential: Credential, origins: &[String]) -> CorsLayer {
+    let allows_anonymous = credential == Credential::None;
     let origins = origins.to_vec();
     let allowed = AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| {
         let origin = origin.to_str().unwrap_or_default();
@@ -16,6 +19,7 @@ pub(super) fn layer(allows_anonymous: bool, origins: &[String]) -> CorsLayer {
     });
     CorsLayer::new()
         .allow_origin(allowed)
+        .allow_credentials(credential == Credential::Own)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::request::Failure;
+use crate::{auth::Credential, request::Failure};
 
 /// The hosts and origins that may use a server.
 #[derive(Debug, Clone, Default)]
@@ -29,17 +29,17 @@ impl Guard {
     pub(crate) fn protect<S: Clone + Send + Sync + 'static>(
         &self,
         router: Router<S>,
-        allows_anonymous: bool,
+        credential: Credential,
     ) -> Router<S> {
         if self.is_off {
             return router;
         }
         let guard = std::sync::Arc::new(self.clone());
-        router.layer(cors::layer(allows_anonymous, &self.origins)).layer(axum::middleware::from_fn(
+        router.layer(cors::layer(credential, &self.origins)).layer(axum::middleware::from_fn(
             move |request: Request, next: Next| {
                 let guard = std::sync::Arc::clone(&guard);
                 async move {
-                    match guard.refusal(&request, allows_anonymous) {
+                    match guard.refusal(&request, credential) {
                         Some(failure) => failure.into_response(),
                         None => next.run(request).await as Response,
                     }
@@ -48,10 +48,10 @@ impl Guard {
         ))
     }
 
-    fn refusal(&self, request: &Request, allows_anonymous: bool) -> Option<Failure> {
+    fn refusal(&self, request: &Request, credential: Credential) -> Option<Failure> {
         let headers = request.headers();
-        // With keys this is not needed: a key, unlike a cookie, is never sent automatically, so a foreign page does not
-        // have it.
+        let allows_anonymous = credential == Credential::None;
+        // With a login this is not needed: a key is never sent automatically, and a cookie only to its own host.
         let named = request.uri().authority().map(|authority| authority.as_str());
         if allows_anonymous && texts(headers, header::HOST).chain(named).any(|host| !self.is_allowed_host(host)) {
             return Some(Failure::ForeignHost);
@@ -64,8 +64,9 @@ impl Guard {
             // A request for an image or a script has no origin, but says whether it is cross-site.
             false => says(headers, "sec-fetch-site", "cross-site") && !says(headers, "sec-fetch-mode", "navigate"),
         };
-        // With keys, reads are left to CORS: a page of another origin can't see the response.
-        if is_foreign && (allows_anonymous || is_change || headers.contains_key(header::UPGRADE)) {
+        // With keys, reads are left to CORS: a page of another origin can't see the response. A cookie would be sent with
+        // them, and following a chat can resume its turn.
+        if is_foreign && (credential != Credential::Key || is_change || headers.contains_key(header::UPGRADE)) {
             return Some(Failure::ForeignOrigin);
         }
         // A form, or a script without a preflight request, can send only these types. Checking a capture changes

@@ -34,12 +34,15 @@ pub(crate) enum Failure {
     TicketRequired,
     #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
     TicketInvalid,
+    /// A program's own login refused the request.
+    #[error("{0}")]
+    Unauthenticated(String),
     #[error(
-        "this server has no keys and serves its own machine only: use http://localhost, or set [[auth.keys]] (a program that embeds it: `Server::allow_hosts`)"
+        "this server has no keys and serves its own machine only: use http://localhost, or set [[auth.keys]] (a program that embeds it: `ServerBuilder::hosts` or `identify`)"
     )]
     ForeignHost,
     #[error(
-        "pages of this origin may not use the server: add it to `origins` in the settings (a program that embeds it: `Server::allow_origins`)"
+        "pages of this origin may not use the server: add it to `origins` in the settings (a program that embeds it: `ServerBuilder::origins`)"
     )]
     ForeignOrigin,
     #[error(
@@ -202,6 +205,7 @@ impl Failure {
             Self::KeyInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::KeyInvalid, "Unknown key"),
             Self::TicketRequired => (StatusCode::UNAUTHORIZED, ProblemKind::TicketRequired, "A ticket is needed"),
             Self::TicketInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TicketInvalid, "Unknown ticket"),
+            Self::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, ProblemKind::Unauthenticated, "Not authenticated"),
             Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "This host is not served"),
             Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "This origin is not allowed"),
             Self::UnsupportedContentType { .. } => (

@@ -171,7 +171,7 @@ impl Connection {
     fn follow(&mut self, mut open: OpenResponse) {
         self.responses.push(Box::pin(async move {
             let mut chunks = Vec::new();
-            let next = open.response.next(&mut chunks).await;
+            let next = open.response.read(&mut chunks).await;
             NextChunks { open, chunks, next }
         }));
     }

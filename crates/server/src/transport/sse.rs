@@ -82,7 +82,7 @@ impl TurnEvents {
 
     async fn wait(&mut self) {
         let mut chunks = Vec::new();
-        let next = self.response.next(&mut chunks).await;
+        let next = self.response.read(&mut chunks).await;
         self.ready.extend(chunks);
         if next == Next::Gone {
             let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();

@@ -22,5 +22,5 @@ pub(crate) struct Ticket {
 )]
 pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Json<Ticket> {
     let now = server.inner.runtime.clock().now();
-    Json(Ticket { ticket: server.inner.keys.issue(subject, now) })
+    Json(Ticket { ticket: server.inner.tickets.issue(subject, now) })
 }

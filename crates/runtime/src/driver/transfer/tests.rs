@@ -19,7 +19,7 @@ async fn played(id: &str) -> std::sync::Arc<MemoryLog> {
     ]}))
     .expect("a request");
     let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("taken");
-    while response.next(&mut Vec::new()).await == Next::More {}
+    while response.read(&mut Vec::new()).await == Next::More {}
     runtime.shutdown(std::time::Duration::from_secs(5)).await;
     log
 }

@@ -27,6 +27,7 @@ fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
         returns: Returns::Output,
         origin: None,
         needs_approval: false,
+        checked: None,
         asked_by: None,
     }
 }

@@ -15,6 +15,7 @@ const KEYS: &str =
 /// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum RuleError {
     #[error(
         "{pointer:?} is not a JSON pointer: start it with a slash, such as \"/amount\", or leave it empty for the whole input"
@@ -124,7 +125,7 @@ impl Serialize for ApprovalPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Never => serializer.serialize_str("never"),
-            Self::Always | Self::AlwaysBecause(_) => serializer.serialize_str("always"),
+            Self::Always | Self::AlwaysBecause(_) | Self::Check(_) => serializer.serialize_str("always"),
             Self::When(condition) => condition.serialize(serializer),
         }
     }

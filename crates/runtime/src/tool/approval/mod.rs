@@ -1,11 +1,13 @@
 //! Approval policies: never, always, or when a condition on the input holds.
 
+mod check;
 mod condition;
 mod format;
 mod number;
 
 use std::sync::Arc;
 
+pub use check::{ApprovalCheck, ApprovalContext};
 pub use condition::Condition;
 pub use format::RuleError;
 use serde_json::Value;
@@ -29,6 +31,8 @@ pub enum ApprovalPolicy {
     AlwaysBecause(Arc<str>),
     /// Requires approval when the condition holds, and also when it is undecidable.
     When(Condition),
+    /// Requires approval when this function says so. Serialized as `"always"`.
+    Check(ApprovalCheck),
 }
 
 impl ApprovalPolicy {
@@ -39,6 +43,8 @@ impl ApprovalPolicy {
             Self::Always => Some("This tool always needs approval".to_owned()),
             Self::AlwaysBecause(reason) => Some(plain(reason, MAX_REASON_CHARS)),
             Self::When(condition) => condition.approval_reason(input).map(|reason| plain(&reason, MAX_REASON_CHARS)),
+            // Its result comes with the call. A call without one was made before the tool had this policy.
+            Self::Check(_) => Some(check::UNCHECKED.to_owned()),
         }
     }
 }

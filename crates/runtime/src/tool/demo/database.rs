@@ -80,7 +80,7 @@ fn find(query: &str) -> Vec<User> {
 
 fn set(update: &Update) -> Result<Value, ToolError> {
     if update.set.contains_key("id") {
-        return Err("set: the id of a user can't be changed".into());
+        return Err(ToolError::new("set: the id of a user can't be changed"));
     }
     let (mut users, mut unknown) = (Vec::new(), Vec::new());
     for id in &update.ids {

@@ -59,7 +59,7 @@ mod tests {
         }
 
         pub(super) async fn call(&self, input: Value) -> Result<Value, ToolError> {
-            self.tool.spec.input.check(&input)?;
+            self.tool.spec.input.check(&input).map_err(ToolError)?;
             let context = ToolContext {
                 chat: self.chat.clone(),
                 subject: Subject::local(),

@@ -70,7 +70,9 @@ fn tightened(approval: ApprovalPolicy, hints: Option<&ToolAnnotations>) -> Appro
     let danger = hints.and_then(danger);
     match (approval, danger) {
         (approval @ (ApprovalPolicy::Always | ApprovalPolicy::AlwaysBecause(_)), _) | (approval, None) => approval,
-        (ApprovalPolicy::Never | ApprovalPolicy::When(_), Some(danger)) => ApprovalPolicy::AlwaysBecause(danger.into()),
+        (ApprovalPolicy::Never | ApprovalPolicy::When(_) | ApprovalPolicy::Check(_), Some(danger)) => {
+            ApprovalPolicy::AlwaysBecause(danger.into())
+        }
     }
 }
 

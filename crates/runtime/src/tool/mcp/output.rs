@@ -21,10 +21,14 @@ pub(super) fn output(result: CallToolResult, mask: &Mask) -> Result<Value, ToolE
         (None, [_], [text]) => Value::String((*text).to_owned()),
         (None, blocks, _) => serde_json::to_value(blocks)
             .map(|blocks| json!({ "content": blocks }))
-            .map_err(|_| ToolError::from("The tool's answer can't be read"))?,
+            .map_err(|_| ToolError::new("The tool's answer can't be read"))?,
     };
     let is_large = serde_json::to_vec(&output).is_ok_and(|bytes| bytes.len() > MAX_OUTPUT_BYTES);
-    if is_large { Err(format!("The tool's answer is larger than {MAX_OUTPUT_BYTES} bytes").into()) } else { Ok(output) }
+    if is_large {
+        Err(ToolError(format!("The tool's answer is larger than {MAX_OUTPUT_BYTES} bytes")))
+    } else {
+        Ok(output)
+    }
 }
 
 #[cfg(test)]
@@ -49,7 +53,7 @@ mod tests {
     #[test]
     fn an_error_is_told_without_secrets() {
         let failed = |text: &str| read(json!({"isError": true, "content": [{"type": "text", "text": text}]}));
-        assert_eq!(failed("no key hunter22"), Err("no key •••".into()));
+        assert_eq!(failed("no key hunter22"), Err(ToolError::new("no key •••")));
         assert!(read(json!({"isError": true, "content": []})).unwrap_err().0.contains("did not say why"));
     }
 

@@ -37,7 +37,7 @@ enum CallError {
     Refused(String),
     #[error("The MCP server's answer can't be understood, so {OUTCOME_UNKNOWN}")]
     Odd,
-    #[error(transparent)]
+    #[error("{0}")]
     Tool(ToolError),
 }
 

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     redact::Mask,
-    tool::{Handler, Tool, ToolContext},
+    tool::{Handler, Tool, ToolContext, ToolError},
 };
 
 /// Delays before a disconnected server is started again.
@@ -300,7 +300,7 @@ fn handler(shared: Weak<Shared>, tool: String) -> Handler {
         Box::pin(async move {
             match shared {
                 Some(shared) => run::call(shared, tool, input, context).await,
-                None => Err("The tool's MCP server was stopped".into()),
+                None => Err(ToolError::new("The tool's MCP server was stopped")),
             }
         })
     })

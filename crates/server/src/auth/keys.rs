@@ -1,26 +1,14 @@
-//! Authentication: API keys, and tickets for a browser's WebSocket.
+//! API keys: the login of the settings.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
-
-use axum::{
-    extract::{FromRequestParts, MatchedPath, Query},
-    http::{HeaderMap, header, request::Parts},
-};
-use holdpoint_runtime::{clock::Timestamp, subject::Subject};
+use axum::http::{HeaderMap, header, request::Parts};
+use futures::future::{BoxFuture, ready};
+use holdpoint_runtime::subject::Subject;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::{app::Server, request::Failure};
-
-/// The lifetime of a ticket.
-const TICKET_LIFETIME: Duration = Duration::from_secs(60);
-/// How many unused tickets a subject may have. The oldest is dropped.
-const MAX_TICKETS: usize = 100;
+use super::{Credential, Login};
+use crate::request::Failure;
 
 /// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -51,12 +39,12 @@ pub enum Role {
 #[derive(Debug, Default)]
 pub struct Keys {
     keys: Vec<([u8; 32], Subject)>,
-    tickets: Mutex<HashMap<String, (Subject, Timestamp)>>,
 }
 
 /// An unusable API key in the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum KeyError {
     #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
     Hash { subject: String },
@@ -89,7 +77,7 @@ impl Keys {
                 return Err(KeyError::Shared { first: first.as_str().to_owned(), second: subject.as_str().to_owned() });
             }
         }
-        Ok(Self { keys, tickets: Mutex::default() })
+        Ok(Self { keys })
     }
 
     /// Whether no key is required.
@@ -108,27 +96,6 @@ impl Keys {
         }
         found
     }
-
-    /// Issues a ticket for one WebSocket.
-    pub(crate) fn issue(&self, subject: Subject, now: Timestamp) -> String {
-        let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
-        tickets.retain(|_, (_, until)| *until > now);
-        let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
-        let own: Vec<(String, Timestamp)> = own.map(|(ticket, (_, until))| (ticket.clone(), *until)).collect();
-        if own.len() >= MAX_TICKETS
-            && let Some((oldest, _)) = own.into_iter().min_by_key(|(_, until)| *until)
-        {
-            tickets.remove(&oldest);
-        }
-        tickets.insert(ticket.clone(), (subject, now.after(TICKET_LIFETIME)));
-        ticket
-    }
-
-    fn redeem(&self, ticket: &str, now: Timestamp) -> Option<Subject> {
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
-        tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(subject, _)| subject)
-    }
 }
 
 /// A SHA-256 digest, as it stands in the configuration.
@@ -138,50 +105,20 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// The authenticated subject of a request. Its extractor rejects unauthenticated requests with 401.
-pub(crate) struct Caller(pub(crate) Subject);
+impl Login for Keys {
+    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>> {
+        let subject = match key_of(&parts.headers) {
+            _ if self.allows_anonymous() => Ok(Subject::local()),
+            Some(key) => self.subject(key.as_bytes()).ok_or(Failure::KeyInvalid),
+            None => Err(Failure::KeyRequired),
+        };
+        Box::pin(ready(subject))
+    }
 
-impl FromRequestParts<Server> for Caller {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
-        let subject = identify(parts, server)?;
-        match server.inner.subjects.admits(&subject) {
-            true => Ok(Self(subject)),
-            false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),
-        }
+    fn credential(&self) -> Credential {
+        if self.allows_anonymous() { Credential::None } else { Credential::Key }
     }
 }
-
-fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
-    let keys = &server.inner.keys;
-    if keys.allows_anonymous() {
-        return Ok(Subject::local());
-    }
-    if let Some(key) = key_of(&parts.headers) {
-        return keys.subject(key.as_bytes()).ok_or(Failure::KeyInvalid);
-    }
-    if !is_socket(parts) {
-        return Err(Failure::KeyRequired);
-    }
-    // As pairs: other parameters may be repeated, and of several tickets the first counts.
-    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| Failure::TicketRequired)?;
-    let (_, ticket) = query.iter().find(|(name, _)| name == "ticket").ok_or(Failure::TicketRequired)?;
-    keys.redeem(ticket, server.inner.runtime.clock().now()).ok_or(Failure::TicketInvalid)
-}
-
-/// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not
-/// accepted.
-fn is_socket(parts: &Parts) -> bool {
-    let upgrade = parts.headers.get(header::UPGRADE);
-    let is_upgrade = upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
-    // An embedding program may nest the router below its own path.
-    let path = parts.extensions.get::<MatchedPath>();
-    is_upgrade && path.is_some_and(|path| SOCKETS.iter().any(|socket| path.as_str().ends_with(socket)))
-}
-
-/// The WebSocket routes.
-const SOCKETS: [&str; 2] = ["/live", "/api/chat/ws"];
 
 fn key_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

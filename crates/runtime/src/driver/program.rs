@@ -1,0 +1,60 @@
+//! What a program that embeds the runtime needs besides the endpoints: open holds, the end of a turn, the shutdown.
+
+use std::time::Duration;
+
+use holdpoint_protocol::ids::ChatId;
+
+use super::{Hold, Runtime, RuntimeError};
+use crate::{subject::Subject, tool::CANCELLATION_GRACE, turn::ChatState};
+
+/// An open hold, and its chat.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OpenHold {
+    /// The chat.
+    pub chat: ChatId,
+    /// The hold.
+    pub hold: Hold,
+}
+
+impl Runtime {
+    /// A subject's open holds in all chats: approval requests, calls in a browser, and prompts of running tools.
+    pub fn open_holds(&self, subject: &Subject) -> Vec<OpenHold> {
+        self.inner.holds.of(subject)
+    }
+
+    /// Completes when nothing runs in a chat: its turn has ended, or waits at a hold.
+    pub async fn idle(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
+        loop {
+            let mut reader = self.reader(subject, chat, false).await?;
+            let mut state = ChatState::default();
+            reader.after(0).iter().for_each(|fact| state.apply(fact));
+            while state.is_running() {
+                match reader.next(state.len).await {
+                    Some(facts) => facts.iter().for_each(|fact| state.apply(fact)),
+                    // The task of the chat has ended. The next one continues the turn.
+                    None => break,
+                }
+            }
+            if !state.is_running() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets running turns finish or reach a hold for up to `grace`, then stops everything. Tools that still run are
+    /// cancelled [`CANCELLATION_GRACE`] before that, or after half of a shorter `grace`. Interrupted turns are recovered
+    /// at the next start.
+    ///
+    /// The time is that of the process, not of the runtime's clock: under a manual clock it passes too.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.inner.tasks.close();
+        self.inner.ending.cancel();
+        let last = CANCELLATION_GRACE.min(grace / 2);
+        if tokio::time::timeout(grace.saturating_sub(last), self.inner.tasks.wait()).await.is_err() {
+            self.inner.cancelling.cancel();
+            let _ = tokio::time::timeout(last, self.inner.tasks.wait()).await;
+        }
+        self.inner.closing.cancel();
+    }
+}

@@ -1,0 +1,139 @@
+//! Authentication: from a request to its subject, by API keys or by a program's own login, and tickets for a browser's
+//! WebSocket.
+
+mod keys;
+mod tickets;
+
+use axum::{
+    extract::{FromRequestParts, MatchedPath, Query},
+    http::{header, request::Parts},
+};
+use futures::future::BoxFuture;
+use holdpoint_runtime::subject::Subject;
+pub use keys::{AuthKey, KeyError, Keys, Role};
+pub(crate) use tickets::Tickets;
+
+use crate::{app::Server, request::Failure};
+
+/// From the parts of a request to its subject.
+pub(crate) trait Login: Send + Sync + 'static {
+    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>>;
+
+    /// What a request is identified by.
+    fn credential(&self) -> Credential;
+}
+
+/// What a login goes by. The guard needs it: a page of another origin must not act for the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// None: everyone is `local`.
+    None,
+    /// An API key, which a browser never sends by itself.
+    Key,
+    /// A program's own login. It may be a cookie, which a browser sends with every request, whatever page makes it.
+    Own,
+}
+
+/// Why a login does not identify a request. The texts are shown to the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdentityError {
+    /// The request is not authenticated: it gets status 401.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// It can't be told at the moment, for example because the session store is down: the request gets status 503.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<&str> for IdentityError {
+    /// The request is not authenticated, for this reason.
+    fn from(reason: &str) -> Self {
+        Self::Unauthenticated(reason.to_owned())
+    }
+}
+
+impl From<String> for IdentityError {
+    /// The request is not authenticated, for this reason.
+    fn from(reason: String) -> Self {
+        Self::Unauthenticated(reason)
+    }
+}
+
+/// A program's own login: see [`ServerBuilder::identify`](crate::ServerBuilder::identify).
+pub(crate) struct OwnLogin<F>(pub(crate) F);
+
+impl<F, R, E> Login for OwnLogin<F>
+where
+    F: Fn(Parts) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Subject, E>> + Send + 'static,
+    E: Into<IdentityError>,
+{
+    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>> {
+        let identified = (self.0)(parts.clone());
+        Box::pin(async move {
+            match identified.await.map_err(Into::into) {
+                // A chat without an owner's name would be everybody's whose name is missing.
+                Ok(subject) if subject.as_str().is_empty() => {
+                    Err(Failure::Unauthenticated("the login has no name for you".to_owned()))
+                }
+                Ok(subject) => Ok(subject),
+                Err(IdentityError::Unauthenticated(reason)) => Err(Failure::Unauthenticated(reason)),
+                Err(IdentityError::Unavailable(reason)) => Err(Failure::Unavailable(reason)),
+            }
+        })
+    }
+
+    fn credential(&self) -> Credential {
+        Credential::Own
+    }
+}
+
+/// The authenticated subject of a request. Its extractor rejects unauthenticated requests with 401.
+pub(crate) struct Caller(pub(crate) Subject);
+
+impl FromRequestParts<Server> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+        let subject = identify(parts, server).await?;
+        match server.inner.subjects.admits(&subject) {
+            true => Ok(Self(subject)),
+            false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),
+        }
+    }
+}
+
+async fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
+    let refused = match server.inner.login.identify(parts).await {
+        Err(refused @ (Failure::KeyRequired | Failure::Unauthenticated(_))) if is_socket(parts) => refused,
+        identified => return identified,
+    };
+    match (ticket_of(parts), refused) {
+        (Some(ticket), _) => {
+            let now = server.inner.runtime.clock().now();
+            server.inner.tickets.redeem(&ticket, now).ok_or(Failure::TicketInvalid)
+        }
+        (None, Failure::KeyRequired) => Err(Failure::TicketRequired),
+        (None, refused) => Err(refused),
+    }
+}
+
+/// The ticket in the URL. Read as pairs: other parameters may be repeated, and of several tickets the first counts.
+fn ticket_of(parts: &Parts) -> Option<String> {
+    let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).ok()?;
+    query.into_iter().find(|(name, _)| name == "ticket").map(|(_, ticket)| ticket)
+}
+
+/// Whether this is a WebSocket handshake on a WebSocket route. Elsewhere a key can be sent, so tickets are not
+/// accepted.
+fn is_socket(parts: &Parts) -> bool {
+    let upgrade = parts.headers.get(header::UPGRADE);
+    let is_upgrade = upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
+    // An embedding program may nest the router below its own path.
+    let path = parts.extensions.get::<MatchedPath>();
+    is_upgrade && path.is_some_and(|path| SOCKETS.iter().any(|socket| path.as_str().ends_with(socket)))
+}
+
+/// The WebSocket routes.
+const SOCKETS: [&str; 2] = ["/live", "/api/chat/ws"];

@@ -1,0 +1,49 @@
+//! The example of an embedding program, played: its login, its limit, and what a page of another origin can do.
+
+#[path = "../examples/embed.rs"]
+#[allow(dead_code, reason = "its main function is not called")]
+mod embed;
+
+use reqwest::{Client, header};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn the_example_has_its_own_login_and_serves_no_foreign_page() {
+    let data = tempfile::tempdir().expect("a folder");
+    let (app, server) = embed::app(data.path()).await.expect("it starts");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app).await.expect("serves") });
+    let client = Client::builder().no_proxy().build().expect("a client");
+
+    let stream = format!("{base}/agent/stream");
+    let body = json!({"id": "c1", "messages": [
+        {"role": "user", "content": "use refund {\"order\":\"A1\",\"amount\":250}"}
+    ]});
+    assert_eq!(client.post(&stream).json(&body).send().await.expect("an answer").status(), 401);
+
+    let login = client.get(format!("{base}/login/ann")).send().await.expect("an answer");
+    let cookie =
+        login.headers()[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a cookie").to_owned();
+    let post = |url: &str, body: &Value| client.post(url).header(header::COOKIE, &cookie).json(body);
+
+    // The browser sends the cookie for a page of another origin too.
+    for origin in ["https://evil.example", "http://localhost:3000", "null"] {
+        let driven = post(&stream, &body).header(header::ORIGIN, origin).send().await.expect("an answer");
+        assert_eq!(driven.status(), 403, "{origin}");
+    }
+    let asked = post(&stream, &body).header(header::ORIGIN, &base).send().await.expect("an answer");
+    assert_eq!(asked.status(), 200);
+    asked.text().await.expect("the whole response");
+
+    let inbox = client.get(format!("{base}/agent/api/approvals")).header(header::COOKIE, &cookie);
+    let inbox: Value = inbox.send().await.expect("an answer").json().await.expect("json");
+    let open = inbox.pointer("/0").or_else(|| inbox.pointer("/approvals/0")).expect("an approval request");
+    assert_eq!(open["reason"], "more than 100 dollars");
+    let decide = format!("{base}/agent/api/approvals/{}", open["approvalId"].as_str().expect("an id"));
+    let foreign = post(&decide, &json!({"approved": true})).header(header::ORIGIN, "https://evil.example");
+    assert_eq!(foreign.send().await.expect("an answer").status(), 403);
+    let decided = post(&decide, &json!({"approved": true})).send().await.expect("an answer");
+    assert_eq!(decided.status(), 200);
+    server.runtime().shutdown(std::time::Duration::from_secs(5)).await;
+}
