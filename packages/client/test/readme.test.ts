@@ -42,7 +42,13 @@ function problems(files: Map<string, string>): string[] {
 }
 
 it("the examples are right for the compiler, and it would say if they were not", () => {
-  const pages = ["../README.md", "../../../docs/client.md"].map(blocks);
+  const pages = [
+    "../README.md",
+    "../../../docs/client.md",
+    "../../../README.md",
+    "../../../docs/ai-sdk.md",
+    "../../../docs/getting-started.md",
+  ].map(blocks);
   for (const page of pages) expect(page.length).toBeGreaterThan(0);
   const wrong = here("./wrong.ts");
   const files = new Map(pages.flat().map(([name, code], i) => [name.replace("block", `block-${i}`), code]));
