@@ -173,7 +173,8 @@ describe.each(modes)("%s", (mode) => {
     await until("the beginning in the other", () => textOf(two.chat().messages.at(-1))?.startsWith("First"));
     await until("the message that it answers", () => two.chat().messages.length === 2);
     expect(two.chat().messages[0]?.role).toBe("user");
-    expect(two.chat().status).toBe("streaming");
+    // A resume that another one replaced has the status of a request without a response, for a moment.
+    expect(["submitted", "streaming"]).toContain(two.chat().status);
     for (const tab of [one, two]) await ended(tab, "last.");
   });
 
