@@ -8,7 +8,6 @@ use holdpoint_runtime::driver::Runtime;
 use holdpoint_server::{AuthKey, Keys, Limits, Server};
 use reqwest::{Method, header::HeaderMap};
 use sha2::{Digest, Sha256};
-use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 const KEY: &str = "a key of alice";
 const BODY: &str = r#"{"id":"c1","messages":[{"role":"user","content":"hello"}]}"#;
@@ -48,16 +47,7 @@ impl Mounted {
 
     /// The status of a WebSocket's handshake: 101 when it is open.
     async fn socket(&self, path: &str, headers: &[(&str, &str)]) -> u16 {
-        let mut request = format!("ws://{}/agent{path}", self.authority).into_client_request().expect("a request");
-        for (name, value) in headers {
-            let name: tungstenite::http::HeaderName = name.parse().expect("a name");
-            request.headers_mut().insert(name, value.parse().expect("a value"));
-        }
-        match tokio_tungstenite::connect_async(request).await {
-            Ok(_) => 101,
-            Err(tungstenite::Error::Http(response)) => response.status().as_u16(),
-            Err(other) => panic!("{other}"),
-        }
+        support::handshake(&format!("ws://{}/agent{path}", self.authority), headers).await
     }
 
     fn chats(&self) -> usize {

@@ -10,7 +10,6 @@ use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use holdpoint_server::{IdentityError, Server};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const ANN: (&str, &str) = ("cookie", "theme=dark; session=ann");
@@ -64,16 +63,7 @@ impl App {
 
     /// The status of a WebSocket's handshake: 101 when it is open.
     async fn socket(&self, path: &str, headers: &[(&str, &str)]) -> u16 {
-        let mut request = format!("ws://{}/agent{path}", self.authority).into_client_request().expect("a request");
-        for (name, value) in headers {
-            let name: tungstenite::http::HeaderName = name.parse().expect("a name");
-            request.headers_mut().insert(name, value.parse().expect("a value"));
-        }
-        match tokio_tungstenite::connect_async(request).await {
-            Ok(_) => 101,
-            Err(tungstenite::Error::Http(response)) => response.status().as_u16(),
-            Err(other) => panic!("{other}"),
-        }
+        support::handshake(&format!("ws://{}/agent{path}", self.authority), headers).await
     }
 }
 

@@ -20,9 +20,24 @@ use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
 use holdpoint_testkit::ManualClock;
 pub(crate) use live::Live;
 use serde_json::Value;
+use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 /// Longer than anything here takes, shorter than anybody waits.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The status of a WebSocket's handshake: 101 when it is open.
+pub(crate) async fn handshake(url: &str, headers: &[(&str, &str)]) -> u16 {
+    let mut request = url.into_client_request().expect("a request");
+    for (name, value) in headers {
+        let name: tungstenite::http::HeaderName = name.parse().expect("a name");
+        request.headers_mut().insert(name, value.parse().expect("a value"));
+    }
+    match tokio_tungstenite::connect_async(request).await {
+        Ok(_) => 101,
+        Err(tungstenite::Error::Http(response)) => response.status().as_u16(),
+        Err(other) => panic!("{other}"),
+    }
+}
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
