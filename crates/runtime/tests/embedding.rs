@@ -168,15 +168,20 @@ async fn two_tools_of_one_name_are_an_error() {
     assert_eq!(Runtime::builder().tools(collected).start().await.err(), Some(StartError::DuplicateTool(twice)));
 }
 
+/// How far a tool of [`tidying`] is.
+const STARTED: usize = 1;
+const TIDIED: usize = 2;
+
 /// A tool that runs until it is cancelled, and then cleans up, which takes a moment.
 fn tidying(tidied: &Arc<AtomicUsize>) -> ToolBuilder {
     let tidied = Arc::clone(tidied);
     Tool::server("act", "Acts", move |_: Value, context: ToolContext| {
         let tidied = Arc::clone(&tidied);
         async move {
+            tidied.store(STARTED, Ordering::SeqCst);
             context.cancellation.cancelled().await;
             tokio::time::sleep(Duration::from_millis(50)).await;
-            tidied.fetch_add(1, Ordering::SeqCst);
+            tidied.store(TIDIED, Ordering::SeqCst);
             Err::<(), _>(ToolError::new("tidied up"))
         }
     })
@@ -208,7 +213,7 @@ async fn a_tool_has_a_moment_after_a_stop() {
     let runtime = builder(tidying(&tidied), &json!({})).start().await.expect("starts");
     running(&runtime).await;
     runtime.stop(&Subject::local(), &chat(), None).await.expect("stops");
-    until(|| tidied.load(Ordering::SeqCst) == 1).await;
+    until(|| tidied.load(Ordering::SeqCst) == TIDIED).await;
 }
 
 /// The clock of the test does not move.
@@ -217,9 +222,9 @@ async fn a_tool_has_a_moment_at_the_shutdown() {
     let tidied = Arc::new(AtomicUsize::new(0));
     let runtime = builder(tidying(&tidied), &json!({})).start().await.expect("starts");
     running(&runtime).await;
-    let ended = tokio::time::timeout(PATIENCE, runtime.shutdown(Duration::from_millis(400))).await;
+    let ended = tokio::time::timeout(PATIENCE, runtime.shutdown(Duration::from_secs(2))).await;
     assert!(ended.is_ok(), "a manual clock holds up the shutdown");
-    assert_eq!(tidied.load(Ordering::SeqCst), 1);
+    assert_eq!(tidied.load(Ordering::SeqCst), TIDIED);
 }
 
 #[tokio::test]
@@ -244,12 +249,12 @@ async fn a_tool_has_a_time_limit() {
         let is_called = matches!(chunk, Chunk::ToolInputAvailable(_));
         read.push(chunk);
         if is_called {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            assert_eq!(tidied.load(Ordering::SeqCst), 0);
+            // Its limit is counted from its start.
+            until(|| tidied.load(Ordering::SeqCst) == STARTED).await;
             clock.advance(Duration::from_secs(31));
         }
     }
-    assert_eq!(tidied.load(Ordering::SeqCst), 1);
+    assert_eq!(tidied.load(Ordering::SeqCst), TIDIED);
     assert!(text(&read).contains("tidied up"), "{}", text(&read));
 
     // One that does not react is dropped.
