@@ -1,14 +1,14 @@
+import { useTools } from "holdpoint/react";
 import { useContext, useMemo } from "react";
-import { toolsStore } from "../api/resources";
+import { useServer } from "../api/server";
 import { ApprovalsContext } from "../inbox/ApprovalsContext";
-import { useStore } from "../store";
 import type { CallLookup } from "./callRecords";
 import type { useSession } from "./useSession";
 
 /** The server's record of a chat's calls, and this page's actions on them. */
 export function useCallLookup(session: ReturnType<typeof useSession>): CallLookup {
   const { holds, decisions, toolRuns, decide, retry } = session;
-  const { value: tools } = useStore(toolsStore);
+  const { tools } = useTools(useServer());
   const { approvals } = useContext(ApprovalsContext);
   return useMemo(() => {
     const toolByName = new Map(tools?.map((tool) => [tool.name, tool]));

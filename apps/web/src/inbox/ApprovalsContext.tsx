@@ -1,9 +1,6 @@
 import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
 import { createContext, type ReactNode, useEffect } from "react";
-import { eventsSource } from "../api/events";
-import { apiFetch } from "../api/http";
-import { keyStore } from "../api/key";
-import { useStore } from "../store";
+import { useServer } from "../api/server";
 
 type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
 
@@ -17,8 +14,7 @@ export const ApprovalsContext = createContext<Approvals>({
 });
 
 export function ApprovalsProvider({ children }: { children: ReactNode }) {
-  const { key } = useStore(keyStore);
-  const approvals = useApprovals({ apiKey: key, fetch: apiFetch, events: eventsSource });
+  const approvals = useApprovals(useServer());
   const isSending = Object.values(approvals.decisions).some(({ state }) => state === "sending" || state === "retrying");
 
   // Closing the page loses a decision that has not arrived.

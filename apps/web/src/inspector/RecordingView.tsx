@@ -1,6 +1,6 @@
+import { useTools } from "holdpoint/react";
 import { useEffect, useMemo, useState } from "react";
-import { toolsStore } from "../api/resources";
-import { useStore } from "../store";
+import { useServer } from "../api/server";
 import { ChunkList } from "./ChunkList";
 import type { Recording } from "./entry";
 import { spansOf } from "./lanes";
@@ -21,7 +21,7 @@ const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
 /** A recording: the timeline of one turn, the checker's verdict, and every record. */
 export function RecordingView({ recording, isPast = false }: Props) {
   const [chosen, setChosen] = useState<number>();
-  const { value: tools } = useStore(toolsStore);
+  const { tools } = useTools(useServer());
   const turns = useMemo(() => turnsOf(recording), [recording]);
   const index = Math.min(chosen ?? turns.length - 1, turns.length - 1);
   const turn = turns[index];

@@ -1,4 +1,5 @@
-import { isMode, MODE_INFO, type Mode, type Profile } from "../modes";
+import type { CheckProfile } from "holdpoint";
+import { isMode, MODE_INFO, type Mode } from "../modes";
 import { byteLength, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
 
 /**
@@ -158,7 +159,7 @@ function parseJson(text: string): unknown {
 }
 
 /** The profile of a recording, or a plausible guess for a file that does not say. */
-export function profileOf(recording: Recording): Profile {
+export function profileOf(recording: Recording): CheckProfile {
   const known = recording.segments.find(({ label }) => label !== "capture");
   if (known) return MODE_INFO[known.mode].profile;
   const types = recording.entries.map((entry) => (entry.kind === "chunk" ? entry.chunk.type : ""));

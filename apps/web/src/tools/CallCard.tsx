@@ -1,6 +1,6 @@
 import type { DecisionProgress } from "holdpoint";
 import { type ReactNode, useRef, useState } from "react";
-import type { ToolInfo } from "../api/types";
+import type { ToolSpec } from "../api/types";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import { Review } from "../value/Review";
@@ -40,7 +40,7 @@ export interface ApprovalRequest {
 
 interface Props {
   call: Call;
-  tool: ToolInfo | undefined;
+  tool: ToolSpec | undefined;
   /** A prefix for the card's name, before the call's title. */
   lead?: string;
   /** `undefined` where nothing can be decided, as in a replay. */
