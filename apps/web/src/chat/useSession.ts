@@ -3,7 +3,7 @@ import { useHoldpoint } from "holdpoint/react";
 import { useCallback, useMemo } from "react";
 import { consoleFetch, useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
-import { recorderOf } from "../inspector/recorder";
+import { recorderOf } from "../inspector/recordings";
 import { tapFetch } from "../inspector/tapFetch";
 import { tapWebSocket } from "../inspector/tapWebSocket";
 import type { Mode } from "../modes";

@@ -1,6 +1,7 @@
 import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
 import { createContext, type ReactNode, useEffect } from "react";
-import { useServer } from "../api/server";
+import { consoleFetch, useServer } from "../api/server";
+import { tapDecisions } from "../inspector/markDecision";
 
 type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
 
@@ -13,8 +14,10 @@ export const ApprovalsContext = createContext<Approvals>({
   error: undefined,
 });
 
+const decisionFetch = tapDecisions(consoleFetch);
+
 export function ApprovalsProvider({ children }: { children: ReactNode }) {
-  const approvals = useApprovals(useServer());
+  const approvals = useApprovals({ ...useServer(), fetch: decisionFetch });
   const isSending = Object.values(approvals.decisions).some(({ state }) => state === "sending" || state === "retrying");
 
   // Closing the page loses a decision that has not arrived.

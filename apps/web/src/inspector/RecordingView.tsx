@@ -3,6 +3,8 @@ import { useEffect, useMemo, useState } from "react";
 import { useServer } from "../api/server";
 import { ChunkList } from "./ChunkList";
 import type { Recording } from "./entry";
+import { FilterBar } from "./FilterBar";
+import { applyFilter, NO_FILTER } from "./filter";
 import { spansOf } from "./lanes";
 import { SwimLane } from "./SwimLane";
 import { TurnPicker } from "./TurnPicker";
@@ -20,6 +22,7 @@ const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
 
 /** A recording: the timeline of one turn, the checker's verdict, and every record. */
 export function RecordingView({ recording, isPast = false }: Props) {
+  const [filter, setFilter] = useState(NO_FILTER);
   const [chosen, setChosen] = useState<number>();
   const { tools } = useTools(useServer());
   const turns = useMemo(() => turnsOf(recording), [recording]);
@@ -38,7 +41,9 @@ export function RecordingView({ recording, isPast = false }: Props) {
     return spansOf(turn.recording, runsInBrowser, now);
   }, [turn, tools, now]);
 
-  if (turn === undefined) return null;
+  // Before the first response there are only requests.
+  const listed = turn?.recording ?? recording;
+  const shown = useMemo(() => applyFilter(listed.entries, filter), [listed, filter]);
   return (
     <>
       {turns.length > 1 && (
@@ -48,10 +53,12 @@ export function RecordingView({ recording, isPast = false }: Props) {
           onChange={(next) => setChosen(next === turns.length - 1 ? undefined : next)}
         />
       )}
-      <SwimLane spans={spans} />
+      {turn !== undefined && <SwimLane spans={spans} />}
       <VerdictLine verdict={verdict} />
+      <FilterBar recording={listed} filter={filter} onChange={setFilter} shown={shown} />
       <ChunkList
-        recording={turn.recording}
+        entries={shown}
+        start={listed.segments[0]?.startedAt ?? listed.entries[0]?.at ?? 0}
         flagged={verdict?.state === "checked" ? verdict.flagged : NOTHING_FLAGGED}
       />
     </>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { serverOptions } from "../api/server";
 import { MODE_INFO } from "../modes";
 import { profileOf, serialise } from "./capture";
-import type { Recording } from "./entry";
+import { isReceived, type Recording } from "./entry";
 import { checkable, isWhole, type Turn } from "./turns";
 
 export type Verdict =
@@ -26,7 +26,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       return;
     }
     const recording = checkable(turn.recording);
-    if (!isWhole(recording)) {
+    if (turn.isCut || !isWhole(recording)) {
       setVerdict({ state: "partial" });
       return;
     }
@@ -35,7 +35,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       return;
     }
     // A response that is still open would violate rules that its end satisfies.
-    if (recording.entries.findLast(({ kind }) => kind !== "mark")?.kind !== "done") {
+    if (recording.entries.findLast(isReceived)?.kind !== "done") {
       setVerdict({ state: "open" });
       return;
     }

@@ -4,6 +4,7 @@ import { AlertDialog } from "radix-ui";
 import { useState } from "react";
 import { useServer } from "../api/server";
 import type { ChatSummary } from "../api/types";
+import { forgetChat } from "../inspector/recordings";
 import { Untrusted } from "../text/Untrusted";
 import { Layer } from "./layer";
 import { newChat } from "./route";
@@ -28,6 +29,7 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
       // First, so that nothing requests the deleted chat.
       if (isCurrent) newChat();
       await deleteChat(chat.id, server);
+      forgetChat(chat.id);
       refresh();
       onClose();
     } catch (error) {
