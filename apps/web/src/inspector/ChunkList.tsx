@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { ChunkRow } from "./ChunkRow";
 import type { Entry } from "./entry";
 
@@ -49,9 +49,11 @@ export function ChunkList({ entries, start, flagged }: Props) {
     ),
   });
 
-  useEffect(() => {
-    if (isAtEnd.current && last >= 0) rows.scrollToIndex(last, { align: "end" });
-  }, [rows, last]);
+  const height = rows.getTotalSize();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with every row that is added or measured
+  useLayoutEffect(() => {
+    if (isAtEnd.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+  }, [last, height]);
 
   useLayoutEffect(() => {
     if (!isFocusWanted.current) return;
@@ -99,7 +101,7 @@ export function ChunkList({ entries, start, flagged }: Props) {
         <ol
           className="chunks__list"
           aria-label="Records"
-          style={{ height: rows.getTotalSize() }}
+          style={{ height }}
           onKeyDown={move}
           onFocus={({ target }) => {
             const at = target.closest("[data-index]")?.getAttribute("data-index");

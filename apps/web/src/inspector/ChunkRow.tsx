@@ -1,4 +1,4 @@
-import { ChevronDown, ChevronUp } from "lucide-react";
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { memo } from "react";
 import { CopyButton } from "../shell/CopyButton";
 import { Untrusted } from "../text/Untrusted";
@@ -37,8 +37,8 @@ export const ChunkRow = memo(({ entry, start, problem, isOpen, isActive, onToggl
           {entry.segment}
         </span>
         <span className="chunk__what">
-          {directionOf(entry) === "sent" && <ChevronUp size={12} role="img" aria-label="sent" />}
-          {directionOf(entry) === "received" && <ChevronDown size={12} role="img" aria-label="received" />}
+          {directionOf(entry) === "sent" && <ArrowUp size={11} role="img" aria-label="sent" />}
+          {directionOf(entry) === "received" && <ArrowDown size={11} role="img" aria-label="received" />}
           <span className="chunk__type">
             <Untrusted text={title} />
           </span>{" "}

@@ -36,7 +36,7 @@ export function FilterBar({ recording, filter, onChange, shown }: Props) {
           onChange({ ...filter, direction: DIRECTIONS.find((name) => name === target.value), type: undefined })
         }
       >
-        <option value="">Both directions</option>
+        <option value="">All directions</option>
         {DIRECTIONS.map((name) => (
           <option key={name} value={name}>
             {NAMES[name]}

@@ -58,11 +58,17 @@ export function RecordingView({ recording, isPast = false }: Props) {
       <FilterBar recording={listed} filter={filter} onChange={setFilter} shown={shown} />
       <ChunkList
         entries={shown}
-        start={listed.segments[0]?.startedAt ?? listed.entries[0]?.at ?? 0}
+        start={startOf(listed)}
         flagged={verdict?.state === "checked" ? verdict.flagged : NOTHING_FLAGGED}
       />
     </>
   );
+}
+
+/** When it began: with a request or a response, whichever was first. */
+function startOf({ entries, segments }: Recording): number {
+  const [first = 0, ...others] = [entries[0]?.at, segments[0]?.startedAt].filter((time) => time !== undefined);
+  return Math.min(first, ...others);
 }
 
 /** The current time. It ticks while a turn may still be open, because its last bar grows. */
