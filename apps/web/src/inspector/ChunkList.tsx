@@ -50,10 +50,11 @@ export function ChunkList({ entries, start, flagged }: Props) {
   });
 
   const height = rows.getTotalSize();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with every row that is added or measured
+  const room = rows.scrollRect?.height;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with every row, and with what is above the list
   useLayoutEffect(() => {
     if (isAtEnd.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
-  }, [last, height]);
+  }, [last, height, room]);
 
   useLayoutEffect(() => {
     if (!isFocusWanted.current) return;
