@@ -7,6 +7,7 @@
 //! - [`holds`]: the holds of a chat and their decisions.
 //! - [`problem`]: errors over HTTP.
 //! - [`request`], [`skim`]: HTTP request bodies, read in full or without the history that the server has.
+//! - [`response`]: lists and events of the server.
 //! - [`auto_send`]: when an adk client sends by itself.
 
 pub mod auto_send;
@@ -20,6 +21,7 @@ pub mod message;
 pub mod problem;
 pub mod reduce;
 pub mod request;
+pub mod response;
 pub mod skim;
 pub mod sse;
 #[cfg(feature = "typescript")]

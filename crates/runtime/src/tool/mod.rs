@@ -19,48 +19,18 @@ pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, Condition, Ru
 pub use build::{ToolBuilder, ToolDefinitionError};
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
+pub use holdpoint_protocol::{
+    PROMPT_TOOL,
+    response::{Execution, Returns, Wait},
+};
 pub use schema::{InputSchema, SchemaError};
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 pub use secret::Secret;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::subject::Subject;
-
-/// Where a call runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Execution {
-    /// On the server.
-    Server,
-    /// In the user's browser. The turn waits for the result.
-    Frontend,
-    /// Handed to the browser without waiting. The output says that it was handed over.
-    Delegate,
-}
-
-/// How the response waits for a browser tool's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// It stays open, and the result comes by ack.
-    #[default]
-    Stream,
-    /// It ends, and the client's next request carries the result.
-    Resubmit,
-}
-
-/// The output of a browser tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Returns {
-    /// The frontend's output.
-    #[default]
-    Output,
-    /// The whole ack payload.
-    Ack,
-}
 
 /// The description of a tool, without its handler.
 #[derive(Debug, Clone)]
@@ -110,8 +80,6 @@ pub struct ToolContext {
     /// Prompts the user; `None` where no user can be prompted.
     pub prompter: Option<Prompter>,
 }
-
-pub use holdpoint_protocol::PROMPT_TOOL;
 
 /// How long a handler may run on after its cancellation.
 pub const CANCELLATION_GRACE: Duration = Duration::from_secs(2);

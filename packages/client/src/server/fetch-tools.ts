@@ -1,6 +1,6 @@
+import type { ToolSpec } from "../protocol.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
-import type { ToolSpec } from "./tool-spec.js";
 
 /** The server's tools: where each runs, and whether it needs an approval. */
 export async function fetchTools(
