@@ -104,6 +104,7 @@ pub type Listed = (ChatId, u64, Head);
 
 /// Whether an engine can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Health {
     /// The last write succeeded, or nothing was written yet.
     #[default]
@@ -114,6 +115,7 @@ pub enum Health {
 
 /// An engine failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// The operation may or may not have taken effect. A retry may succeed.
     #[error("the log: {0}")]

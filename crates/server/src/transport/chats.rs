@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
-use holdpoint_runtime::project::Listed;
+use holdpoint_runtime::internals::project::Listed;
 use serde::{Deserialize, Serialize};
 
 use super::list;
