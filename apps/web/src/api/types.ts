@@ -1,2 +1,2 @@
-/** The server's responses, in one place: their types come from the client. */
-export type { ChatSummary, ToolSpec } from "holdpoint";
+/** The server's responses, in one place. Their types are generated. */
+export type { ChatSummary, ToolSpec } from "holdpoint/protocol";

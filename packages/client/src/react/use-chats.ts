@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import type { ChatSummary } from "../server/chat-summary.js";
+import type { ChatSummary } from "../protocol.js";
 import { fetchChats } from "../server/fetch-chats.js";
 import { Followed } from "../server/followed.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";

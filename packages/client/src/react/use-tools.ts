@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from "react";
+import type { ToolSpec } from "../protocol.js";
 import { fetchTools } from "../server/fetch-tools.js";
 import { Followed } from "../server/followed.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { perServer } from "../server/per-server.js";
 import type { ServerOptions } from "../server/server-options.js";
-import type { ToolSpec } from "../server/tool-spec.js";
 import { useServerOptions } from "./use-server-options.js";
 
 /** The server's tools. */

@@ -1,4 +1,4 @@
-import type { ChatSummary } from "./chat-summary.js";
+import type { ChatSummary } from "../protocol.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 

@@ -1,4 +1,5 @@
-import { type ServerEvent, watchEvents } from "./events.js";
+import type { ServerEvent } from "../protocol.js";
+import { watchEvents } from "./events.js";
 import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
 import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";

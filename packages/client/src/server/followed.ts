@@ -1,4 +1,4 @@
-import type { ServerEvent } from "./events.js";
+import type { ServerEvent } from "../protocol.js";
 import { followRecord } from "./follow-record.js";
 import type { HoldpointError } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
