@@ -4,7 +4,7 @@ import { cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { checkCapture, Decider, deleteChat, earlierAttempts, fetchChats, serverNow } from "../src/index.js";
-import type { ChatHold } from "../src/protocol.js";
+import type { ChatHold, ChatSummary } from "../src/protocol.js";
 import { useChats, useHolds, useServerStatus, useTools } from "../src/react/index.js";
 import { Clock } from "../src/server/clock.js";
 import { Server } from "../src/server/server.js";
@@ -37,10 +37,11 @@ describe("the chats", () => {
     expect(result.current[0]).toMatchObject({ chats: undefined, error: undefined });
     await until("the list", () => result.current[0].chats);
     const asked = await ask();
-    const listed = await until("the chat", () => result.current[0].chats?.find(({ id }) => id === asked.chatId));
-    expect(listed).toMatchObject({ title: "send $50 to Hanako", holds: 1 });
+    const isAsked = ({ id, holds }: ChatSummary) => id === asked.chatId && holds === 1;
+    const listed = await until("the chat", () => result.current[0].chats?.find(isAsked));
+    expect(listed).toMatchObject({ title: "send $50 to Hanako" });
     expect(result.current[1].chats).toBe(result.current[0].chats);
-    expect(await fetchChats(options)).toContainEqual(listed);
+    expect((await fetchChats(options)).some(isAsked)).toBe(true);
 
     await deleteChat(asked.chatId, options);
     await until("its absence", () => !result.current[0].chats?.some(({ id }) => id === asked.chatId));
