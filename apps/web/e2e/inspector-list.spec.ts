@@ -116,6 +116,24 @@ test("a deleted chat takes its recording with it", async ({ console, page }) => 
   expect(await stored()).toBeNull();
 });
 
+test("it is said how many older records were dropped", async ({ console, page }) => {
+  await console.open("sse", undefined, { dock: "inspector" });
+  await console.send(WEATHER);
+  await console.expectIdle();
+  const name = `holdpoint-recording ${console.chatId}`;
+  await expect.poll(() => page.evaluate((item) => sessionStorage.getItem(item), name)).toContain("[DONE]");
+  // As if there had been more than fits.
+  await page.evaluate((item) => {
+    const { dropped: _, ...kept } = JSON.parse(sessionStorage.getItem(item) ?? "");
+    sessionStorage.setItem(item, JSON.stringify({ ...kept, dropped: 7 }));
+  }, name);
+  await page.reload();
+  await expect(panelOf(page).getByRole("note")).toHaveText("7 older records were dropped to save space.");
+  await expect(panelOf(page).locator(".verdict")).toContainText("Not checked: the recording starts in the middle");
+  await panelOf(page).getByRole("button", { name: "Clear the recording" }).click();
+  await expect(panelOf(page).getByRole("note")).toHaveCount(0);
+});
+
 test("the list is filtered, and what is listed can be copied", async ({ console, context, page, server }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());

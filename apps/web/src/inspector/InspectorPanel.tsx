@@ -79,7 +79,7 @@ export function InspectorPanel({ chatId }: Props) {
           className="icon-button inspector__clear"
           aria-label="Clear the recording"
           title="Clear the recording"
-          disabled={recording.entries.length === 0}
+          disabled={recording.entries.length === 0 && recording.dropped === 0}
           onClick={() => recorder.clear()}
         >
           <Eraser size={15} aria-hidden="true" />
@@ -103,7 +103,7 @@ export function InspectorPanel({ chatId }: Props) {
       ) : (
         <div className="empty">
           <Activity size={26} aria-hidden="true" />
-          <h2>No traffic yet</h2>
+          <h2>{recording.dropped > 0 ? "The earlier traffic is not kept" : "No traffic yet"}</h2>
           <p>
             Send a message to see every chunk as it arrives, who waits for whom, and whether a rule is broken. Or drop a
             capture here.
