@@ -142,6 +142,9 @@ test("the list is filtered, and what is listed can be copied", async ({ console,
   await console.expectIdle();
   const panel = panelOf(page);
   await expect(rows(page).filter({ hasText: "[DONE]" })).toBeVisible();
+  // The verdict takes room from the list, which stays at its end.
+  await expect(panel.locator(".verdict")).toHaveAttribute("data-verdict", /clean|unavailable/);
+  await expect(rows(page).last()).toBeInViewport({ ratio: 0.9 });
   const total = await count(page);
 
   await panel.getByRole("combobox", { name: "Direction" }).selectOption({ label: "Sent" });

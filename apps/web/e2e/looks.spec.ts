@@ -41,6 +41,7 @@ for (const { name, viewport, colorScheme } of SCREENS) {
       await page.getByRole("button", { name: /^send 50 dollars/ }).click();
       const card = console.card("process_payment");
       await expect(card.getByRole("timer")).toContainText("left");
+      await expect(card.getByRole("button", { name: /^Approve/ })).not.toHaveAttribute("aria-disabled", "true");
       await look(page, `${name}-2-asking`);
       await card.getByRole("button", { name: /^Deny/ }).click();
       await look(page, `${name}-3-denying`);
@@ -55,6 +56,8 @@ for (const { name, viewport, colorScheme } of SCREENS) {
       await look(page, `${name}-5-done`);
       await page.getByRole("button", { name: "Inspector" }).click();
       await expect(page.getByRole("img", { name: /^Timeline/ })).toBeVisible();
+      await expect(page.locator(".verdict")).toBeVisible();
+      await expect(page.getByRole("list", { name: "Records" }).getByRole("listitem").last()).toBeInViewport();
       await look(page, `${name}-6-inspector`);
       await page.getByRole("button", { name: "Close the panel" }).click();
       await console.send("open https://example.com");
