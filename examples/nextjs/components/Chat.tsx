@@ -1,0 +1,58 @@
+"use client";
+
+import { useChat } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import { stopChat } from "holdpoint";
+import { useState } from "react";
+import { sendAutomaticallyWhen } from "@/lib/auto-send";
+import { transport } from "@/lib/transport";
+import { Composer } from "./Composer";
+import { ErrorNotice } from "./ErrorNotice";
+import { Message } from "./Message";
+import { Suggestions } from "./Suggestions";
+import { useBrowserTools } from "./useBrowserTools";
+import { useRetry } from "./useRetry";
+
+export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
+  const chat = useChat({
+    id,
+    messages: history,
+    resume: true, // shows the rest of a response that was open when the page was left
+    transport,
+    sendAutomaticallyWhen,
+    onToolCall: ({ toolCall }) => runInBrowser(toolCall),
+  });
+  const { messages, status, error, sendMessage, addToolApprovalResponse, addToolOutput } = chat;
+  const { runInBrowser, running } = useBrowserTools(addToolOutput);
+  const retry = useRetry(chat);
+  const [stopError, setStopError] = useState<Error>();
+  const isBusy = status === "submitted" || status === "streaming";
+
+  /** Stops the turn on the server, which then ends the response. The `stop` of `useChat` would only stop listening. */
+  function stop(): void {
+    setStopError(undefined);
+    stopChat(id).catch(setStopError);
+  }
+
+  return (
+    <main>
+      <div className="messages" role="log">
+        {messages.length === 0 && <Suggestions onPick={(text) => sendMessage({ text })} />}
+        {messages.map((message, index) => (
+          <Message
+            key={message.id}
+            message={message}
+            isLast={index === messages.length - 1}
+            running={running}
+            onDecide={addToolApprovalResponse}
+            onRun={runInBrowser}
+          />
+        ))}
+        {status === "submitted" && <p className="working">Working…</p>}
+      </div>
+      {error && <ErrorNotice chatId={id} error={error} onRetry={retry} />}
+      {stopError && isBusy && <p role="alert">The turn could not be stopped. {stopError.message}</p>}
+      <Composer isBusy={isBusy} isDisabled={error !== undefined} onSend={(text) => sendMessage({ text })} onStop={stop} />
+    </main>
+  );
+}
