@@ -23,7 +23,7 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
     onToolCall: ({ toolCall }) => runInBrowser(toolCall),
   });
   const { messages, status, error, sendMessage, addToolApprovalResponse, addToolOutput } = chat;
-  const { runInBrowser, running } = useBrowserTools(addToolOutput);
+  const { runInBrowser, leftOver } = useBrowserTools(history, addToolOutput);
   const retry = useRetry(chat);
   const [stopError, setStopError] = useState<Error>();
   const isBusy = status === "submitted" || status === "streaming";
@@ -36,23 +36,30 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
 
   return (
     <main>
-      <div className="messages" role="log">
-        {messages.length === 0 && <Suggestions onPick={(text) => sendMessage({ text })} />}
-        {messages.map((message, index) => (
-          <Message
-            key={message.id}
-            message={message}
-            isLast={index === messages.length - 1}
-            running={running}
-            onDecide={addToolApprovalResponse}
-            onRun={runInBrowser}
-          />
-        ))}
-        {status === "submitted" && <p className="working">Working…</p>}
+      <div className="scroll">
+        <div className="messages" role="log">
+          {messages.length === 0 && <Suggestions onPick={(text) => sendMessage({ text })} />}
+          {messages.map((message, index) => (
+            <Message
+              key={message.id}
+              message={message}
+              isLast={index === messages.length - 1}
+              leftOver={leftOver}
+              onDecide={addToolApprovalResponse}
+              onRun={runInBrowser}
+            />
+          ))}
+          {status === "submitted" && <p className="working">Working…</p>}
+        </div>
       </div>
       {error && <ErrorNotice chatId={id} error={error} onRetry={retry} />}
       {stopError && isBusy && <p role="alert">The turn could not be stopped. {stopError.message}</p>}
-      <Composer isBusy={isBusy} isDisabled={error !== undefined} onSend={(text) => sendMessage({ text })} onStop={stop} />
+      <Composer
+        isBusy={isBusy}
+        isDisabled={error !== undefined}
+        onSend={(text) => sendMessage({ text })}
+        onStop={stop}
+      />
     </main>
   );
 }

@@ -2,9 +2,11 @@
 export function Fields({ value }: { value: unknown }) {
   if (value === undefined) return null;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return <pre>{inWords(value)}</pre>;
+  const fields = Object.entries(value);
+  if (fields.length === 0) return null;
   return (
     <dl>
-      {Object.entries(value).map(([name, field]) => (
+      {fields.map(([name, field]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{inWords(field)}</dd>

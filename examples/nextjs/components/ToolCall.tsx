@@ -8,8 +8,8 @@ import { Fields } from "./Fields";
 export type ToolPart = ToolUIPart | DynamicToolUIPart;
 
 export type ToolCallActions = {
-  /** The calls that this page runs. */
-  running: ReadonlySet<string>;
+  /** The calls that wait for a browser and that this page has not started. */
+  leftOver: ReadonlySet<string>;
   onDecide: Decide;
   onRun: (call: FrontendCall) => void;
 };
@@ -23,26 +23,31 @@ type Props = ToolCallActions & {
 };
 
 /** A call of a tool: what it does, what became of it, and the approval request while it waits for one. */
-export function ToolCall({ part, isCurrent, isHeldBack, running, onDecide, onRun }: Props) {
+export function ToolCall({ part, isCurrent, isHeldBack, leftOver, onDecide, onRun }: Props) {
   const toolName = getToolName(part);
   const { toolCallId, input } = part;
   const isBrowserTool = browserTools.has(toolName);
   const { tone, text } = describe(part, { isCurrent, isHeldBack, isBrowserTool });
-  const mayRun = part.state === "input-available" || (part.state === "approval-responded" && part.approval.approved);
-  const isLeftOver = isCurrent && !isHeldBack && isBrowserTool && mayRun && !running.has(toolCallId);
   return (
-    <section className="call" data-tool={toolName} data-state={part.state}>
+    <section className="call" aria-label={toolName}>
       <h2>
         {part.title ?? toolName} <span className={`badge ${tone}`}>{text}</span>
       </h2>
       <Fields value={input} />
-      {part.state === "approval-requested" && isCurrent && <ApprovalForm approval={part.approval} onDecide={onDecide} />}
-      {isLeftOver && (
+      {part.state === "approval-requested" && isCurrent && (
+        <ApprovalForm approval={part.approval} onDecide={onDecide} />
+      )}
+      {isCurrent && leftOver.has(toolCallId) && (
         <button type="button" onClick={() => onRun({ toolName, toolCallId, input })}>
           Run it in this page
         </button>
       )}
-      {part.state === "output-available" && <Fields value={part.output} />}
+      {part.state === "output-available" && (
+        <details>
+          <summary>Output</summary>
+          <Fields value={part.output} />
+        </details>
+      )}
       {part.state === "output-error" && <p className="failure">{part.errorText}</p>}
       {part.state === "output-denied" && part.approval.reason && <p>Reason: {part.approval.reason}</p>}
     </section>

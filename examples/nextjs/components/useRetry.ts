@@ -18,7 +18,7 @@ export function useRetry(chat: UseChatHelpers<UIMessage>): () => Promise<void> {
     if (error instanceof TypeError) {
       // The connection was lost in mid-response, but the turn goes on. Follow it, and read what was missed.
       await resumeStream();
-      return setMessages(await fetchMessages(id));
+      return fetchMessages(id).then(setMessages, () => {}); // if there is no server, `resumeStream` has reported it
     }
     return regenerate(); // the turn failed
   };
