@@ -5,13 +5,14 @@ import type { UIMessage } from "ai";
 import { stopChat } from "holdpoint";
 import { useState } from "react";
 import { sendAutomaticallyWhen } from "@/lib/auto-send";
+import { failureOf } from "@/lib/failure";
+import { retry } from "@/lib/retry";
 import { transport } from "@/lib/transport";
 import { Composer } from "./Composer";
 import { ErrorNotice } from "./ErrorNotice";
 import { Message } from "./Message";
 import { Suggestions } from "./Suggestions";
 import { useBrowserTools } from "./useBrowserTools";
-import { useRetry } from "./useRetry";
 
 export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
   const chat = useChat({
@@ -24,7 +25,7 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
   });
   const { messages, status, error, sendMessage, addToolApprovalResponse, addToolOutput } = chat;
   const { runInBrowser, leftOver } = useBrowserTools(history, addToolOutput);
-  const retry = useRetry(chat);
+  const failure = error && failureOf(error);
   const [stopError, setStopError] = useState<Error>();
   const isBusy = status === "submitted" || status === "streaming";
 
@@ -52,11 +53,11 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
           {status === "submitted" && <p className="working">Working…</p>}
         </div>
       </div>
-      {error && <ErrorNotice chatId={id} error={error} onRetry={retry} />}
+      {failure && <ErrorNotice chatId={id} failure={failure} onRetry={() => retry(chat, failure)} />}
       {stopError && isBusy && <p role="alert">The turn could not be stopped. {stopError.message}</p>}
       <Composer
         isBusy={isBusy}
-        isDisabled={error !== undefined}
+        isDisabled={failure !== undefined}
         onSend={(text) => sendMessage({ text })}
         onStop={stop}
       />
