@@ -13,6 +13,8 @@ export interface App {
   example: string;
   /** Other versions than those of its `package.json`. */
   dependencies?: Record<string, string>;
+  /** The key for the Holdpoint server, which then refuses requests without it. The app's server has it as `AGENT_KEY`. */
+  key?: string;
   /** The arguments of npm that serve the built app on this port of 127.0.0.1. */
   serve: (port: number) => readonly string[];
   /** Its page, for one chat. */
@@ -55,7 +57,10 @@ export interface ServedApp {
 export async function serve(app: App, ports: { app: number; holdpoint: number }): Promise<ServedApp> {
   const env = { AGENT_URL: `http://127.0.0.1:${ports.holdpoint}`, NEXT_TELEMETRY_DISABLED: "1" };
   const folder = await once(app, () => build(app, env));
-  const served: Running = start("npm", app.serve(ports.app), { cwd: folder, env });
+  const served: Running = start("npm", app.serve(ports.app), {
+    cwd: folder,
+    env: { ...env, ...(app.key !== undefined && { AGENT_KEY: app.key }) },
+  });
   const address = `http://127.0.0.1:${ports.app}`;
   try {
     await answers(address, served);

@@ -1,24 +1,44 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { answers, type Running, repository, run, start } from "./process";
 
-/** A Holdpoint server with the demo model, on its own port, with its log in its own folder. */
+export interface HoldpointOptions {
+  /** Requests need this key. Pages of this origin may use the server. */
+  access?: { key: string; origin: string } | undefined;
+  /** Default: the demo model. */
+  model?: string | undefined;
+}
+
+/** A Holdpoint server on its own port, with its log in its own folder. */
 export class Holdpoint {
   readonly address: string;
   readonly #port: number;
+  readonly #options: HoldpointOptions;
   readonly #folder = mkdtempSync(join(tmpdir(), "holdpoint-apps-data-"));
   #running: Running | undefined;
 
-  constructor(port: number) {
+  constructor(port: number, options: HoldpointOptions = {}) {
     this.#port = port;
+    this.#options = options;
     this.address = `http://127.0.0.1:${port}`;
   }
 
   async start(): Promise<void> {
-    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder];
+    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, ...this.#settings()];
     this.#running = start(binary(), args, { cwd: this.#folder });
     await answers(`${this.address}/ready`, this.#running);
+  }
+
+  #settings(): string[] {
+    const { access, model } = this.#options;
+    const args = model === undefined ? [] : ["--model", model];
+    if (access === undefined) return args;
+    const digest = createHash("sha256").update(access.key).digest("hex");
+    const file = join(this.#folder, "holdpoint.toml");
+    writeFileSync(file, `origins = ["${access.origin}"]\n[[auth.keys]]\nsubject = "app"\nkey_sha256 = "${digest}"\n`);
+    return [...args, "--config", file];
   }
 
   /** Kills it at once, like a power cut. */
@@ -40,7 +60,9 @@ export class Holdpoint {
   }
 
   async get<BODY>(path: string): Promise<BODY> {
-    const response = await fetch(`${this.address}${path}`);
+    const { access } = this.#options;
+    const headers: Record<string, string> = access === undefined ? {} : { authorization: `Bearer ${access.key}` };
+    const response = await fetch(`${this.address}${path}`, { headers });
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return (await response.json()) as BODY;
   }

@@ -13,6 +13,8 @@ interface WorkerFixtures {
 }
 
 interface Fixtures {
+  /** The model of the Holdpoint server, if not the demo model: `test.use({ model })`. */
+  model: string | undefined;
   holdpoint: Holdpoint;
   chatId: string;
   /** The app in the browser. */
@@ -45,8 +47,10 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     // It is installed from the registry, and built.
     { scope: "worker", timeout: 600_000 },
   ],
-  holdpoint: async ({ ports }, use) => {
-    const holdpoint = new Holdpoint(ports.holdpoint);
+  model: [undefined, { option: true }],
+  holdpoint: async ({ app, ports, model }, use) => {
+    const access = app.key === undefined ? undefined : { key: app.key, origin: `http://127.0.0.1:${ports.app}` };
+    const holdpoint = new Holdpoint(ports.holdpoint, { access, model });
     await holdpoint.start();
     await use(holdpoint);
     await holdpoint.remove();
