@@ -91,7 +91,7 @@ function scenarios(): void {
     const located: ExpectedCall = {
       tool: "get_location",
       decisions: ["approved"],
-      starts: 0,
+      starts: 1,
       outcomes: ["result"],
       output: POSITION,
     };
