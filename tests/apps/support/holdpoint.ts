@@ -1,7 +1,9 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { answers, type Running, repository, run, start } from "./process";
+
+const SETTINGS = "holdpoint.toml";
 
 /** A Holdpoint server with the demo model, on its own port, with its log in its own folder. */
 export class Holdpoint {
@@ -10,13 +12,14 @@ export class Holdpoint {
   readonly #folder = mkdtempSync(join(tmpdir(), "holdpoint-apps-data-"));
   #running: Running | undefined;
 
-  constructor(port: number) {
+  constructor(port: number, settings: string) {
     this.#port = port;
+    writeFileSync(join(this.#folder, SETTINGS), settings);
     this.address = `http://127.0.0.1:${port}`;
   }
 
   async start(): Promise<void> {
-    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder];
+    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, "--config", SETTINGS];
     this.#running = start(binary(), args, { cwd: this.#folder });
     await answers(`${this.address}/ready`, this.#running);
   }

@@ -13,6 +13,8 @@ interface WorkerFixtures {
 }
 
 interface Fixtures {
+  /** The server's settings, in TOML: `test.use({ settings })`. */
+  settings: string;
   holdpoint: Holdpoint;
   chatId: string;
   /** The app in the browser. */
@@ -48,8 +50,9 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     // It is installed from the registry, and built.
     { scope: "worker", timeout: 600_000 },
   ],
-  holdpoint: async ({ ports }, use) => {
-    const holdpoint = new Holdpoint(ports.holdpoint);
+  settings: ["", { option: true }],
+  holdpoint: async ({ ports, settings }, use) => {
+    const holdpoint = new Holdpoint(ports.holdpoint, settings);
     await holdpoint.start();
     await use(holdpoint);
     await holdpoint.remove();
