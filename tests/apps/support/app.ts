@@ -56,7 +56,7 @@ export interface ServedApp {
  */
 export async function serve(app: App, ports: { app: number; holdpoint: number }): Promise<ServedApp> {
   const env = { AGENT_URL: `http://127.0.0.1:${ports.holdpoint}`, NEXT_TELEMETRY_DISABLED: "1" };
-  const folder = await once(app, () => build(app, env));
+  const folder = await build(app, env);
   const served: Running = start("npm", app.serve(ports.app), {
     cwd: folder,
     env: { ...env, ...(app.key !== undefined && { AGENT_KEY: app.key }) },
@@ -72,30 +72,33 @@ export async function serve(app: App, ports: { app: number; holdpoint: number })
 }
 
 /**
- * Playwright replaces a worker after every failed test. An app that can't be built is not built again in the same run.
+ * The folder of the built app. Playwright replaces a worker after every failed test: an app is built once in a run,
+ * and one that can't be built is not tried again.
  */
-async function once(app: App, build: () => Promise<string>): Promise<string> {
-  const marker = folderOf(`${app.name}.${prepared().run}.failed`);
-  if (existsSync(marker)) throw new Error(readFileSync(marker, "utf8"));
+async function build(app: App, env: Record<string, string>): Promise<string> {
+  const folder = folderOf(app.name);
+  const marker = folderOf(`${app.name}.build`);
+  const key = `${prepared().run} ${env.AGENT_URL}`;
+  const [builtKey, failure] = existsSync(marker) ? (JSON.parse(readFileSync(marker, "utf8")) as string[]) : [];
+  if (builtKey === key) {
+    if (failure) throw new Error(failure);
+    return folder;
+  }
   try {
-    return await build();
+    await install(app, folder);
+    await run("npm", ["run", "build"], { cwd: folder, env });
   } catch (error) {
-    writeFileSync(marker, error instanceof Error ? error.message : String(error));
+    writeFileSync(marker, JSON.stringify([key, error instanceof Error ? error.message : String(error)]));
     throw error;
   }
-}
-
-async function build(app: App, env: Record<string, string>): Promise<string> {
-  const folder = await install(app);
-  await run("npm", ["run", "build"], { cwd: folder, env });
+  writeFileSync(marker, JSON.stringify([key]));
   return folder;
 }
 
-/** A copy of the example whose packages are installed. They are kept between runs until one of them changes. */
-async function install({ name, example, dependencies }: App): Promise<string> {
+/** Copies the example and installs its packages. They are kept between runs until one of them changes. */
+async function install({ example, dependencies }: App, folder: string): Promise<void> {
   const { tarball, digest } = prepared();
   const source = join(repository, "examples", example);
-  const folder = folderOf(name);
   mkdirSync(folder, { recursive: true });
   for (const entry of readdirSync(folder)) {
     if (!KEPT.has(entry)) rmSync(join(folder, entry), { recursive: true });
@@ -107,13 +110,11 @@ async function install({ name, example, dependencies }: App): Promise<string> {
   writeFileSync(join(folder, "package.json"), text);
   const key = createHash("sha256").update(digest).update(text).digest("hex");
   const marker = join(folder, INSTALLED);
-  if (!existsSync(marker) || readFileSync(marker, "utf8") !== key) {
-    rmSync(join(folder, "node_modules"), { recursive: true, force: true });
-    rmSync(marker, { force: true });
-    await run("npm", ["install", "--no-audit", "--no-fund", "--no-package-lock"], { cwd: folder });
-    writeFileSync(marker, key);
-  }
-  return folder;
+  if (existsSync(marker) && readFileSync(marker, "utf8") === key) return;
+  rmSync(join(folder, "node_modules"), { recursive: true, force: true });
+  rmSync(marker, { force: true });
+  await run("npm", ["install", "--no-audit", "--no-fund", "--no-package-lock"], { cwd: folder });
+  writeFileSync(marker, key);
 }
 
 interface Manifest {

@@ -4,41 +4,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { answers, type Running, repository, run, start } from "./process";
 
-export interface HoldpointOptions {
-  /** Requests need this key. Pages of this origin may use the server. */
-  access?: { key: string; origin: string } | undefined;
-  /** Default: the demo model. */
-  model?: string | undefined;
+const SETTINGS = "holdpoint.toml";
+
+/** A key, and the origin of the pages that may use the server with it. */
+export interface Access {
+  key: string;
+  origin: string;
 }
 
-/** A Holdpoint server on its own port, with its log in its own folder. */
+/** A Holdpoint server with the demo model, on its own port, with its log in its own folder. */
 export class Holdpoint {
   readonly address: string;
   readonly #port: number;
-  readonly #options: HoldpointOptions;
+  readonly #headers: Record<string, string>;
   readonly #folder = mkdtempSync(join(tmpdir(), "holdpoint-apps-data-"));
   #running: Running | undefined;
 
-  constructor(port: number, options: HoldpointOptions = {}) {
+  constructor(port: number, settings: string, access?: Access) {
     this.#port = port;
-    this.#options = options;
+    this.#headers = access === undefined ? {} : { authorization: `Bearer ${access.key}` };
+    writeFileSync(join(this.#folder, SETTINGS), access === undefined ? settings : withKey(settings, access));
     this.address = `http://127.0.0.1:${port}`;
   }
 
   async start(): Promise<void> {
-    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, ...this.#settings()];
+    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, "--config", SETTINGS];
     this.#running = start(binary(), args, { cwd: this.#folder });
     await answers(`${this.address}/ready`, this.#running);
-  }
-
-  #settings(): string[] {
-    const { access, model } = this.#options;
-    const args = model === undefined ? [] : ["--model", model];
-    if (access === undefined) return args;
-    const digest = createHash("sha256").update(access.key).digest("hex");
-    const file = join(this.#folder, "holdpoint.toml");
-    writeFileSync(file, `origins = ["${access.origin}"]\n[[auth.keys]]\nsubject = "app"\nkey_sha256 = "${digest}"\n`);
-    return [...args, "--config", file];
   }
 
   /** Kills it at once, like a power cut. */
@@ -60,9 +52,7 @@ export class Holdpoint {
   }
 
   async get<BODY>(path: string): Promise<BODY> {
-    const { access } = this.#options;
-    const headers: Record<string, string> = access === undefined ? {} : { authorization: `Bearer ${access.key}` };
-    const response = await fetch(`${this.address}${path}`, { headers });
+    const response = await fetch(`${this.address}${path}`, { headers: this.#headers });
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return (await response.json()) as BODY;
   }
@@ -71,6 +61,11 @@ export class Holdpoint {
   async export(chatId: string): Promise<string> {
     return run(binary(), ["export", "--data", this.#folder, chatId], { cwd: this.#folder });
   }
+}
+
+function withKey(settings: string, { key, origin }: Access): string {
+  const digest = createHash("sha256").update(key).digest("hex");
+  return `origins = ["${origin}"]\n${settings}\n[[auth.keys]]\nsubject = "app"\nkey_sha256 = "${digest}"\n`;
 }
 
 /** The binary under test. */

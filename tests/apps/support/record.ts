@@ -5,7 +5,7 @@ import type { Holdpoint } from "./holdpoint";
 export interface CallRecord {
   tool: string;
   decisions: ("approved" | "denied")[];
-  /** How often the tool was started on the server. */
+  /** How often the tool was started: on the server, or handed to a browser. */
   starts: number;
   /** The causes of its outcomes: more than one is a fault of the server. */
   outcomes: string[];

@@ -5,19 +5,29 @@ import { expect, test } from "./test";
 /** What `get_location` finds in these tests. */
 const POSITION = { latitude: 35.6812, longitude: 139.7671 };
 
-const PAYMENT = "send 50 dollars to Hanako";
+export const PAYMENT = "send 50 dollars to Hanako";
 const TWO_PAYMENTS = "Aliceに30ドル、Bobに40ドル送金してください";
 
-const paid = (balance: number): ExpectedCall => ({
+/** A payment that was made once. */
+export const paid = (balance: number): ExpectedCall => ({
   tool: "process_payment",
   decisions: ["approved"],
   starts: 1,
   outcomes: ["ran"],
   output: { success: true, wallet_balance: balance },
 });
-const denied = (tool: string): ExpectedCall => ({ tool, decisions: ["denied"], starts: 0, outcomes: ["decision"] });
+/** A call that was denied, and never ran. */
+export const denied = (tool: string): ExpectedCall => ({
+  tool,
+  decisions: ["denied"],
+  starts: 0,
+  outcomes: ["decision"],
+});
 
-/** What every app must do. Each scenario checks what the page shows, and what the server has. */
+/**
+ * What every app must do. Each scenario checks what the page shows, and what the server has. All tests of the file that
+ * calls this are about the app.
+ */
 export function playScenarios(app: App): void {
   test.use({ app });
   test.describe(app.name, scenarios);
@@ -91,7 +101,7 @@ function scenarios(): void {
     const located: ExpectedCall = {
       tool: "get_location",
       decisions: ["approved"],
-      starts: 0,
+      starts: 1,
       outcomes: ["result"],
       output: POSITION,
     };
