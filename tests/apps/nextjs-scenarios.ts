@@ -266,7 +266,9 @@ function slowTurn(): void {
   test("that fails can be tried again", async ({ chat, page, record }) => {
     await chat.send("fail");
     await expect(page.getByText("The model failed.")).toBeVisible();
+    const sent = page.waitForRequest("**/api/chat");
     await button(page, "Try again").click();
+    expect((await sent).postDataJSON()).toMatchObject({ trigger: "regenerate-message" });
     await expect(page.getByText("The model failed.")).toBeVisible();
     expect(await record.said()).toEqual(["fail"]);
   });
