@@ -42,6 +42,21 @@ test.describe("vite only", () => {
     await record.expectCalls(paid(950));
   });
 
+  test("the inbox is current after a restart", async ({ chat, page, holdpoint }) => {
+    const inbox = page.getByRole("complementary", { name: "Inbox" });
+    await expect(inbox).toContainText("Nothing waits for you.");
+    await holdpoint.restart();
+    await chat.send("hello");
+    await expect(chat.answers).toContainText("I am the demo model");
+    await fetch(`${holdpoint.address}/api/chat`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ id: "elsewhere", messages: [{ role: "user", content: PAYMENT }] }),
+    });
+    await expect(inbox).toContainText("Hanako");
+    await expect(inbox.getByRole("link")).toHaveAttribute("href", "?chat=elsewhere");
+  });
+
   test("a request that a newer message replaced is superseded, not denied", async ({ chat, record }) => {
     await chat.send(PAYMENT);
     const card = chat.cards("process_payment");

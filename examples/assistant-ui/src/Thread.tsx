@@ -1,5 +1,6 @@
-import { ComposerPrimitive, MessagePartPrimitive, MessagePrimitive, ThreadPrimitive } from "@assistant-ui/react";
+import { MessagePartPrimitive, MessagePrimitive, ThreadPrimitive } from "@assistant-ui/react";
 import { CallCard } from "./CallCard";
+import { Composer } from "./Composer";
 import { LocationCard } from "./LocationCard";
 
 export function Thread() {
@@ -14,10 +15,7 @@ export function Thread() {
           )}
         </ThreadPrimitive.Messages>
       </ThreadPrimitive.Viewport>
-      <ComposerPrimitive.Root className="composer">
-        <ComposerPrimitive.Input placeholder="send 50 dollars to Hanako" aria-label="Message" />
-        <ComposerPrimitive.Send className="primary">Send</ComposerPrimitive.Send>
-      </ComposerPrimitive.Root>
+      <Composer />
     </ThreadPrimitive.Root>
   );
 }

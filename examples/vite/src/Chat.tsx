@@ -19,9 +19,11 @@ export function Chat({ id, isNew }: { id: string; isNew: boolean }) {
     <main className="chat">
       <Connection server={chat.server} connection={chat.connection} />
       <div className="transcript">
-        {chat.messages.map((message) => (
-          <Message key={message.id} message={message} chat={chat} />
-        ))}
+        <div className="messages">
+          {chat.messages.map((message) => (
+            <Message key={message.id} message={message} chat={chat} />
+          ))}
+        </div>
       </div>
       <Problem chat={chat} />
       <Composer chat={chat} />

@@ -51,7 +51,7 @@ function Request({ request, isHere, decide, decision }: RequestProps) {
         <button type="button" disabled={isUnderWay} onClick={() => decide(approvalId, { approved: false })}>
           Deny
         </button>
-        {!isHere && <a href={addressOfChat(chatId)}>Open the chat</a>}
+        {isHere ? <span>In this chat</span> : <a href={addressOfChat(chatId)}>Open the chat</a>}
       </div>
     </section>
   );

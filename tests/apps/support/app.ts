@@ -9,7 +9,7 @@ import { prepared } from "./setup";
 export interface App {
   /** Its name: unique among the apps. */
   name: string;
-  /** Its folder in `examples/`. */
+  /** Its folder in `examples/`, or in the repository if it begins with `tests/`. */
   example: string;
   /** Other versions than those of its `package.json`. */
   dependencies?: Record<string, string>;
@@ -98,7 +98,7 @@ async function build(app: App, env: Record<string, string>): Promise<string> {
 /** Copies the example and installs its packages. They are kept between runs until one of them changes. */
 async function install({ example, dependencies }: App, folder: string): Promise<void> {
   const { tarball, digest } = prepared();
-  const source = join(repository, "examples", example);
+  const source = join(repository, example.startsWith("tests/") ? example : `examples/${example}`);
   mkdirSync(folder, { recursive: true });
   for (const entry of readdirSync(folder)) {
     if (!KEPT.has(entry)) rmSync(join(folder, entry), { recursive: true });
