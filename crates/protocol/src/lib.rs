@@ -7,7 +7,47 @@
 //! - [`holds`]: the holds of a chat and their decisions.
 //! - [`problem`]: errors over HTTP.
 //! - [`request`], [`skim`]: HTTP request bodies, read in full or without the history that the server has.
+//! - [`response`]: lists and events of the server.
 //! - [`auto_send`]: when an adk client sends by itself.
+//!
+//! A stream as a server writes it, read as a client reads it, and checked:
+//!
+//! ```
+//! use holdpoint_protocol::{
+//!     check::{Checker, Options, Rule},
+//!     chunk::Chunk,
+//!     ids::MessageId,
+//!     message::Part,
+//!     reduce::{Reducer, Sdk},
+//!     sse::{Decoder, Event},
+//! };
+//!
+//! let stream = concat!(
+//!     r#"data: {"type":"start","messageId":"m1"}"#, "\n\n",
+//!     r#"data: {"type":"text-start","id":"0"}"#, "\n\n",
+//!     r#"data: {"type":"text-delta","id":"0","delta":"Hello"}"#, "\n\n",
+//!     r#"data: {"type":"text-end","id":"0"}"#, "\n\n",
+//!     r#"data: {"type":"finish"}"#, "\n\n",
+//!     "data: [DONE]\n\n",
+//! );
+//!
+//! // As the SDK's client builds it.
+//! let mut client = Reducer::new(Sdk::V7, MessageId::from("local"));
+//! Decoder::new(1024 * 1024).feed(stream.as_bytes(), |event| {
+//!     if let Event::Data { data, .. } = event
+//!         && let Ok(chunk) = serde_json::from_slice::<Chunk>(data)
+//!     {
+//!         client.apply(&chunk).expect("the client does not throw");
+//!     }
+//! });
+//! assert!(matches!(&client.message().parts[..], [Part::Text(text)] if text.text == "Hello"));
+//!
+//! // What would break a client: here a delta of a block that was not begun.
+//! let mut checker = Checker::new(Options::default());
+//! checker.feed(stream.replace("text-start", "text-end").as_bytes());
+//! checker.finish();
+//! assert_eq!(checker.take_violations()[0].rule, Rule::B1);
+//! ```
 
 pub mod auto_send;
 pub mod check;
@@ -20,6 +60,7 @@ pub mod message;
 pub mod problem;
 pub mod reduce;
 pub mod request;
+pub mod response;
 pub mod skim;
 pub mod sse;
 #[cfg(feature = "typescript")]

@@ -12,6 +12,7 @@ use crate::{
     },
     problem::{Problem, ProblemKind},
     request::{AckRequest, AckResponse, AckStatus, DecisionRequest, PendingApproval, Trigger},
+    response::{Execution, ListedChat, ListedTool, Returns, ServerEvent, Ticket, Wait},
 };
 
 /// Generates the whole file.
@@ -60,6 +61,13 @@ pub fn generate() -> String {
     declare(HoldOutcome::decl(&config));
     declare(ChatHold::decl(&config));
     declare(SettledMetadata::decl(&config));
+    declare(Execution::decl(&config));
+    declare(Wait::decl(&config));
+    declare(Returns::decl(&config));
+    declare(ListedTool::decl(&config));
+    declare(ListedChat::decl(&config));
+    declare(ServerEvent::decl(&config));
+    declare(Ticket::decl(&config));
     declare(ProblemKind::decl(&config));
     declare(Problem::decl(&config));
 

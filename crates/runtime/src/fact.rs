@@ -144,6 +144,12 @@ pub enum Fact {
         #[serde(default)]
         at: Option<Timestamp>,
     },
+    /// A running call reported its progress: a preliminary output, which the next one or the outcome replaces.
+    Progressed {
+        call: ToolCallId,
+        #[serde(deserialize_with = "json::value")]
+        output: Value,
+    },
     /// The call got its outcome.
     Settled {
         call: ToolCallId,
@@ -159,8 +165,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Whether it must be on disk before anybody sees it. All other facts are text, which may be written a little
-    /// later.
+    /// Whether it must be on disk before anybody sees it. Text and progress may be written a little later.
     pub fn must_be_durable(&self) -> bool {
         !matches!(
             self,
@@ -169,6 +174,7 @@ impl Fact {
                 | Fact::BlockEnded { .. }
                 | Fact::InputStarted { .. }
                 | Fact::InputDelta { .. }
+                | Fact::Progressed { .. }
         )
     }
 }

@@ -5,12 +5,10 @@
 //! ```
 //! use futures::StreamExt;
 //! use holdpoint_runtime::{
-//!     driver::Runtime,
+//!     Runtime, Subject, Tool, ToolContext, ToolSet, View,
 //!     model::ScriptModel,
-//!     project::View,
 //!     protocol::request::{ChatRequest, DecisionRequest},
-//!     subject::Subject,
-//!     tool::{Condition, Tool, ToolContext, ToolSet},
+//!     tool::Condition,
 //! };
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -69,18 +67,47 @@
 mod backoff;
 pub mod clock;
 pub mod driver;
-pub mod fact;
+mod fact;
 pub mod log;
 mod metrics;
 pub mod model;
 #[cfg(test)]
 mod notation;
-pub mod project;
-pub mod redact;
+mod project;
+mod redact;
 pub mod subject;
 pub mod tool;
-pub mod turn;
-pub mod value;
+mod turn;
+mod value;
+
+pub use driver::{Agent, Profile, ResponseStream, Resume, Runtime, RuntimeBuilder, RuntimeError, View};
+pub use subject::Subject;
+pub use tool::{Tool, ToolContext, ToolError, ToolSet};
+
+/// What the server and the tests use: the facts, the turn machine, the projections and the redaction of secrets.
+/// **Not part of the public interface**: it changes in any version.
+pub mod internals {
+    #[allow(missing_docs, reason = "the module says it")]
+    pub mod fact {
+        pub use crate::fact::*;
+    }
+    #[allow(missing_docs, reason = "the module says it")]
+    pub mod project {
+        pub use crate::project::*;
+    }
+    #[allow(missing_docs, reason = "the module says it")]
+    pub mod redact {
+        pub use crate::redact::*;
+    }
+    #[allow(missing_docs, reason = "the module says it")]
+    pub mod turn {
+        pub use crate::turn::*;
+    }
+    #[allow(missing_docs, reason = "the module says it")]
+    pub mod value {
+        pub use crate::value::*;
+    }
+}
 
 /// Re-exported, so that a program needs only this crate.
 pub use holdpoint_protocol as protocol;

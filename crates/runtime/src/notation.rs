@@ -94,6 +94,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             let is_browser = tools.get(name).is_some_and(|tool| tool.spec.execution == Execution::Frontend);
             Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: Some(START) }
         }
+        ("progressed", _) => Fact::Progressed { call, output: json!("half") },
         ("ran", _) => Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START },
         ("refused", _) => {
             Fact::Settled { call, outcome: Outcome::Denied { reason: None }, cause: Cause::Decision, at: START }
@@ -134,6 +135,7 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
             format!("{} {}", if *approved { "approved" } else { "denied" }, name(call))
         }
         Fact::Started { call, .. } => format!("started {}", name(call)),
+        Fact::Progressed { call, output } => format!("progressed {} {output}", name(call)),
         Fact::Settled { call, outcome, cause, .. } => {
             let cause = serde_json::to_value(cause).expect("a name");
             let outcome = match outcome {

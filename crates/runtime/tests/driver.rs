@@ -16,13 +16,15 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Next, ResponseStream, Runtime},
-    fact::Fact,
+    internals::{
+        fact::Fact,
+        project::View,
+        turn::{Answered, FrontendResult},
+    },
     log::{Log, MemoryLog},
     model::ScriptModel,
-    project::View,
     subject::Subject,
     tool::{Prompt, Tool, ToolContext, ToolSet},
-    turn::{Answered, FrontendResult},
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, ManualClock};
 use serde_json::{Value, json};
@@ -120,8 +122,8 @@ async fn whoever_loses_the_race_reads_again() {
             Fact::Decided { call: call.clone(), approved: false, reason: None, by: Subject::from("them"), at: other },
             Fact::Settled {
                 call,
-                outcome: holdpoint_runtime::fact::Outcome::Denied { reason: None },
-                cause: holdpoint_runtime::fact::Cause::Decision,
+                outcome: holdpoint_runtime::internals::fact::Outcome::Denied { reason: None },
+                cause: holdpoint_runtime::internals::fact::Cause::Decision,
                 at: other,
             },
         ];

@@ -17,13 +17,11 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Runtime, RuntimeBuilder, StartError},
-    fact::Fact,
+    internals::{fact::Fact, project::View, turn::Answered},
     log::{Log, MemoryLog},
     model::ScriptModel,
-    project::View,
     subject::Subject,
     tool::{ApprovalContext, DuplicateTool, Prompt, Tool, ToolBuilder, ToolContext, ToolError, ToolSet},
-    turn::Answered,
 };
 use holdpoint_testkit::ManualClock;
 use serde_json::{Value, json};

@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
@@ -131,14 +130,7 @@ fn endpoint(url: &str) -> HttpEndpoint {
 }
 
 fn context(cancellation: CancellationToken) -> ToolContext {
-    ToolContext {
-        chat: ChatId::from("chat"),
-        subject: Subject::local(),
-        call: ToolCallId::from("call"),
-        cancellation,
-        last_output: None,
-        prompter: None,
-    }
+    ToolContext::new("chat", Subject::local(), "call").with_cancellation(cancellation)
 }
 
 async fn call(endpoint: HttpEndpoint, input: Value) -> Result<Value, ToolError> {

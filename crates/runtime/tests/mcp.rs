@@ -9,7 +9,6 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
@@ -18,7 +17,6 @@ use holdpoint_runtime::{
     },
 };
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here takes, shorter than anybody waits.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,14 +72,9 @@ impl Fake {
 }
 
 fn context(chat: &str, ask: Option<Prompter>) -> ToolContext {
-    ToolContext {
-        chat: ChatId::from(chat),
-        subject: Subject::local(),
-        call: ToolCallId::from("call"),
-        cancellation: CancellationToken::new(),
-        last_output: None,
-        prompter: ask,
-    }
+    let mut context = ToolContext::new(chat, Subject::local(), "call");
+    context.prompter = ask;
+    context
 }
 
 /// Answers every question with this, and notes it.

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
@@ -16,7 +15,6 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
 };
-use tokio_util::sync::CancellationToken;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -117,14 +115,7 @@ async fn respond(stream: TcpStream, is_sse: bool) {
 async fn call(server: &McpServer, name: &str) -> Result<Value, ToolError> {
     let tools = server.tools();
     let tool = tools.iter().find(|tool| tool.spec.name == format!("hostile_{name}")).expect("it is listed").clone();
-    let context = ToolContext {
-        chat: ChatId::from("chat"),
-        subject: Subject::local(),
-        call: ToolCallId::from("call"),
-        cancellation: CancellationToken::new(),
-        last_output: None,
-        prompter: None,
-    };
+    let context = ToolContext::new("chat", Subject::local(), "call");
     let running = (tool.handler.as_ref().expect("a handler"))(json!({}), context);
     tokio::time::timeout(PATIENCE, running).await.expect("an end")
 }

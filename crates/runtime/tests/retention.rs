@@ -6,8 +6,8 @@ use holdpoint_protocol::{ids::ChatId, request::ChatRequest};
 use holdpoint_runtime::{
     clock::{Clock, Timestamp},
     driver::{Next, ResponseStream, Runtime},
+    internals::project::View,
     log::{HeadQuery, Log, MemoryLog},
-    project::View,
     subject::Subject,
 };
 use holdpoint_testkit::ManualClock;

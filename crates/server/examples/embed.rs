@@ -22,10 +22,13 @@ use axum::{
 use holdpoint_server::{
     IdentityError, Server,
     runtime::{
-        driver::Runtime,
-        log::SqliteLog,
-        subject::Subject,
-        tool::{ApprovalContext, Tool, ToolContext, ToolError, ToolSet},
+        Runtime, RuntimeBuilder, Subject, Tool, ToolContext, ToolError, ToolSet,
+        log::{Log, SqliteLog},
+        model::{
+            DemoModel, Model,
+            provider::{ProviderModel, ProviderSettings},
+        },
+        tool::ApprovalContext,
     },
 };
 use schemars::JsonSchema;
@@ -82,14 +85,27 @@ async fn login(State(sessions): State<Sessions>, UrlPath(name): UrlPath<String>)
     ([(header::SET_COOKIE, cookie)], "logged in")
 }
 
-/// The app, with its data in this folder.
-pub(crate) async fn app(data: &Path) -> Result<(Router, Server), Failure> {
+/// The runtime with the tools of the app. A test gives it a log in memory and a model with a script.
+pub(crate) fn runtime(log: Arc<dyn Log>, model: Arc<dyn Model>) -> Result<RuntimeBuilder, Failure> {
     let tool = Tool::server("refund", "Refunds an order", refund)
         .approve_if(over_limit)
         .time_limit(Duration::from_secs(30))
         .build()?;
-    let log = Arc::new(SqliteLog::open(data)?);
-    let runtime = Runtime::builder().log(log).tools(ToolSet::new([tool])?).start().await?;
+    Ok(Runtime::builder().log(log).tools(ToolSet::new([tool])?).model(model))
+}
+
+/// The model that `MODEL` names, such as `openai:gpt-5` or `ollama:llama3.2`, with the key in the provider's usual
+/// variable. Without it, the demo model, which needs no key.
+fn model() -> Result<Arc<dyn Model>, Failure> {
+    let Ok(name) = std::env::var("MODEL") else { return Ok(Arc::new(DemoModel)) };
+    let system = Some("You work for a shop. Refund what the user asks for.".to_owned());
+    let settings = ProviderSettings { system, ..ProviderSettings::default() };
+    Ok(Arc::new(ProviderModel::new(name.parse()?, settings, |variable| std::env::var(variable).ok())?))
+}
+
+/// The app, with its data in this folder.
+pub(crate) async fn app(data: &Path) -> Result<(Router, Server), Failure> {
+    let runtime = runtime(Arc::new(SqliteLog::open(data)?), model()?)?.start().await?;
     let sessions = Sessions::default();
     let known = sessions.clone();
     let server = Server::builder(runtime).identify(move |parts| known.clone().subject(parts)).build();
@@ -119,4 +135,38 @@ async fn main() -> Result<(), Failure> {
     server.closed().await;
     server.runtime().shutdown(Duration::from_secs(10)).await;
     Ok(())
+}
+
+/// A test of the approval, without HTTP and without a model.
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use holdpoint_server::{
+        protocol::request::{ChatRequest, DecisionRequest},
+        runtime::{View, log::MemoryLog, model::ScriptModel},
+    };
+
+    use super::*;
+
+    const SCRIPT: &str = r#"{"turns": [{"steps": [
+        [{"toolCall": {"name": "refund", "input": {"order": "A1", "amount": 250}}}],
+        [{"text": ["Refunded."]}]
+    ]}]}"#;
+
+    #[tokio::test]
+    async fn a_refund_over_the_limit_waits_for_a_person() -> Result<(), Failure> {
+        let model = Arc::new(ScriptModel::from_text(SCRIPT)?);
+        let runtime = runtime(Arc::new(MemoryLog::default()), model)?.start().await?;
+        let ann = Subject::from("ann");
+        let request = ChatRequest::user("chat", "Refund A1");
+        let (chat, response) = runtime.submit(&ann, request, View::default()).await?;
+        response.collect::<Vec<_>>().await;
+        let approval = runtime.approvals(&ann).remove(0);
+        assert_eq!(approval.reason.as_deref(), Some("more than 100 dollars"));
+        runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
+        runtime.idle(&ann, &chat).await?;
+        let messages = serde_json::to_string(&runtime.messages(&ann, &chat).await?)?;
+        assert!(messages.contains("Refunded.") && messages.contains(r#""refunded":250"#), "{messages}");
+        Ok(())
+    }
 }

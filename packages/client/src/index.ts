@@ -6,10 +6,11 @@ export {
   type SubmissionKey,
   shouldAutoSend,
 } from "./auto-send/should-auto-send.js";
+export type { ServerEvent, ToolExecution, ToolSpec } from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";
 export { Decider, type DecisionProgress, type SettledDecision } from "./server/decider.js";
-export { type EventsListener, type EventsSource, type ServerEvent, watchEvents } from "./server/events.js";
+export { type EventsListener, type EventsSource, watchEvents } from "./server/events.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";
@@ -22,7 +23,6 @@ export {
 export type { ServerStatus } from "./server/reachability.js";
 export type { Resolvable, ServerOptions } from "./server/server-options.js";
 export { stopChat } from "./server/stop-chat.js";
-export type { ToolExecution, ToolSpec } from "./server/tool-spec.js";
 export { watchServer } from "./server/watch-server.js";
 export { askUser, type UserAnswer, type UserPrompt } from "./tools/ask-user.js";
 export { changeBgm } from "./tools/change-bgm.js";

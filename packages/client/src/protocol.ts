@@ -234,6 +234,86 @@ decidedAt?: string,
  * Whether an approver changed the input.
  */
 edited: boolean, };
+export type ToolExecution = "server" | "frontend" | "delegate";
+export type ToolWait = "stream" | "resubmit";
+export type ToolReturns = "output" | "ack";
+export type ToolSpec = { 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * The display name.
+ */
+title?: string, 
+/**
+ * The description for the model.
+ */
+description: string, 
+/**
+ * The JSON Schema of the input.
+ */
+inputSchema: unknown, 
+/**
+ * `server`, `frontend` (runs in the browser and is waited for) or `delegate` (runs in the browser, not waited
+ * for).
+ */
+execution: ToolExecution, 
+/**
+ * `always`, `never`, or a rule over the input, which only the server evaluates.
+ */
+approval: "always" | "never" | Record<string, unknown>, 
+/**
+ * Timeout for an approval, in seconds; 0 never expires.
+ */
+approvalTimeoutSec: number, 
+/**
+ * Timeout for the browser's result, in seconds.
+ */
+timeoutSec?: number, 
+/**
+ * How the response waits for a browser tool's result.
+ */
+wait?: ToolWait, 
+/**
+ * The output of a browser tool.
+ */
+returns?: ToolReturns, };
+export type ChatSummary = { 
+/**
+ * The chat.
+ */
+id: ChatId, 
+/**
+ * The beginning of the first user message.
+ */
+title: string, 
+/**
+ * ISO 8601.
+ */
+updatedAt: string, 
+/**
+ * The number of open holds.
+ */
+holds: number, 
+/**
+ * Whether a turn is running.
+ */
+isRunning: boolean, };
+export type ServerEvent = { "type": "ready" } | { "type": "missed" } | { "type": "chat", 
+/**
+ * The chat.
+ */
+chatId: ChatId, } | { "type": "approvals", 
+/**
+ * The chat.
+ */
+chatId: ChatId, };
+export type Ticket = { 
+/**
+ * For the URL of one WebSocket, as `?ticket=`, within a minute.
+ */
+ticket: string, };
 export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:unauthenticated" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:form-content" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-requests" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
 export type Problem = { 
 /**

@@ -63,7 +63,7 @@ describe.each(modes)("%s", (mode) => {
     await until("the tools", () => result.current.tools);
     await until("the connection", () => result.current.server.state === "connected");
     await renderOften(rerender);
-    expect(count("/api/tools")).toBe(1);
+    expect(count(`/api/tools?chatId=${encodeURIComponent(id)}`)).toBe(1);
     expect(count("/api/events")).toBe(1);
     expect(proxy.connections()).toBeLessThanOrEqual(1);
     expect(used.ticket).toBeLessThanOrEqual(1);

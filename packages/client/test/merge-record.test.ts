@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
 import type { ChatHold, UiMessage } from "../src/protocol.js";
-import { hasOutdated, mergeEarlier, mergeRecord } from "../src/react/merge-record.js";
+import { hasOutdated, mergeEarlier, mergeRecord, settledCalls } from "../src/react/merge-record.js";
 
 const user = (id: string) => ({ id, role: "user", parts: [{ type: "text", text: id }] }) as UIMessage & UiMessage;
 const call = (toolCallId: string, state: string, more: object = {}) => ({
@@ -31,6 +31,13 @@ const approve: Partial<ChatHold> = {
 };
 const local = { unsent: new Set<string>(), undecided: new Set<string>() };
 const ids = (messages: readonly { id: string }[]) => messages.map(({ id }) => id);
+
+describe("settledCalls", () => {
+  it("does not count the progress of a running tool", () => {
+    const parts = [call("c1", "output-available", { preliminary: true }), call("c2", "output-available")];
+    expect(settledCalls([assistant("a1", ...parts)])).toEqual(["c2"]);
+  });
+});
 
 describe("mergeRecord", () => {
   it("shows the record, and keeps what says the same", () => {

@@ -38,7 +38,7 @@ function askingServer() {
   const fake: typeof fetch = async (input, init) => {
     const path = String(input);
     if (init?.method !== "POST")
-      return path.endsWith("/api/tools") ? Response.json([]) : new Response(null, { status: 404 });
+      return path.includes("/api/tools") ? Response.json([]) : new Response(null, { status: 404 });
     const body: unknown = JSON.parse(String(init.body));
     requests.push({ path, body });
     if (!path.endsWith("/ack")) return turn();

@@ -7,7 +7,7 @@ use crate::process::Run;
 
 /// The features of each crate; the empty one stands for none.
 const FEATURES: &[(&str, &[&str])] = &[
-    ("holdpoint-protocol", &["", "openapi", "typescript"]),
+    ("holdpoint-protocol", &["", "openapi", "schemars", "typescript"]),
     ("holdpoint-runtime", &["", "sqlite", "providers", "mcp", "http-tools"]),
     ("holdpoint-server", &["", "sqlite", "providers", "mcp", "http-tools", "cli", "console", "otlp"]),
 ];

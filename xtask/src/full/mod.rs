@@ -2,6 +2,7 @@
 
 mod deny;
 mod features;
+mod outside;
 mod publish;
 mod schemathesis;
 
@@ -22,6 +23,11 @@ struct Check {
 const CHECKS: &[Check] = &[
     Check { name: "deny", what: "cargo deny check bans licenses sources", run: deny::run },
     Check { name: "publish", what: "cargo package for all crates, each built from its package", run: publish::run },
+    Check {
+        name: "outside",
+        what: "programs outside the workspace, built and tested from the packed crates",
+        run: outside::run,
+    },
     Check { name: "features", what: "cargo check with no feature, and with each one alone", run: features::run },
     Check {
         name: "crash",

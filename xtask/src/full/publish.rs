@@ -6,13 +6,19 @@ use crate::failure::{Failure, Result};
 use crate::process::Run;
 
 /// The crates, in the order in which they are published.
-const CRATES: &[&str] = &["holdpoint-protocol", "holdpoint-runtime", "holdpoint-testkit", "holdpoint-server"];
+pub(super) const CRATES: &[&str] =
+    &["holdpoint-protocol", "holdpoint-runtime", "holdpoint-testkit", "holdpoint-server"];
 
 /// Packs all crates, and builds each from its package, against the packages of the others.
 pub(super) fn run(root: &Path) -> Result {
+    pack(root, &[])
+}
+
+/// Packs all crates, with these options of `cargo package`.
+pub(super) fn pack(root: &Path, options: &[&str]) -> Result {
     console(root)?;
     let packages = CRATES.iter().flat_map(|name| ["--package", name]);
-    Run::cargo().args(["package", "--allow-dirty"]).args(packages).dir(root).show_and_wait()
+    Run::cargo().args(["package", "--allow-dirty"]).args(options).args(packages).dir(root).show_and_wait()
 }
 
 /// Puts the built console where the package of the server takes it from.
@@ -28,7 +34,8 @@ fn console(root: &Path) -> Result {
     copy(&built, &target).map_err(|error| Failure::new(format!("{}: {error}", target.display())))
 }
 
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Copies a folder.
+pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();

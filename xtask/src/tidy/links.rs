@@ -1,4 +1,6 @@
-//! Relative links in Markdown files and in `llms.txt`, which must lead to files in the tree.
+//! Relative links in Markdown files and in `llms.txt`, which must lead to files in the tree and to headings in them.
+
+use std::collections::{HashMap, HashSet};
 
 use super::Violation;
 use super::tree::Tree;
@@ -10,8 +12,17 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         let Some(text) = tree.text(file) else { continue };
         for (line, target) in links(&text) {
             let Some(path) = relative(&target) else { continue };
-            match resolve(file, &path) {
-                Some(path) if tree.has(&path) => {}
+            let path = if path.is_empty() { Some(file.to_owned()) } else { resolve(file, &path) };
+            match path {
+                Some(path) if tree.has(&path) => {
+                    let heading = target.split_once('#').map(|(_, heading)| heading).filter(|_| path.ends_with(".md"));
+                    if let (Some(heading), Some(text)) = (heading, tree.text(&path))
+                        && !anchors(&text).contains(heading)
+                    {
+                        let problem = format!("the link `{target}` leads to a heading that {path} does not have");
+                        violations.push(Violation::new(file, line, problem));
+                    }
+                }
                 Some(path) => violations.push(Violation::new(
                     file,
                     line,
@@ -85,11 +96,34 @@ fn definition(line: &str) -> Option<String> {
     (!name.starts_with('^') && !name.contains(']')).then(|| target.trim_matches(['<', '>']).to_owned())
 }
 
-/// The path of a relative link without its fragment; `None` for other addresses and for links within the page.
+/// The path of a relative link without its fragment, empty for a link within the page; `None` for other addresses.
 fn relative(target: &str) -> Option<String> {
     let path = target.split(['#', '?']).next().unwrap_or_default();
     let scheme = path.split_once(':').is_some_and(|(before, _)| !before.contains('/'));
-    (!path.is_empty() && !scheme && !path.starts_with("//")).then(|| path.replace("%20", " "))
+    (!scheme && !path.starts_with("//")).then(|| path.replace("%20", " "))
+}
+
+/// The anchors of a page: its headings as GitHub names them, a number after the second of the same name.
+fn anchors(text: &str) -> HashSet<String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut anchors = HashSet::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        let title = line.trim_start_matches('#');
+        if is_code || title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let kept = title.trim().to_lowercase();
+        let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let name: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let count = counts.entry(name.clone()).or_default();
+        anchors.insert(if *count == 0 { name } else { format!("{name}-{count}") });
+        *count += 1;
+    }
+    anchors
 }
 
 /// The path, from the root, that a link in `file` leads to; `None` if it is outside. A leading `/` is the root.
@@ -115,14 +149,15 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        let tree = Tree::of(&[("docs/guide.md", text), ("docs/adr/0001-log.md", ""), ("README.md", "")]);
+        let log = "# 1. The log\n\n## Why\n\n## Why\n\n## `find` and keys\n";
+        let tree = Tree::of(&[("docs/guide.md", text), ("docs/adr/0001-log.md", log), ("README.md", "")]);
         check(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn links_that_lead_somewhere_pass() {
         let text = "[a](adr/0001-log.md#why) ![b](../README.md \"title\") [c](adr/) [d](/README.md)\n\
-                    [e]: adr/0001-log.md\n[f](#here) [g](https://example.com/x.md) [h](mailto:a@b.c) [i](<../README.md>)\n";
+                    [e]: adr/0001-log.md\n[f](#here) [j](adr/0001-log.md#why-1) [k](adr/0001-log.md#find-and-keys)\n# Here\n[g](https://example.com/x.md) [h](mailto:a@b.c) [i](<../README.md>)\n";
         assert_eq!(found(text), [""; 0]);
     }
 
@@ -135,6 +170,17 @@ mod tests {
         );
         assert_eq!(found("[a]: gone.md").len(), 1);
         assert_eq!(found("![a](gone.png) [b](README.md)").len(), 2, "README.md is not in docs");
+    }
+
+    #[test]
+    fn a_link_to_a_heading_that_is_not_there_is_found() {
+        assert_eq!(
+            found("[a](adr/0001-log.md#how)\n[b](#here)\n```\n# Here\n```\n"),
+            [
+                "docs/guide.md:1: the link `adr/0001-log.md#how` leads to a heading that docs/adr/0001-log.md does not have",
+                "docs/guide.md:2: the link `#here` leads to a heading that docs/guide.md does not have",
+            ]
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@ use futures::StreamExt;
 use holdpoint_protocol::request::ChatRequest;
 use holdpoint_runtime::{
     driver::{Next, Runtime},
+    internals::project::View,
     log::SqliteLog,
-    project::View,
     subject::Subject,
 };
 use serde_json::json;

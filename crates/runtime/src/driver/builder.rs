@@ -5,17 +5,20 @@ use std::{
     time::Duration,
 };
 
+use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Limits, Runtime, append, counters::Counters, deadlines, holds::Holds, load, recovery, retention, runtime::Inner,
+    Agent, Limits, Runtime, agent::AgentChoice, append, counters::Counters, deadlines, holds::Holds, load, recovery,
+    retention, runtime::Inner,
 };
 use crate::{
     clock::{Clock, SystemClock},
     log::{HeadQuery, Log, LogError, MemoryLog},
     metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
+    subject::Subject,
     tool::{DuplicateTool, ToolSet, demo::demo_tools},
 };
 
@@ -24,6 +27,7 @@ pub struct RuntimeBuilder {
     log: Arc<dyn Log>,
     tools: ToolSet,
     model: Arc<dyn Model>,
+    agents: Option<AgentChoice>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     retention: Option<Duration>,
@@ -47,6 +51,7 @@ impl Default for RuntimeBuilder {
             log: Arc::new(MemoryLog::default()),
             tools: demo_tools(),
             model: Arc::new(DemoModel),
+            agents: None,
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             retention: None,
@@ -76,6 +81,15 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Chooses the tools and the model of each chat; `None` is those of the runtime. It is called for every message, and
+    /// when a chat with open holds is woken, so it must be quick and give the same chat the same agent: a call whose tool
+    /// is not among the chat's tools any more fails.
+    #[must_use]
+    pub fn agent_for(mut self, choose: impl Fn(&ChatId, &Subject) -> Option<Agent> + Send + Sync + 'static) -> Self {
+        self.agents = Some(AgentChoice::new(choose));
+        self
+    }
+
     /// The clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -100,7 +114,7 @@ impl RuntimeBuilder {
     /// Starts the runtime: holds wait again, and interrupted turns are recovered. Call it inside a Tokio runtime.
     pub async fn start(self) -> Result<Runtime, StartError> {
         self.tools.check()?;
-        let Self { log, tools, model, clock, limits, retention } = self;
+        let Self { log, tools, model, agents, clock, limits, retention } = self;
         let metrics = Metrics::new();
         let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
@@ -108,6 +122,7 @@ impl RuntimeBuilder {
             metrics,
             tools: watch::Sender::new(tools),
             model,
+            agents,
             clock,
             limits,
             holds: Arc::new(Holds::default()),

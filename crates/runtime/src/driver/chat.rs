@@ -14,6 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    agent::Agent,
     counters::count,
     feed::{Feed, FeedReader},
     holds::Place,
@@ -28,9 +29,9 @@ use crate::{
     fact::Fact,
     log::LogError,
     metrics::Channel,
-    model::ModelError,
+    model::{Model, ModelError},
     subject::Subject,
-    tool::{Prompt, PromptResponse},
+    tool::{Prompt, PromptResponse, ToolSet},
     turn::{ChatState, Input, Rejection, Reply},
 };
 
@@ -48,6 +49,8 @@ pub(super) enum Command {
     Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
     /// A prompt of a tool.
     Prompt { by: ToolCallId, prompt: Prompt, response: oneshot::Sender<PromptResponse> },
+    /// The progress of a running tool.
+    Progress { call: ToolCallId, output: Value },
     /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
     /// A request to recover the chat. `done` is signalled once that has happened.
@@ -104,12 +107,14 @@ pub(super) struct ChatTask {
     pub(super) flush_at: Option<Instant>,
     /// The turn's place among the running turns.
     pub(super) place: Option<Place>,
-    pub(super) model: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
-    pub(super) tools: JoinSet<Result<Value, String>>,
+    pub(super) answer: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
+    pub(super) running_tools: JoinSet<Result<Value, String>>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
     /// The endpoint of the last input.
     pub(super) channel: Channel,
+    /// The agent that the program chose for this chat.
+    pub(super) agent: Option<Agent>,
     /// The tools that wait for the answer to a prompt.
     pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
@@ -145,15 +150,17 @@ impl ChatTask {
             pending_bytes: 0,
             flush_at: None,
             place: None,
-            model: None,
-            tools: JoinSet::new(),
+            answer: None,
+            running_tools: JoinSet::new(),
             running: HashMap::new(),
             last_outputs: HashMap::new(),
             channel: Channel::default(),
+            agent: None,
             prompts: HashMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
+        task.choose_agent();
         task.feed.push(facts);
         task.feed.set_bytes(task.memory.bytes());
         if let Err(error) = task.resume_turn().await {
@@ -162,9 +169,24 @@ impl ChatTask {
         task.serve().await;
     }
 
+    /// Asks the program for the agent of this chat, if it has facts.
+    fn choose_agent(&mut self) {
+        self.agent = self.state.subject.as_ref().and_then(|subject| self.inner.chosen_agent(&self.id, subject));
+    }
+
+    /// The tools of this chat.
+    pub(super) fn tools(&self) -> ToolSet {
+        self.agent.as_ref().map_or_else(|| self.inner.tools(), |agent| agent.tools.clone())
+    }
+
+    /// The model of this chat.
+    pub(super) fn model(&self) -> &Arc<dyn Model> {
+        self.agent.as_ref().map_or(&self.inner.model, |agent| &agent.model)
+    }
+
     async fn serve(&mut self) {
         loop {
-            let is_quiet = self.model.is_none() && self.tools.is_empty() && self.pending.is_empty();
+            let is_quiet = self.answer.is_none() && self.running_tools.is_empty() && self.pending.is_empty();
             let is_ending = self.inner.ending.is_cancelled();
             if is_ending {
                 // Nobody will answer a prompt any more. Cancel the prompts, so that their tools can finish.
@@ -179,8 +201,8 @@ impl ChatTask {
                 biased;
                 () = self.inner.closing.cancelled() => return,
                 Some(command) = self.mailbox.recv() => self.command(command).await,
-                Some(done) = self.tools.join_next_with_id(), if !self.tools.is_empty() => self.tool_done(done).await,
-                events = next_events(&mut self.model), if self.model.is_some() => self.model_said(events).await,
+                Some(done) = self.running_tools.join_next_with_id(), if !self.running_tools.is_empty() => self.tool_done(done).await,
+                events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new()).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
@@ -194,8 +216,8 @@ impl ChatTask {
     /// Ends the task because the log has diverged from its state, or the chat was deleted. The next task loads it
     /// again.
     async fn give_up(&mut self, error: &ChatError) {
-        self.model = None;
-        self.tools.shutdown().await;
+        self.answer = None;
+        self.running_tools.shutdown().await;
         self.place = None;
         journal::left(&self.id, error);
         self.leave(error).await;
@@ -227,6 +249,9 @@ impl ChatTask {
                 }
                 let before = self.state.len;
                 self.channel = channel;
+                if is_submit {
+                    self.agent = self.inner.chosen_agent(&self.id, &subject);
+                }
                 let refuses = if is_submit { self.refusal(&subject) } else { None };
                 let taken = self.input_within(*input, refuses).await;
                 if let Ok(Reply::Rejected(Rejection::Limit(_))) = taken {
@@ -253,6 +278,7 @@ impl ChatTask {
                 }
                 Ok(())
             }
+            Command::Progress { call, output } => self.input(Input::Progress { call, output }).await.map(drop),
             Command::Expired { call, permit } => {
                 let is_watched = self.feed.is_watched();
                 let expired = self.input(Input::Expired { call, is_watched }).await.map(drop);
@@ -297,7 +323,7 @@ impl Command {
             Command::Read { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
             Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Prompt { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
+            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
         }
     }
 }

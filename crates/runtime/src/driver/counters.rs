@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Counts since the start of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Heads that could not be decoded. Those chats were folded from their facts instead.
     pub unreadable_heads: u64,

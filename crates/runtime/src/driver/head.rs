@@ -9,6 +9,7 @@ use crate::{clock::Timestamp, log, subject::Subject, turn::ChatState};
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Hold {
     /// The call.
     pub call: ToolCallId,
@@ -29,6 +30,7 @@ pub struct Hold {
 /// An approval request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct HoldApproval {
     /// Its id.
     pub approval: ApprovalId,

@@ -4,6 +4,7 @@
 //! task keeps the deadlines, and one recovers turns after a restart (`recovery.rs`). The [`Runtime`] owns every task,
 //! and they end with it.
 
+mod agent;
 mod append;
 mod builder;
 mod changes;
@@ -20,6 +21,7 @@ mod load;
 mod mailbox;
 mod observe;
 mod program;
+mod progress;
 mod record;
 mod recovery;
 mod response;
@@ -29,7 +31,13 @@ pub mod transfer;
 mod unreadable;
 mod work;
 
-pub use crate::metrics::Channel;
+pub use crate::{
+    metrics::Channel,
+    project::{Listed, Profile, Resume, View},
+    turn::{Answered, Refusal, Rejection},
+    value::ValueError,
+};
+pub use agent::Agent;
 pub use builder::RuntimeBuilder;
 pub use builder::StartError;
 pub use changes::Change;

@@ -82,11 +82,11 @@ impl ChatTask {
     /// Runs the turn machine at one point in time.
     pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
-        let tools = self.inner.tools();
+        let (tools, model) = (self.tools(), Arc::clone(self.model()));
         let mut env = Env {
             now: self.inner.clock.now(),
             tools: &tools,
-            model: self.inner.model.version(),
+            model: model.version(),
             max_steps: self.inner.limits.steps,
             max_holds: self.inner.limits.holds_per_chat,
             refuses: None,
@@ -157,12 +157,12 @@ impl ChatTask {
         match fact {
             Fact::StepStarted => {
                 let messages = conversation(&self.feed.after(0)).into();
-                let tools = self.inner.tools();
+                let tools = self.tools();
                 let request = ModelRequest { messages, tools: tools.specs() };
-                let step = self.inner.metrics.model(self.inner.model.stream(request));
+                let step = self.inner.metrics.model(self.model().stream(request));
                 let Some(subject) = self.state.subject.clone() else { return };
                 let step = checked(step, tools, ApprovalContext::new(self.id.clone(), subject));
-                self.model = Some(step.ready_chunks(MAX_MODEL_EVENTS));
+                self.answer = Some(step.ready_chunks(MAX_MODEL_EVENTS));
             }
             Fact::Started { call, .. } => self.start_tool(call),
             Fact::Settled { call, outcome, cause, .. } => {
@@ -171,7 +171,7 @@ impl ChatTask {
                 }
                 self.cancel_tool(call);
             }
-            Fact::TurnEnded { .. } | Fact::StepAbandoned => self.model = None,
+            Fact::TurnEnded { .. } | Fact::StepAbandoned => self.answer = None,
             _ => {}
         }
     }

@@ -180,6 +180,7 @@ impl StoredChat {
 
 /// A request taken on a live connection.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LiveTaken {
     /// What its response shows.
     pub plan: ResponsePlan,

@@ -20,6 +20,7 @@ use tokio_util::{
 
 use super::{
     Change, Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
+    agent::AgentChoice,
     chat::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
@@ -95,6 +96,7 @@ pub(super) struct Inner {
     pub(super) log: Arc<dyn Log>,
     pub(super) tools: watch::Sender<ToolSet>,
     pub(super) model: Arc<dyn Model>,
+    pub(super) agents: Option<AgentChoice>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
     pub(super) holds: Arc<Holds>,
@@ -153,7 +155,7 @@ impl Runtime {
         let taken = self.input_request(subject, &chat, request, CallOrder::Together, view, view.channel).await?;
         let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
-            let chunks = earlier(about, &plan, view.profile, self.inner.model.version());
+            let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
             return Ok((chat, ResponseStream::whole(chunks)));
         }
         let projection: Box<dyn Projection> = match view.profile {
@@ -174,8 +176,8 @@ impl Runtime {
         let taken = self.input_request(subject, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
         let Taken { reply, is_new, .. } = taken;
         let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
-        let version = self.inner.model.version();
-        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, version));
+        let model = self.inner.model_of(chat, subject);
+        let earlier = plan.earlier.as_ref().map(|about| earlier(about, &plan, view.profile, model.version()));
         Ok(LiveTaken { plan, is_new, earlier })
     }
 
@@ -188,7 +190,9 @@ impl Runtime {
         view: View,
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
-        let holds_text = self.inner.tools().may_need_approval() && !view.is_progressive && view.profile == Profile::Adk;
+        let holds_text = view.profile == Profile::Adk
+            && !view.is_progressive
+            && self.inner.tools_of(chat, subject).may_need_approval();
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
         let submit = Submit { request, subject: subject.clone(), next };
@@ -416,9 +420,14 @@ impl Runtime {
         self.inner.holds.changes.of(subject)
     }
 
-    /// The available tools.
+    /// The tools of chats without an agent of their own.
     pub fn tools(&self) -> ToolSet {
         self.inner.tools()
+    }
+
+    /// The tools of a chat of this subject.
+    pub fn tools_of(&self, subject: &Subject, chat: &ChatId) -> ToolSet {
+        self.inner.tools_of(chat, subject)
     }
 
     /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.

@@ -13,7 +13,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::chat::{ChatError, ChatTask, Command};
+use super::{
+    chat::{ChatError, ChatTask, Command},
+    progress,
+};
 use crate::{
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
@@ -26,10 +29,12 @@ impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
         let Some(call) = self.state.calls.get(id).filter(|call| call.execution != Execution::Frontend) else { return };
         let Some(subject) = self.state.subject.clone() else { return };
-        let tool = self.inner.tools().of_origin(&call.name, call.origin.as_deref()).cloned();
+        let tool = self.tools().of_origin(&call.name, call.origin.as_deref()).cloned();
+        let has_own_tools = self.agent.is_some();
         let clock = Arc::clone(&self.inner.clock);
         let (inner, name, origin) = (Arc::clone(&self.inner), call.name.clone(), call.origin.clone());
         let cancellation = self.inner.cancelling.child_token();
+        let (reporter, reported) = progress::reporter();
         let context = ToolContext {
             chat: self.id.clone(),
             subject,
@@ -37,7 +42,9 @@ impl ChatTask {
             cancellation: cancellation.clone(),
             last_output: self.last_outputs.get(&call.name).cloned(),
             prompter: Some(self.prompter(id)),
+            reporter: Some(reporter),
         };
+        let relay = progress::relay(Arc::downgrade(&self.inner), self.id.clone(), id.clone(), reported);
         let input = call.input.clone();
         let timer = self.inner.metrics.tool(&call.name);
         let subject = context.subject.as_str();
@@ -45,6 +52,7 @@ impl ChatTask {
         let run = async move {
             let tool = match tool {
                 Some(tool) => Some(tool),
+                None if has_own_tools => None,
                 None => inner.tool_to_come(&name, origin.as_deref()).await,
             };
             drop(inner);
@@ -54,7 +62,11 @@ impl ChatTask {
                 Some(handler) => {
                     let cancellation = context.cancellation.clone();
                     let limit = tool.spec.time_limit;
-                    limited(handler(input, context), limit, &*clock, &cancellation).await
+                    tokio::select! {
+                        biased;
+                        outcome = limited(handler(input, context), limit, &*clock, &cancellation) => outcome,
+                        never = relay => match never {},
+                    }
                 }
                 // A delegate without a handler: the output says that the browser has it.
                 None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
@@ -62,7 +74,7 @@ impl ChatTask {
             timer.done(outcome.is_ok());
             outcome
         };
-        let handle = self.tools.spawn(run.instrument(span));
+        let handle = self.running_tools.spawn(run.instrument(span));
         self.running.insert(handle.id(), (id.clone(), handle, cancellation));
     }
 
@@ -161,7 +173,7 @@ impl ChatTask {
         });
         if is_over {
             // Discard the rest of this step's stream.
-            self.model = None;
+            self.answer = None;
         }
         let recorded = self.record(facts).await;
         self.count_turn();

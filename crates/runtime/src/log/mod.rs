@@ -104,6 +104,7 @@ pub type Listed = (ChatId, u64, Head);
 
 /// Whether an engine can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Health {
     /// The last write succeeded, or nothing was written yet.
     #[default]
@@ -114,6 +115,7 @@ pub enum Health {
 
 /// An engine failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// The operation may or may not have taken effect. A retry may succeed.
     #[error("the log: {0}")]
@@ -143,6 +145,95 @@ pub enum LogError {
 /// - **Heads** are those of the last append. They are listed in the order of the ids, and paged by `after`.
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
 /// - **Deletion** removes the events, the head and the keys of a chat, and nothing of other chats.
+///
+/// An engine on top of another, which compresses, encrypts or, as here, counts what it stores:
+///
+/// ```
+/// use std::sync::{
+///     Arc,
+///     atomic::{AtomicUsize, Ordering},
+/// };
+///
+/// use futures::future::BoxFuture;
+/// use holdpoint_runtime::{
+///     Runtime, Subject, View,
+///     log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, MemoryLog},
+///     protocol::{ids::ChatId, request::ChatRequest},
+/// };
+/// use tokio::sync::{broadcast, watch};
+///
+/// #[derive(Debug, Default)]
+/// struct Counting {
+///     inner: MemoryLog,
+///     bytes: AtomicUsize,
+/// }
+///
+/// impl Log for Counting {
+///     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
+///         let sizes: Vec<usize> = appends.iter().map(|append| append.payload.len()).collect();
+///         Box::pin(async move {
+///             let results = self.inner.append_many(appends).await;
+///             for (result, size) in results.iter().zip(sizes) {
+///                 if matches!(result, AppendResult::Committed { .. }) {
+///                     self.bytes.fetch_add(size, Ordering::Relaxed);
+///                 }
+///             }
+///             results
+///         })
+///     }
+///
+///     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
+///         self.inner.read(chat, after, limit)
+///     }
+///
+///     fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+///         self.inner.wakeups()
+///     }
+///
+///     fn health(&self) -> watch::Receiver<Health> {
+///         self.inner.health()
+///     }
+///
+///     fn probe(&self) -> BoxFuture<'_, Health> {
+///         self.inner.probe()
+///     }
+///
+///     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
+///         self.inner.heads(query, limit)
+///     }
+///
+///     fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
+///         self.inner.head(chat)
+///     }
+///
+///     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+///         self.inner.find(subject, key)
+///     }
+///
+///     fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
+///         self.inner.delete(chat)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let log = Arc::new(Counting::default());
+/// let runtime = Runtime::builder().log(Arc::clone(&log) as _).start().await?;
+/// let (chat, _) = runtime.submit(&Subject::local(), ChatRequest::user("c", "Hello"), View::default()).await?;
+/// runtime.idle(&Subject::local(), &chat).await?;
+/// assert!(log.bytes.load(Ordering::Relaxed) > 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Its test, in a crate with `holdpoint-testkit`:
+///
+/// ```ignore
+/// fn counting() -> ((), Arc<dyn Log>) {
+///     ((), Arc::new(Counting::default()))
+/// }
+/// holdpoint_testkit::log_contract_suite!(counting_log, counting);
+/// ```
 pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Appends to several chats. Each succeeds or fails independently. The results are in the order of the appends.
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>>;

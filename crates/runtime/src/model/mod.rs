@@ -69,6 +69,7 @@ pub struct ModelRequest {
 
 /// One message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ModelMessage {
     /// A user message.
     User(Vec<UserPart>),
@@ -86,6 +87,7 @@ pub enum ModelMessage {
 /// A part of a user message.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub enum UserPart {
     Text(String),
     /// By URL or as a data URL.
@@ -148,6 +150,7 @@ pub enum ResultCause {
 /// An event of a model's stream. Blocks do not overlap.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub enum ModelEvent {
     ReasoningStart,
     ReasoningDelta(String),

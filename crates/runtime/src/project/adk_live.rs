@@ -128,6 +128,10 @@ impl Turn {
                 self.show(past, out);
             }
             Fact::Asked { .. } | Fact::Started { .. } | Fact::Settled { .. } => self.show(past, out),
+            // A replay shows the outcome instead.
+            Fact::Progressed { call, output } if self.shown.contains(call) && !past.is_settled(call) => {
+                out.push(Out::one(chunks::progress(call, output)));
+            }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }

@@ -153,6 +153,10 @@ impl Turn {
                 self.settle(call, out);
                 self.end_if_waiting(out);
             }
+            // After an approval request outcomes are held back, and with them what precedes them.
+            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains(call) => {
+                out.push(Out::one(chunks::progress(call, output)));
+            }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }

@@ -195,6 +195,10 @@ impl Turn {
                 self.release(call, past, out);
                 self.started(call, out);
             }
+            // A replay shows the outcome instead.
+            Fact::Progressed { call, output } if self.is_open && !past.is_settled(call) && self.has_input(call) => {
+                out.push(Out::one(chunks::progress(call, output)));
+            }
             Fact::Settled { call, .. } => {
                 self.open(out);
                 self.show(call, past, out);
@@ -254,6 +258,11 @@ impl Turn {
             true if !wire.has_deltas => out.push(deltas(id, (&*call.input.to_string()).into())),
             true => {}
         }
+    }
+
+    /// Whether the client has seen the call's input.
+    fn has_input(&self, id: &ToolCallId) -> bool {
+        self.wire.get(id).is_some_and(|wire| wire.shown == Shown::Input)
     }
 
     /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.

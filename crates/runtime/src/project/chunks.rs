@@ -100,19 +100,28 @@ pub(super) fn outcome(call: &ToolCallId, outcome: &Outcome) -> Chunk {
         })
     };
     match outcome {
-        Outcome::Output(output) => ToolOutputAvailable {
-            tool_call_id: call.clone(),
-            output: Payload::from(output.clone()),
-            provider_executed: None,
-            provider_metadata: None,
-            tool_metadata: None,
-            dynamic: None,
-            preliminary: None,
-        }
-        .into(),
+        Outcome::Output(value) => output(call, value, None),
         Outcome::Error(text) => error(text.clone()),
         Outcome::Denied { reason } => error(Outcome::denial_text(reason.as_deref())),
     }
+}
+
+/// A preliminary output. Clients do not count it as an outcome.
+pub(super) fn progress(call: &ToolCallId, value: &Value) -> Chunk {
+    output(call, value, Some(true))
+}
+
+fn output(call: &ToolCallId, value: &Value, preliminary: Option<bool>) -> Chunk {
+    ToolOutputAvailable {
+        tool_call_id: call.clone(),
+        output: Payload::from(value.clone()),
+        provider_executed: None,
+        provider_metadata: None,
+        tool_metadata: None,
+        dynamic: None,
+        preliminary,
+    }
+    .into()
 }
 
 pub(super) fn block_start(kind: BlockKind, id: &PartId) -> Chunk {

@@ -219,7 +219,7 @@ impl ResponsePlan {
     /// Whether the client already has this announcement or outcome.
     fn has_chunks(&self, chunks: &Chunks) -> bool {
         if let Chunks::One(chunk) = chunks
-            && let Some(id) = settled_call(chunk)
+            && let Some(id) = settled_call(chunk).or_else(|| progressed_call(chunk))
         {
             return self.has_outcome.contains(id);
         }
@@ -273,9 +273,16 @@ pub(crate) fn settled_in(written: &Out) -> Option<&ToolCallId> {
 
 fn settled_call(chunk: &Chunk) -> Option<&ToolCallId> {
     match chunk {
-        Chunk::ToolOutputAvailable(c) => Some(&c.tool_call_id),
+        Chunk::ToolOutputAvailable(c) => (c.preliminary != Some(true)).then_some(&c.tool_call_id),
         Chunk::ToolOutputError(c) => Some(&c.tool_call_id),
         Chunk::ToolOutputDenied(c) => Some(&c.tool_call_id),
+        _ => None,
+    }
+}
+
+fn progressed_call(chunk: &Chunk) -> Option<&ToolCallId> {
+    match chunk {
+        Chunk::ToolOutputAvailable(c) if c.preliminary == Some(true) => Some(&c.tool_call_id),
         _ => None,
     }
 }

@@ -283,10 +283,9 @@ where
 
 #[cfg(test)]
 mod tests {
-    use holdpoint_protocol::ids::{ChatId, ToolCallId};
+
     use serde::Deserialize;
     use serde_json::json;
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::{subject::Subject, tool::Condition};
@@ -307,14 +306,7 @@ mod tests {
     }
 
     fn context() -> ToolContext {
-        ToolContext {
-            chat: ChatId::from("chat"),
-            subject: Subject::local(),
-            call: ToolCallId::from("call"),
-            cancellation: CancellationToken::new(),
-            last_output: None,
-            prompter: None,
-        }
+        ToolContext::new("chat", Subject::local(), "call")
     }
 
     async fn run(tool: &Tool, input: Value) -> Result<Value, ToolError> {

@@ -2,6 +2,7 @@
 
 mod approval;
 mod build;
+mod context;
 pub mod demo;
 #[cfg(feature = "http-tools")]
 pub mod http;
@@ -17,53 +18,23 @@ use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration}
 
 pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, Condition, RuleError};
 pub use build::{ToolBuilder, ToolDefinitionError};
+pub use context::{
+    CANCELLATION_GRACE, MAX_PROGRESS_BYTES, ProgressReporter, Prompt, PromptResponse, Prompter, ToolContext,
+};
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+pub use holdpoint_protocol::{
+    PROMPT_TOOL,
+    response::{Execution, Returns, Wait},
+};
 pub use schema::{InputSchema, SchemaError};
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 pub use secret::Secret;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-
-use crate::subject::Subject;
-
-/// Where a call runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Execution {
-    /// On the server.
-    Server,
-    /// In the user's browser. The turn waits for the result.
-    Frontend,
-    /// Handed to the browser without waiting. The output says that it was handed over.
-    Delegate,
-}
-
-/// How the response waits for a browser tool's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// It stays open, and the result comes by ack.
-    #[default]
-    Stream,
-    /// It ends, and the client's next request carries the result.
-    Resubmit,
-}
-
-/// The output of a browser tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Returns {
-    /// The frontend's output.
-    #[default]
-    Output,
-    /// The whole ack payload.
-    Ack,
-}
 
 /// The description of a tool, without its handler.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
@@ -91,78 +62,6 @@ pub struct ToolSpec {
     pub is_idempotent: bool,
     /// The origin, for tools that come and go: an approval is for this tool, not for a later one of the same name.
     pub origin: Option<String>,
-}
-
-/// The context of a handler's call.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The chat.
-    pub chat: ChatId,
-    /// The owner of the chat.
-    pub subject: Subject,
-    /// The call.
-    pub call: ToolCallId,
-    /// Cancelled when the turn is stopped, the time limit is over or the server shuts down. The handler then has
-    /// [`CANCELLATION_GRACE`] to clean up before it is dropped.
-    pub cancellation: CancellationToken,
-    /// The last output of this tool in this chat before this turn's step, if there was one.
-    pub last_output: Option<Arc<Value>>,
-    /// Prompts the user; `None` where no user can be prompted.
-    pub prompter: Option<Prompter>,
-}
-
-pub use holdpoint_protocol::PROMPT_TOOL;
-
-/// How long a handler may run on after its cancellation.
-pub const CANCELLATION_GRACE: Duration = Duration::from_secs(2);
-
-/// A running tool's prompt to the user.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    /// The message.
-    pub message: String,
-    /// The JSON Schema of the answer.
-    pub schema: Value,
-    /// Timeout for the answer.
-    pub timeout: Duration,
-}
-
-/// The user's answer to a prompt.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PromptResponse {
-    /// Accepted, with this content.
-    Accepted(Value),
-    /// Declined.
-    Declined,
-    /// Neither: the prompt was dismissed, or the turn is over.
-    Cancelled,
-    /// No answer came in time.
-    Expired,
-}
-
-/// Delivers a tool's prompts to its chat.
-pub type Prompter = Arc<dyn Fn(Prompt) -> BoxFuture<'static, PromptResponse> + Send + Sync>;
-
-impl ToolContext {
-    /// Prompts the user. This is a hold like any other and survives a reload of the page. If the server goes down, the
-    /// tool goes down with it.
-    pub async fn prompt(&self, prompt: Prompt) -> PromptResponse {
-        match &self.prompter {
-            Some(prompter) => prompter(prompt).await,
-            None => PromptResponse::Cancelled,
-        }
-    }
-}
-
-impl fmt::Debug for ToolContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { chat, subject, call, .. } = self;
-        f.debug_struct("ToolContext")
-            .field("chat", chat)
-            .field("subject", subject)
-            .field("call", call)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The error for the model when a call was sent and no response came.

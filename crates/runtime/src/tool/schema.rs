@@ -25,6 +25,7 @@ pub struct InputSchema {
 
 /// Why a schema is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SchemaError {
     /// The schema does not describe an object.
     #[error(

@@ -189,6 +189,13 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
     Reply::Prompted(call)
 }
 
+/// Records the progress of a call, unless it has its outcome by now.
+pub(super) fn progress(draft: &mut Draft<'_>, call: ToolCallId, output: Value) {
+    if draft.call(&call).is_some_and(Call::runs_here) && admit_sized(&output).is_ok() {
+        draft.push(Fact::Progressed { call, output });
+    }
+}
+
 /// Settles a call whose tool has finished on the server.
 pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value, String>, env: &mut Env<'_>) {
     if draft.call(id).is_some_and(Call::runs_here) {

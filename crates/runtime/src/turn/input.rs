@@ -50,6 +50,13 @@ pub enum Input {
         /// The output, or the error text.
         outcome: Result<Value, String>,
     },
+    /// A running tool reports its progress.
+    Progress {
+        /// The call.
+        call: ToolCallId,
+        /// The preliminary output.
+        output: Value,
+    },
     /// A call's deadline has passed.
     Expired {
         /// The call.
@@ -188,7 +195,7 @@ impl ResponsePlan {
     }
 }
 
-/// The result of an answer.
+/// The result of an answer. Exhaustive on purpose: a front end has to say something about each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     /// The answer is in force.
@@ -240,6 +247,7 @@ pub enum Refusal {
 
 /// Why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Rejection {
     /// A value does not fit into the log.
     #[error("{what}: {error}")]

@@ -78,6 +78,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::CheckedCall(made) => model::checked_call(draft_ref, made, env),
         Input::ModelFailed(message) => model::failed(draft_ref, message, env),
         Input::ToolDone { call, outcome } => calls::ran(draft_ref, &call, outcome, env),
+        Input::Progress { call, output } => calls::progress(draft_ref, call, output),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),

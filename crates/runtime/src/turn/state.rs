@@ -295,7 +295,8 @@ impl ChatState {
             Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {
                 call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
             }),
-            Fact::Nothing => {}
+            // What a call outputs on its way decides nothing.
+            Fact::Nothing | Fact::Progressed { .. } => {}
             Fact::StepStarted
             | Fact::StepEnded { .. }
             | Fact::StepAbandoned

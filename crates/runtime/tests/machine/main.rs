@@ -16,10 +16,12 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 use holdpoint_runtime::{
-    fact::{CallOrder, Fact},
+    internals::{
+        fact::{CallOrder, Fact},
+        project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
+        turn::{ChatState, PlannedTurn, Stage},
+    },
     model::ModelMessage,
-    project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
-    turn::{ChatState, PlannedTurn, Stage},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use world::{Act, World, act, shown};
@@ -208,7 +210,7 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
         let mut written = Vec::new();
         let mut flow = ControlFlow::Break(());
         if let Some(about) = &plan.earlier {
-            written = earlier(about, plan, holdpoint_runtime::project::Profile::AiSdk, "dice");
+            written = earlier(about, plan, holdpoint_runtime::internals::project::Profile::AiSdk, "dice");
         } else {
             let mut response = Response::new(Box::new(AiSdk::new(View::default())), plan.clone(), *known);
             let (before, after) = facts.split_at(*known as usize);
@@ -248,7 +250,7 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
 
 fn settled(chunk: &Chunk) -> Option<&ToolCallId> {
     match chunk {
-        Chunk::ToolOutputAvailable(c) => Some(&c.tool_call_id),
+        Chunk::ToolOutputAvailable(c) => (c.preliminary != Some(true)).then_some(&c.tool_call_id),
         Chunk::ToolOutputError(c) => Some(&c.tool_call_id),
         Chunk::ToolOutputDenied(c) => Some(&c.tool_call_id),
         Chunk::ToolInputError(c) => Some(&c.tool_call_id),

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use holdpoint_runtime::{
+use holdpoint_runtime::internals::{
     fact::CallOrder,
     project::{Listed, history, holds},
 };

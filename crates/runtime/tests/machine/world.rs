@@ -9,12 +9,14 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Timestamp,
-    fact::{CallOrder, Fact, NextTurn},
+    internals::{
+        fact::{CallOrder, Fact, NextTurn},
+        project::history,
+        turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
+    },
     model::{ModelEvent, Usage},
-    project::history,
     subject::Subject,
     tool::{ApprovalPolicy, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
-    turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -84,6 +86,9 @@ pub(crate) enum Act {
     Ask {
         which: usize,
     },
+    Progress {
+        which: usize,
+    },
     Stop,
     ResumeIdle,
     Crash,
@@ -102,6 +107,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => any::<usize>().prop_map(|which| Act::Edit { which }),
         1 => Just(Act::Regenerate),
         3 => any::<usize>().prop_map(|which| Act::Ask { which }),
+        4 => any::<usize>().prop_map(|which| Act::Progress { which }),
         1 => Just(Act::Stop),
         2 => Just(Act::ResumeIdle),
         3 => Just(Act::Crash),
@@ -239,6 +245,10 @@ impl World {
                 let by = self.running[which % self.running.len()].clone();
                 let prompt = Prompt { message: "Really?".into(), schema: json!({}), timeout: Duration::from_secs(60) };
                 self.input(Input::Prompt { by, prompt });
+            }
+            Act::Progress { which } if !self.running.is_empty() => {
+                let call = self.running[which % self.running.len()].clone();
+                self.input(Input::Progress { call, output: json!({"done": which % 100}) });
             }
             Act::Decide { which, approved } => {
                 let asked = self.asked();

@@ -11,10 +11,9 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::{Runtime, RuntimeError},
-    fact::Fact,
+    internals::{fact::Fact, turn::Answered},
     log::{Log, MemoryLog},
     subject::Subject,
-    turn::Answered,
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate};
 

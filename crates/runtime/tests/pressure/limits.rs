@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::{Limits, Runtime, RuntimeError},
+    internals::turn::{Answered, Refusal, Rejection},
     log::MemoryLog,
     subject::Subject,
-    turn::{Answered, Refusal, Rejection},
 };
 use serde_json::json;
 

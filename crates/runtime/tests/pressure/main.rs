@@ -22,8 +22,8 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Next, ResponseStream, Runtime, RuntimeBuilder, RuntimeError},
+    internals::project::View,
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
-    project::View,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };

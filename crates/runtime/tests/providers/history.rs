@@ -11,10 +11,12 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     clock::Timestamp,
     driver::{Next, Runtime},
-    fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
+    internals::{
+        fact::{BlockKind, Cause, Fact, Outcome, TurnEnd},
+        project::{View, conversation},
+    },
     log::MemoryLog,
     model::Usage,
-    project::{View, conversation},
     subject::Subject,
     tool::{Tool, ToolContext},
 };

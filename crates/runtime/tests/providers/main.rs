@@ -114,6 +114,7 @@ fn check(events: &[Event]) {
                 assert!(inputs.contains(&id.as_str()), "{events:?}");
             }
             Ok(ModelEvent::Finish { .. }) => assert!(open.is_none() && is_last, "{events:?}"),
+            Ok(other) => panic!("an event that this check does not know: {other:?}"),
             Err(_) => assert!(is_last, "{events:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use holdpoint_runtime::redact;
+use holdpoint_runtime::internals::redact;
 
 /// Masks the URLs in the output. The formatter writes one event per call.
 pub(super) struct Masked<W>(pub(super) W);

@@ -15,8 +15,8 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::RuntimeError,
+    internals::turn::{Answered, Refusal, Rejection},
     log::LogError,
-    turn::{Answered, Refusal, Rejection},
 };
 
 use crate::app::Server;

@@ -9,7 +9,7 @@ use axum::{
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::Channel,
-    project::{Profile, Resume},
+    internals::project::{Profile, Resume},
 };
 
 use super::{

@@ -14,7 +14,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::{Channel, Next, ResponseStream},
-    project::{Profile, Resume, View},
+    internals::project::{Profile, Resume, View},
     subject::Subject,
 };
 use serde::Deserialize;

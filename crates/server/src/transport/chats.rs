@@ -1,8 +1,8 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
 use axum::{Json, extract::State, http::StatusCode, response::Response};
-use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage};
-use holdpoint_runtime::project::Listed;
+use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
+use holdpoint_runtime::internals::project::Listed;
 use serde::{Deserialize, Serialize};
 
 use super::list;
@@ -13,32 +13,20 @@ use crate::{
     request::{Failure, Parameters, PathId},
 };
 
-/// A chat in a list.
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Chat {
-    id: ChatId,
-    /// The beginning of the first user message.
-    title: String,
-    /// ISO 8601.
-    updated_at: String,
-    /// The number of open holds.
-    holds: usize,
-    /// Whether a turn is running.
-    is_running: bool,
-}
-
 /// Lists the chats of this subject, most recently changed first.
 #[utoipa::path(
     get,
     path = "/api/chats",
     tag = "chats",
     operation_id = "listChats",
-    responses((status = 200, description = "The chats.", body = Vec<Chat>, example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
+    responses((status = 200, description = "The chats.", body = Vec<ListedChat>, example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
 )]
-pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Result<Json<Vec<Chat>>, Failure> {
+pub(crate) async fn list(
+    State(server): State<Server>,
+    Caller(subject): Caller,
+) -> Result<Json<Vec<ListedChat>>, Failure> {
     let chats = server.inner.runtime.chats(&subject).await?;
-    let chats = chats.into_iter().map(|chat| Chat {
+    let chats = chats.into_iter().map(|chat| ListedChat {
         id: chat.id,
         title: chat.title,
         updated_at: chat.updated_at.iso8601(),

@@ -1,8 +1,8 @@
 //! `GET /api/events`: changes to the chats and approval requests of this subject.
 
 use axum::{extract::State, response::Response};
+use holdpoint_protocol::response::ServerEvent;
 use holdpoint_runtime::driver::Change;
-use serde_json::json;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +44,7 @@ impl Events for Changes {
     async fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if std::mem::take(&mut self.is_first) {
             // Nothing is missed from here on: a list read after this event is current.
-            write(&json!({"type": "ready"}), out);
+            write(&ServerEvent::Ready, out);
             return true;
         }
         let change = tokio::select! {
@@ -53,14 +53,14 @@ impl Events for Changes {
         };
         match change {
             Ok(change) => {
-                write(&json!({"type": "chat", "chatId": change.chat}), out);
+                write(&ServerEvent::Chat { chat_id: change.chat.clone() }, out);
                 if change.approvals {
-                    write(&json!({"type": "approvals", "chatId": change.chat}), out);
+                    write(&ServerEvent::Approvals { chat_id: change.chat }, out);
                 }
                 true
             }
             Err(RecvError::Lagged(_)) => {
-                write(&json!({"type": "missed"}), out);
+                write(&ServerEvent::Missed, out);
                 true
             }
             Err(RecvError::Closed) => false,
@@ -68,6 +68,9 @@ impl Events for Changes {
     }
 }
 
-fn write(event: &serde_json::Value, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("data: {event}\n\n").as_bytes());
+fn write(event: &ServerEvent, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"data: ");
+    // This can't fail: all keys are strings, and the writer is memory.
+    let _ = serde_json::to_writer(&mut *out, event);
+    out.extend_from_slice(b"\n\n");
 }

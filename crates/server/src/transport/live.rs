@@ -16,9 +16,11 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::{Channel, LiveStream, Next, RuntimeError},
-    project::{Out, Profile, View},
+    internals::{
+        project::{Out, Profile, View},
+        turn::{Answered, FrontendResult},
+    },
     subject::Subject,
-    turn::{Answered, FrontendResult},
 };
 use serde::Deserialize;
 

@@ -1,16 +1,9 @@
 //! `POST /api/ticket`: a ticket for a browser's WebSocket, which can't send an API key.
 
 use axum::{Json, extract::State};
-use serde::Serialize;
+use holdpoint_protocol::response::Ticket;
 
 use crate::{app::Server, auth::Caller};
-
-/// A ticket.
-#[derive(Serialize, utoipa::ToSchema)]
-pub(crate) struct Ticket {
-    /// For the URL of one WebSocket, as `?ticket=`, within a minute.
-    ticket: String,
-}
 
 /// Issues a ticket for one WebSocket, valid for a minute.
 #[utoipa::path(

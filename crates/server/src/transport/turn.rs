@@ -4,7 +4,7 @@ use axum::{body::Body, http::HeaderMap, response::Response};
 use holdpoint_protocol::{request::ChatRequest, skim::Outline};
 use holdpoint_runtime::{
     driver::Channel,
-    project::{Profile, View},
+    internals::project::{Profile, View},
     subject::Subject,
 };
 

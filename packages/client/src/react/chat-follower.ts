@@ -1,8 +1,8 @@
 import type { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import type { ApprovalId } from "../protocol.js";
+import type { ApprovalId, ServerEvent } from "../protocol.js";
 import { Backoff } from "../server/backoff.js";
-import { type ServerEvent, watchEvents } from "../server/events.js";
+import { watchEvents } from "../server/events.js";
 import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
 import { fetchStored } from "../server/fetch-messages.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";

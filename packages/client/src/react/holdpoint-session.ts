@@ -1,13 +1,12 @@
 import { type ChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { type AutoSend, sendAutomaticallyWhen } from "../auto-send/send-automatically-when.js";
-import type { ChatHold, Chunk, MessageId, ToolCallId } from "../protocol.js";
+import type { ChatHold, Chunk, MessageId, ToolCallId, ToolSpec } from "../protocol.js";
 import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
 import { asHoldpointError } from "../server/holdpoint-error.js";
 import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
-import type { ToolSpec } from "../server/tool-spec.js";
 import { FrontendToolExecutor, type ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { FrontendCall, ToolHandlers } from "../tools/tool-handler.js";
 import { LiveChatTransport } from "../transport/live-chat-transport.js";

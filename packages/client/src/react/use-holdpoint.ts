@@ -1,11 +1,10 @@
 import { Chat, type UseChatHelpers, useChat } from "@ai-sdk/react";
 import type { ChatTransport, UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import type { ApprovalId, ChatHold, MessageId, ToolCallId } from "../protocol.js";
+import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolSpec } from "../protocol.js";
 import type { DecisionProgress } from "../server/decider.js";
 import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import type { ServerStatus } from "../server/reachability.js";
-import type { ToolSpec } from "../server/tool-spec.js";
 import type { ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";

@@ -1,5 +1,5 @@
-import type { PendingApproval } from "../protocol.js";
-import { type ServerEvent, watchEvents } from "./events.js";
+import type { PendingApproval, ServerEvent } from "../protocol.js";
+import { watchEvents } from "./events.js";
 import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
 import { readPages } from "./read-pages.js";
 import { retryUntilResponse } from "./retry-until-response.js";

@@ -1,5 +1,6 @@
+import type { ServerEvent } from "../protocol.js";
 import { Backoff } from "./backoff.js";
-import type { EventsListener, ServerEvent } from "./events.js";
+import type { EventsListener } from "./events.js";
 import { asHoldpointError, requestFailure } from "./holdpoint-error.js";
 import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";

@@ -1,20 +1,9 @@
-import type { ChatId } from "../protocol.js";
+import type { ServerEvent } from "../protocol.js";
 import { EventStream } from "./event-stream.js";
 import type { HoldpointError } from "./holdpoint-error.js";
 import { perServer } from "./per-server.js";
 import { reachabilityOf } from "./reachability.js";
 import type { ServerOptions } from "./server-options.js";
-
-/** An event of `GET /api/events`: it says that something changed, not what. */
-export type ServerEvent =
-  /** No event is missed from here on: read now what you follow. Sent again after a reconnect. */
-  | { type: "ready" }
-  /** Events were dropped because there were too many: read again what you follow. */
-  | { type: "missed" }
-  /** A chat changed. */
-  | { type: "chat"; chatId: ChatId }
-  /** The open approval requests of a chat changed. */
-  | { type: "approvals"; chatId: ChatId };
 
 /** Callbacks for the server's events. */
 export type EventsListener = {

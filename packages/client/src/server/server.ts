@@ -1,3 +1,4 @@
+import type { Ticket } from "../protocol.js";
 import { HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { type Reachability, reachabilityOf } from "./reachability.js";
 import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
@@ -41,7 +42,7 @@ export class Server {
     if (ticket !== undefined) return await ticket();
     if ((await resolve(apiKey)) === undefined) return undefined;
     const response = await this.request("/api/ticket", { method: "POST", signal });
-    return (await jsonOf<{ ticket: string }>(response)).ticket;
+    return (await jsonOf<Ticket>(response)).ticket;
   }
 
   /** `fetch`, which also reports whether the server responded. */

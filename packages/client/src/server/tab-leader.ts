@@ -1,4 +1,4 @@
-import type { ServerEvent } from "./events.js";
+import type { ServerEvent } from "../protocol.js";
 import type { Channel, Tabs } from "./tabs.js";
 
 /*

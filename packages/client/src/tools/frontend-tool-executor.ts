@@ -1,9 +1,8 @@
 import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
-import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart } from "../protocol.js";
+import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart, ToolSpec } from "../protocol.js";
 import { fetchHolds } from "../server/fetch-holds.js";
 import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
-import type { ToolSpec } from "../server/tool-spec.js";
 import { acknowledge } from "./acknowledge.js";
 import { ASK_USER, OpenPrompts } from "./open-prompts.js";
 import { runAgain, runOnce } from "./ran-calls.js";

@@ -28,9 +28,11 @@ export function toolPartsOf(message: { parts?: unknown } | null | undefined): To
   return Array.isArray(parts) ? parts.map(toolPartOf).filter((tool) => tool !== undefined) : [];
 }
 
-/** Whether a call has an outcome. */
-export function isSettled({ state }: ToolPart): boolean {
-  return state === "output-available" || state === "output-error" || state === "output-denied";
+/** Whether a call has an outcome. A preliminary output is the progress of a running tool. */
+export function isSettled({ state, preliminary }: ToolPart): boolean {
+  return (
+    (state === "output-available" && preliminary !== true) || state === "output-error" || state === "output-denied"
+  );
 }
 
 /** The name of a call's tool. */

@@ -17,6 +17,7 @@ const PAGE: usize = 64;
 /// Why a chat was not exported.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ExportError {
     #[error("there is no such chat")]
     NotFound,

@@ -48,6 +48,7 @@ pub enum Imported {
 /// Why a line can't be imported. The chats before it were imported.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ImportError {
     #[error("it is not a line of an export: {0}")]
     Line(String),

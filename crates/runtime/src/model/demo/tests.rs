@@ -3,12 +3,8 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt};
-use holdpoint_protocol::{
-    chunk::FinishReason,
-    ids::{ChatId, ToolCallId},
-};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{DemoModel, language::Language};
 use crate::{
@@ -94,14 +90,7 @@ fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Ended>) -> Turn {
 }
 
 fn run(tools: &ToolSet, name: &str, input: &Value) -> Result<Value, String> {
-    let context = ToolContext {
-        chat: ChatId::from("chat"),
-        subject: Subject::local(),
-        call: ToolCallId::from("call"),
-        cancellation: CancellationToken::new(),
-        last_output: None,
-        prompter: None,
-    };
+    let context = ToolContext::new("chat", Subject::local(), "call");
     let handler = Arc::clone(tools.get(name).unwrap().handler.as_ref().expect("a handler"));
     handler(input.clone(), context).now_or_never().expect("no waiting").map_err(|error| error.0)
 }

@@ -21,7 +21,10 @@ fn short_chunks(chunks: &Chunks) -> String {
     match chunks {
         Chunks::One(chunk) => {
             let json = serde_json::to_value(chunk).expect("a chunk");
-            json["type"].as_str().expect("a type").to_owned()
+            match json["preliminary"] == true {
+                true => "preliminary".to_owned(),
+                false => json["type"].as_str().expect("a type").to_owned(),
+            }
         }
         Chunks::Run(_) => "…".to_owned(),
     }

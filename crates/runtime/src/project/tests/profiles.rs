@@ -71,3 +71,36 @@ fn a_call_of_the_browser() {
     assert_eq!(adk_sse(BROWSER), format!("start {called}"));
     assert_eq!(adk_live(BROWSER), format!("start {called}"));
 }
+
+/// A preliminary output is shown where the outcome would be: over SSE in the adk profile, not after an approval request.
+#[test]
+fn the_progress_of_a_call() {
+    let called = "opened, said u1, turn, step, writing look, called look, step ended, started look, progressed look";
+    let look = format!("{called}, progressed look, ran look, step, step ended, ended");
+    let outputs = "preliminary preliminary tool-output-available";
+    let shown = "tool-input-start tool-input-available";
+    assert_eq!(
+        ai_sdk(&look),
+        format!("start start-step {shown} {outputs} finish-step start-step finish-step finish |")
+    );
+    assert_eq!(adk_sse(&look), format!("start {shown} {outputs} finish |"));
+    assert_eq!(adk_live(&look), format!("start {shown} {outputs} finish |"));
+    let pay = format!("{HELD}, approved pay, started pay, progressed pay, ran pay, step, step ended, ended");
+    let rest = "start preliminary tool-output-available start-step finish-step finish |";
+    assert_eq!(ai_sdk(&pay), format!("{} {rest}", ai_sdk(HELD)));
+    assert_eq!(adk_sse(&pay), adk_sse(APPROVED));
+    assert_eq!(adk_live(&pay), format!("{} preliminary tool-output-available finish |", adk_live(HELD)));
+}
+
+/// A replay shows the outcome of a call, not its way there.
+#[test]
+fn a_replay_of_progress() {
+    let facts = facts(
+        "opened, said u1, turn, step, writing look, called look, step ended, started look, progressed look, ran look, step",
+    );
+    let replay = AiSdk::replay(View { profile: Profile::AiSdk, ..View::default() }, facts.iter());
+    let mut out = Vec::new();
+    let mut replay = replay;
+    facts.iter().for_each(|fact| replay.apply(fact, &mut out));
+    assert!(!short(&out).contains("preliminary"), "{}", short(&out));
+}

@@ -28,9 +28,8 @@ pub fn demo_tools() -> ToolSet {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use holdpoint_protocol::ids::{ChatId, ToolCallId};
+    use holdpoint_protocol::ids::ChatId;
     use serde_json::{Value, json};
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::{
@@ -60,14 +59,8 @@ mod tests {
 
         pub(super) async fn call(&self, input: Value) -> Result<Value, ToolError> {
             self.tool.spec.input.check(&input).map_err(ToolError)?;
-            let context = ToolContext {
-                chat: self.chat.clone(),
-                subject: Subject::local(),
-                call: ToolCallId::from("call"),
-                cancellation: CancellationToken::new(),
-                last_output: self.last_output.clone(),
-                prompter: None,
-            };
+            let mut context = ToolContext::new(self.chat.clone(), Subject::local(), "call");
+            context.last_output.clone_from(&self.last_output);
             (self.tool.handler.as_ref().expect("a handler"))(input, context).await
         }
     }

@@ -53,6 +53,7 @@ pub struct HttpEndpoint {
 /// Why an endpoint can't be used as a tool.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum HttpToolError {
     #[error(transparent)]
     Url(#[from] TemplateError),

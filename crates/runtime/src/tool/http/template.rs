@@ -10,6 +10,7 @@ use crate::tool::text::show;
 /// Why a URL can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum TemplateError {
     #[error("the URL must begin with http:// or https:// and name a host")]
     NotHttp,

@@ -110,6 +110,7 @@ pub struct McpError {
 /// The problem with an MCP server. No message contains a secret.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum McpProblem {
     #[error("its name must have 1 to {MAX_NAME_LENGTH} of the characters A-Z, a-z, 0-9, `_` and `-`")]
     Name,

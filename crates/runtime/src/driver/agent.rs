@@ -1,0 +1,61 @@
+//! The agent of a chat: its tools and its model.
+
+use std::{fmt, sync::Arc};
+
+use holdpoint_protocol::ids::ChatId;
+
+use super::runtime::Inner;
+use crate::{
+    model::Model,
+    subject::Subject,
+    tool::{DuplicateTool, Tool, ToolSet},
+};
+
+/// The tools and the model of a chat, see [`RuntimeBuilder::agent_for`](super::RuntimeBuilder::agent_for).
+#[derive(Debug, Clone)]
+pub struct Agent {
+    pub(super) tools: ToolSet,
+    pub(super) model: Arc<dyn Model>,
+}
+
+impl Agent {
+    /// An agent with these tools and this model. The names of the tools must differ.
+    pub fn new(tools: impl IntoIterator<Item = Tool>, model: Arc<dyn Model>) -> Result<Self, DuplicateTool> {
+        Ok(Self { tools: ToolSet::new(tools)?, model })
+    }
+}
+
+/// Chooses the agent of a chat; `None` is the runtime's own.
+#[derive(Clone)]
+pub(super) struct AgentChoice(Arc<Choose>);
+
+type Choose = dyn Fn(&ChatId, &Subject) -> Option<Agent> + Send + Sync;
+
+impl AgentChoice {
+    pub(super) fn new(choose: impl Fn(&ChatId, &Subject) -> Option<Agent> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(choose))
+    }
+}
+
+impl fmt::Debug for AgentChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AgentChoice")
+    }
+}
+
+impl Inner {
+    /// The agent that the program chose for a chat.
+    pub(super) fn chosen_agent(&self, chat: &ChatId, subject: &Subject) -> Option<Agent> {
+        self.agents.as_ref().and_then(|choice| (choice.0)(chat, subject))
+    }
+
+    /// The model of a chat.
+    pub(super) fn model_of(&self, chat: &ChatId, subject: &Subject) -> Arc<dyn Model> {
+        self.chosen_agent(chat, subject).map_or_else(|| Arc::clone(&self.model), |agent| agent.model)
+    }
+
+    /// The tools of a chat.
+    pub(super) fn tools_of(&self, chat: &ChatId, subject: &Subject) -> ToolSet {
+        self.chosen_agent(chat, subject).map_or_else(|| self.tools(), |agent| agent.tools)
+    }
+}

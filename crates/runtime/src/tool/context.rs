@@ -1,0 +1,167 @@
+//! What a handler gets besides its input: its chat and subject, cancellation, prompts and progress.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::ToolError;
+use crate::subject::Subject;
+
+/// The context of a handler's call.
+///
+/// A test of a handler makes its own with [`ToolContext::new`]:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use holdpoint_runtime::tool::{ToolContext, ToolError};
+///
+/// async fn copy(files: u32, context: ToolContext) -> Result<u32, ToolError> {
+///     for done in 1..=files {
+///         // The copying goes here.
+///         context.progress(format!("{done} of {files} files"))?;
+///     }
+///     Ok(files)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (context, seen) = (ToolContext::new("chat-1", "ann", "call-1"), Arc::new(Mutex::new(Vec::new())));
+/// let reported = Arc::clone(&seen);
+/// let context = context.with_reporter(Arc::new(move |progress| reported.lock().unwrap().push(progress)));
+/// assert_eq!(copy(2, context).await, Ok(2));
+/// assert_eq!(*seen.lock().unwrap(), ["1 of 2 files", "2 of 2 files"]);
+/// # }
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ToolContext {
+    /// The chat.
+    pub chat: ChatId,
+    /// The owner of the chat.
+    pub subject: Subject,
+    /// The call.
+    pub call: ToolCallId,
+    /// Cancelled when the turn is stopped, the time limit is over or the server shuts down. The handler then has
+    /// [`CANCELLATION_GRACE`] to clean up before it is dropped.
+    pub cancellation: CancellationToken,
+    /// The last output of this tool in this chat before this turn's step, if there was one.
+    pub last_output: Option<Arc<Value>>,
+    /// Prompts the user; `None` where no user can be prompted.
+    pub prompter: Option<Prompter>,
+    /// Shows the call's progress; `None` where nobody sees it.
+    pub reporter: Option<ProgressReporter>,
+}
+
+/// How long a handler may run on after its cancellation.
+pub const CANCELLATION_GRACE: Duration = Duration::from_secs(2);
+
+/// A running tool's prompt to the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// The message.
+    pub message: String,
+    /// The JSON Schema of the answer.
+    pub schema: Value,
+    /// Timeout for the answer.
+    pub timeout: Duration,
+}
+
+/// The user's answer to a prompt.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PromptResponse {
+    /// Accepted, with this content.
+    Accepted(Value),
+    /// Declined.
+    Declined,
+    /// Neither: the prompt was dismissed, or the turn is over.
+    Cancelled,
+    /// No answer came in time.
+    Expired,
+}
+
+/// Delivers a tool's prompts to its chat.
+pub type Prompter = Arc<dyn Fn(Prompt) -> BoxFuture<'static, PromptResponse> + Send + Sync>;
+
+/// Takes the preliminary outputs of a call.
+pub type ProgressReporter = Arc<dyn Fn(Value) + Send + Sync>;
+
+/// The maximum size of one preliminary output, as JSON.
+pub const MAX_PROGRESS_BYTES: usize = 16 * 1024;
+
+impl ToolContext {
+    /// A context without a user to prompt, for tests of a handler.
+    pub fn new(chat: impl Into<ChatId>, subject: impl Into<Subject>, call: impl Into<ToolCallId>) -> Self {
+        Self {
+            chat: chat.into(),
+            subject: subject.into(),
+            call: call.into(),
+            cancellation: CancellationToken::new(),
+            last_output: None,
+            prompter: None,
+            reporter: None,
+        }
+    }
+
+    /// With this cancellation.
+    #[must_use]
+    pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// With this prompter.
+    #[must_use]
+    pub fn with_prompter(mut self, prompter: Prompter) -> Self {
+        self.prompter = Some(prompter);
+        self
+    }
+
+    /// With this reporter.
+    #[must_use]
+    pub fn with_reporter(mut self, reporter: ProgressReporter) -> Self {
+        self.reporter = Some(reporter);
+        self
+    }
+
+    /// Shows the user how far the call is: a preliminary output, which the next one or the outcome replaces. The model
+    /// does not see it. Call it as often as you like: only the latest is shown, at most ten a second and fewer in a
+    /// long run. It is an error if the output is larger than [`MAX_PROGRESS_BYTES`].
+    pub fn progress(&self, output: impl Serialize) -> Result<(), ToolError> {
+        let Some(reporter) = &self.reporter else { return Ok(()) };
+        let output = serde_json::to_value(output)?;
+        let bytes = output.to_string().len();
+        if bytes > MAX_PROGRESS_BYTES {
+            return Err(ToolError::new(format!(
+                "a preliminary output has {bytes} bytes, more than the limit of {MAX_PROGRESS_BYTES}"
+            )));
+        }
+        reporter(output);
+        Ok(())
+    }
+
+    /// Prompts the user. This is a hold like any other and survives a reload of the page. If the server goes down, the
+    /// tool goes down with it.
+    pub async fn prompt(&self, prompt: Prompt) -> PromptResponse {
+        match &self.prompter {
+            Some(prompter) => prompter(prompt).await,
+            None => PromptResponse::Cancelled,
+        }
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { chat, subject, call, .. } = self;
+        f.debug_struct("ToolContext")
+            .field("chat", chat)
+            .field("subject", subject)
+            .field("call", call)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,187 @@
+//! Progress of running tools, and chats with their own tools and models, as a program that embeds the runtime uses them.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::StreamExt;
+use holdpoint_protocol::{
+    chunk::Chunk,
+    ids::ChatId,
+    request::{ChatRequest, DecisionRequest},
+};
+use holdpoint_runtime::{
+    driver::{Agent, Runtime},
+    internals::{
+        fact::Fact,
+        project::{Resume, View},
+    },
+    log::{Log, MemoryLog},
+    model::ScriptModel,
+    subject::Subject,
+    tool::{MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn calling(tool: &str) -> Arc<ScriptModel> {
+    let steps = json!([[{"toolCall": {"name": tool, "input": {}}}], [{"text": ["done"]}]]);
+    let script = json!({"turns": [{"steps": steps}, {"steps": steps}]});
+    Arc::new(ScriptModel::from_text(&script.to_string()).expect("a valid script"))
+}
+
+fn tools(tool: ToolBuilder) -> ToolSet {
+    ToolSet::new([tool.build().expect("a valid tool")]).expect("one name")
+}
+
+async fn say(runtime: &Runtime, chat: &str) -> Vec<Chunk> {
+    let (_, response) =
+        runtime.submit(&Subject::local(), ChatRequest::user(chat, "go"), View::default()).await.expect("is taken");
+    tokio::time::timeout(PATIENCE, response.collect()).await.expect("the response ends")
+}
+
+/// The outputs of a response, and whether each is preliminary.
+fn outputs(chunks: &[Chunk]) -> Vec<(Value, bool)> {
+    let outputs = chunks.iter().map(|chunk| serde_json::to_value(chunk).expect("json"));
+    let outputs = outputs.filter(|chunk| chunk["type"] == "tool-output-available");
+    outputs.map(|chunk| (chunk["output"].clone(), chunk["preliminary"] == true)).collect()
+}
+
+async fn facts(log: &MemoryLog) -> Vec<Fact> {
+    let batches = log.read(&ChatId::from("c"), 0, 10_000).await.expect("it reads");
+    batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts")).collect()
+}
+
+/// A tool that reports, waits until the test has seen it, and ends.
+fn reporting(seen: &Arc<Notify>) -> ToolBuilder {
+    let seen = Arc::clone(seen);
+    Tool::server("copy", "Copies", move |_: Value, context: ToolContext| {
+        let seen = Arc::clone(&seen);
+        async move {
+            context.progress("1 of 2")?;
+            seen.notified().await;
+            Ok(json!("2 of 2"))
+        }
+    })
+}
+
+#[tokio::test]
+async fn the_client_sees_the_progress_while_the_tool_runs() {
+    let seen = Arc::new(Notify::new());
+    let runtime =
+        Runtime::builder().tools(tools(reporting(&seen))).model(calling("copy")).start().await.expect("starts");
+    let request = ChatRequest::user("c", "go");
+    let (_, mut response) = runtime.submit(&Subject::local(), request, View::default()).await.expect("is taken");
+    let mut chunks = Vec::new();
+    loop {
+        chunks.push(tokio::time::timeout(PATIENCE, response.next()).await.expect("in time").expect("a chunk"));
+        if outputs(&chunks) == [(json!("1 of 2"), true)] {
+            break;
+        }
+    }
+    // A reload in the middle gets it too.
+    let resumed = runtime
+        .resume(&Subject::local(), &ChatId::from("c"), View::default(), Resume::Message)
+        .await
+        .expect("is resumed");
+    seen.notify_one();
+    let resumed: Vec<Chunk> = match resumed {
+        Some(resumed) => tokio::time::timeout(PATIENCE, resumed.collect()).await.expect("in time"),
+        None => panic!("nothing is being written"),
+    };
+    chunks.extend(tokio::time::timeout(PATIENCE, response.collect::<Vec<_>>()).await.expect("in time"));
+    let expected = [(json!("1 of 2"), true), (json!("2 of 2"), false)];
+    assert_eq!(outputs(&chunks), expected);
+    assert_eq!(outputs(&resumed), expected);
+    // The history has the outcome only.
+    let messages = runtime.messages(&Subject::local(), &ChatId::from("c")).await.expect("is there");
+    let text = serde_json::to_string(&messages).expect("json");
+    assert!(text.contains("2 of 2") && !text.contains("1 of 2") && !text.contains("preliminary"), "{text}");
+}
+
+#[tokio::test]
+async fn a_tool_that_reports_all_the_time_writes_little() {
+    let tool = Tool::server("copy", "Copies", |_: Value, context: ToolContext| async move {
+        let begin = tokio::time::Instant::now();
+        let mut count = 0_u64;
+        while begin.elapsed() < Duration::from_millis(450) {
+            count += 1;
+            context.progress(count)?;
+            tokio::task::yield_now().await;
+        }
+        Ok(count)
+    });
+    let log = Arc::new(MemoryLog::default());
+    let builder = Runtime::builder().log(Arc::clone(&log) as _).tools(tools(tool)).model(calling("copy"));
+    let runtime = builder.start().await.expect("starts");
+    let chunks = say(&runtime, "c").await;
+    let all = outputs(&chunks);
+    let (last, preliminary) = all.split_last().expect("an outcome");
+    assert!(!last.1 && (2..=6).contains(&preliminary.len()), "{all:?}");
+    let stored = facts(&log).await.iter().filter(|fact| matches!(fact, Fact::Progressed { .. })).count();
+    assert_eq!(stored, preliminary.len());
+    assert!(last.0.as_u64() > Some(100), "{last:?}");
+}
+
+#[tokio::test]
+async fn a_preliminary_output_is_limited() {
+    let tool = Tool::server("copy", "Copies", |_: Value, context: ToolContext| async move {
+        context.progress("x".repeat(MAX_PROGRESS_BYTES))?;
+        Ok(1)
+    });
+    let runtime = Runtime::builder().tools(tools(tool)).model(calling("copy")).start().await.expect("starts");
+    let text = serde_json::to_string(&say(&runtime, "c").await).expect("json");
+    assert!(text.contains("a preliminary output has 16386 bytes, more than the limit of 16384"), "{text}");
+}
+
+/// Each chat has its own tools and model, at the first message, after an approval and after a restart.
+#[tokio::test]
+async fn a_chat_has_its_own_agent() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+    let start = |runs: &Arc<AtomicUsize>| {
+        let runs = Arc::clone(runs);
+        let common = Tool::server("common", "Runs", |_: Value, _: ToolContext| async { Ok("common") });
+        let builder = Runtime::builder().log(Arc::clone(&log)).tools(tools(common)).model(calling("common"));
+        builder.agent_for(move |chat, subject| {
+            let runs = Arc::clone(&runs);
+            let own = Tool::server("own", "Runs", move |_: Value, _: ToolContext| {
+                runs.fetch_add(1, Ordering::SeqCst);
+                async { Ok("own") }
+            });
+            let own = own.approve_always().build().expect("a valid tool");
+            let is_theirs = chat.as_str() == "special" && *subject == Subject::local();
+            is_theirs.then(|| Agent::new([own], calling("own")).expect("one name"))
+        })
+    };
+    let runtime = start(&runs).start().await.expect("starts");
+    let text = serde_json::to_string(&say(&runtime, "c").await).expect("json");
+    assert!(text.contains(r#""output":"common""#), "{text}");
+    let names = |runtime: &Runtime, chat: &str| {
+        let tools = runtime.tools_of(&Subject::local(), &ChatId::from(chat));
+        tools.iter().map(|tool| tool.spec.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&runtime, "c"), ["common"]);
+    assert_eq!(names(&runtime, "special"), ["own"]);
+    let text = serde_json::to_string(&say(&runtime, "special").await).expect("json");
+    assert!(text.contains("tool-approval-request"), "{text}");
+    drop(runtime);
+    let runtime = start(&runs).start().await.expect("starts again");
+    let approval = runtime.approvals(&Subject::local()).remove(0);
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    runtime.decide(&Subject::local(), approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
+    tokio::time::timeout(PATIENCE, runtime.idle(&Subject::local(), &ChatId::from("special")))
+        .await
+        .expect("in time")
+        .expect("is idle");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    let messages = runtime.messages(&Subject::local(), &ChatId::from("special")).await.expect("is there");
+    let text = serde_json::to_string(&messages).expect("json");
+    assert!(text.contains(r#""output":"own""#) && text.contains("done"), "{text}");
+}

@@ -1,0 +1,17 @@
+use axum_app::{Failure, app, database::Database, runtime};
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let database = Database::open("sqlite:shop.db?mode=rwc").await?;
+    let (app, server) = app(database.clone(), runtime(&database)?.start().await?);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:8788").await?;
+    let closing = server.clone();
+    let stopped = async move {
+        let _ = tokio::signal::ctrl_c().await;
+        closing.close();
+    };
+    axum::serve(listener, app).with_graceful_shutdown(stopped).await?;
+    server.closed().await;
+    server.runtime().shutdown(std::time::Duration::from_secs(10)).await;
+    Ok(())
+}
