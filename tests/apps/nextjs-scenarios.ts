@@ -128,6 +128,7 @@ function cards(): void {
     await context.grantPermissions(["geolocation"]);
     await context.setGeolocation({ latitude: 35.6812, longitude: 139.7671 });
     await chat.open();
+    await expect(card).toContainText("Waits for this page");
     await button(page, "Run it in this page").click();
     await chat.expectState(card, "done");
     await expect(chat.answers.last()).toContainText("35.68");
@@ -203,6 +204,7 @@ function errors(): void {
         { times: 1 },
       );
       await chat.approve(card);
+      await expect(card).toContainText("Approved, not confirmed by the server");
       await button(page, "Try again").click();
       await chat.expectState(card, "done");
       await expect(chat.answers.last()).toContainText("I sent 50 USD to Hanako");

@@ -26,7 +26,7 @@ export class NextPage implements AppPage {
   constructor(page: Page, address: string, chatId: string) {
     this.#page = page;
     this.#address = `${address}/chat/${chatId}`;
-    this.answers = page.locator("article.assistant > p");
+    this.answers = page.locator(".message.assistant > p");
   }
 
   /** The app can be used when it runs in the browser, and then it asks for an open response first. */
@@ -42,7 +42,7 @@ export class NextPage implements AppPage {
   }
 
   cards(tool: string) {
-    return this.#page.getByRole("region", { name: tool });
+    return this.#page.getByRole("article", { name: tool });
   }
 
   async approve(card: Locator) {

@@ -45,6 +45,7 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
               key={message.id}
               message={message}
               isLast={index === messages.length - 1}
+              request={failure ? "failed" : isBusy ? "open" : "none"}
               leftOver={leftOver}
               onDecide={addToolApprovalResponse}
               onRun={runInBrowser}

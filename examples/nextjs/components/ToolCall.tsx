@@ -2,7 +2,7 @@ import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import type { FrontendCall } from "holdpoint";
 import { browserTools } from "@/lib/browser-tools";
 import { ApprovalForm, type Decide } from "./ApprovalForm";
-import { describe } from "./describe";
+import { type Delivery, describe } from "./describe";
 import { Fields } from "./Fields";
 
 export type ToolPart = ToolUIPart | DynamicToolUIPart;
@@ -18,18 +18,18 @@ type Props = ToolCallActions & {
   part: ToolPart;
   /** Whether it is in the last message. A newer message replaces everything that waits in earlier ones. */
   isCurrent: boolean;
-  /** Whether decisions in this message wait for another one: `useChat` sends them together. */
-  isHeldBack: boolean;
+  delivery: Delivery;
 };
 
 /** A call of a tool: what it does, what became of it, and the approval request while it waits for one. */
-export function ToolCall({ part, isCurrent, isHeldBack, leftOver, onDecide, onRun }: Props) {
+export function ToolCall({ part, isCurrent, delivery, leftOver, onDecide, onRun }: Props) {
   const toolName = getToolName(part);
   const { toolCallId, input } = part;
+  const isLeftOver = isCurrent && !part.state.startsWith("output-") && leftOver.has(toolCallId);
   const isBrowserTool = browserTools.has(toolName);
-  const { tone, text } = describe(part, { isCurrent, isHeldBack, isBrowserTool });
+  const { tone, text } = describe(part, { isCurrent, isLeftOver, isBrowserTool, delivery });
   return (
-    <section className="call" aria-label={toolName}>
+    <article className="call" aria-label={toolName}>
       <h2>
         {part.title ?? toolName} <span className={`badge ${tone}`}>{text}</span>
       </h2>
@@ -37,7 +37,7 @@ export function ToolCall({ part, isCurrent, isHeldBack, leftOver, onDecide, onRu
       {part.state === "approval-requested" && isCurrent && (
         <ApprovalForm approval={part.approval} onDecide={onDecide} />
       )}
-      {isCurrent && leftOver.has(toolCallId) && (
+      {isLeftOver && (
         <button type="button" onClick={() => onRun({ toolName, toolCallId, input })}>
           Run it in this page
         </button>
@@ -50,6 +50,6 @@ export function ToolCall({ part, isCurrent, isHeldBack, leftOver, onDecide, onRu
       )}
       {part.state === "output-error" && <p className="failure">{part.errorText}</p>}
       {part.state === "output-denied" && part.approval.reason && <p>Reason: {part.approval.reason}</p>}
-    </section>
+    </article>
   );
 }

@@ -3,11 +3,22 @@ import type { ToolPart } from "./ToolCall";
 
 type Description = { tone: "waiting" | "good" | "bad" | "neutral"; text: string };
 
-/** The state of a call, in a few words. */
+/** Whether the decisions of a message are on their way to the server. */
+export type Delivery = "held-back" | "open" | "failed" | "none";
+
+const DELIVERY: Record<Delivery, string> = {
+  "held-back": ", sent with the other decisions",
+  open: ", waiting for the server",
+  failed: ", not confirmed by the server",
+  none: "",
+};
+
+/** The state of a call, in a few words. A decision counts when the server has it, so the words say whether it does. */
 export function describe(
   part: ToolPart,
-  context: { isCurrent: boolean; isHeldBack: boolean; isBrowserTool: boolean },
+  context: { isCurrent: boolean; isLeftOver: boolean; isBrowserTool: boolean; delivery: Delivery },
 ): Description {
+  if (context.isLeftOver) return { tone: "waiting", text: "Waits for this page" };
   // Parts from the history say why the call ended. Streamed parts do not.
   switch (settledMetadata(part)?.cause) {
     case "superseded":
@@ -29,7 +40,7 @@ export function describe(
       return { tone: "waiting", text: "Needs your approval" };
     case "approval-responded": {
       const decision = part.approval.approved ? "Approved" : "Denied";
-      return { tone: "waiting", text: context.isHeldBack ? `${decision}, sent with the other decisions` : decision };
+      return { tone: "waiting", text: `${decision}${DELIVERY[context.delivery]}` };
     }
     case "output-available":
       return { tone: "good", text: "Done" };
