@@ -44,7 +44,8 @@ function Approval({ approval, respondToApproval }: Props) {
   if (decision && decision.state !== "refused") {
     return (
       <p>
-        Your {decision.approved ? "approval" : "denial"} is on its way to the server.
+        Your {decision.approved ? "approval" : "denial"}{" "}
+        {decision.state === "in-force" ? "is in force." : "is being sent."}
         {decision.state === "retrying" && ` It is sent again: ${decision.error.message}`}
       </p>
     );

@@ -32,7 +32,7 @@ export function CallBody({ status, approve, deny, retry }: Props) {
     case "deciding":
       return (
         <p>
-          Your {status.approved ? "approval" : "denial"} is on its way to the server.
+          Your {status.approved ? "approval" : "denial"} {status.isAccepted ? "is in force." : "is being sent."}
           {status.problem && ` It is sent again: ${status.problem}`}
         </p>
       );

@@ -8,7 +8,7 @@ import { Fields } from "./Fields";
 const LABELS: Record<CallStatus["kind"], string> = {
   preparing: "Preparing",
   waiting: "Waiting for you",
-  deciding: "Sending",
+  deciding: "Deciding",
   running: "Running",
   undelivered: "Not delivered",
   done: "Done",

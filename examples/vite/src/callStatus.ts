@@ -11,8 +11,8 @@ export type CallStatus =
   | { kind: "preparing" }
   /** It waits for a decision. `refusal`: why the decision of this page is not in force. */
   | { kind: "waiting"; approvalId: string; expiresAt?: string | undefined; refusal?: string | undefined }
-  /** The server has not accepted the decision yet. `problem`: why it is sent again. */
-  | { kind: "deciding"; approved: boolean; problem?: string | undefined }
+  /** A decision was made on this page. `isAccepted`: the server has it. `problem`: why it is sent again. */
+  | { kind: "deciding"; approved: boolean; isAccepted: boolean; problem?: string | undefined }
   | { kind: "running" }
   /** It ran in this browser, and its result did not reach the server. */
   | { kind: "undelivered"; problem: string }
@@ -64,9 +64,9 @@ function waiting(approvalId: string, hold?: ChatHold, decision?: DecisionProgres
   switch (decision?.state) {
     case "sending":
     case "in-force":
-      return { kind: "deciding", approved: decision.approved };
+      return { kind: "deciding", approved: decision.approved, isAccepted: decision.state === "in-force" };
     case "retrying":
-      return { kind: "deciding", approved: decision.approved, problem: decision.error.message };
+      return { kind: "deciding", approved: decision.approved, isAccepted: false, problem: decision.error.message };
     case "refused":
       return { kind: "waiting", approvalId, expiresAt: hold?.expiresAt, refusal: decision.error.message };
     case undefined:
