@@ -40,6 +40,9 @@ test("deleting a chat asks first, and says when it waits", async ({ console, pag
   await console.send("send 50 dollars to Hanako");
   await console.expectState(console.card("process_payment"), "approval-requested");
   const list = page.getByRole("navigation", { name: "Chats" });
+  // In the words of the card.
+  await expect(list.getByRole("listitem")).toContainText("Waiting for you");
+  await expect(console.card("process_payment")).toContainText("Waiting for you");
   await list.getByRole("button", { name: /^Delete chat send 50/ }).click();
   const dialog = page.getByRole("alertdialog", { name: "Delete this chat?" });
   await expect(dialog).toContainText("Its open requests will be withdrawn.");

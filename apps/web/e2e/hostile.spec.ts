@@ -86,8 +86,8 @@ for (const screen of screens("desktop", "phone")) {
 
       await page.getByRole("button", { name: "Inspector" }).click();
       const panel = page.getByRole("tabpanel", { name: "Inspector" });
-      await panel.getByRole("listitem").filter({ hasText: "tool-input-available" }).locator("summary").click();
-      await expect(panel.locator("details[open] pre")).toContainText("\\u202e");
+      await panel.getByRole("listitem").filter({ hasText: "tool-input-available" }).locator(".chunk__line").click();
+      await expect(panel.locator(".chunk__raw")).toContainText("\\u202e");
       expect(await hidden(page)).toEqual([]);
     });
   });

@@ -106,7 +106,7 @@ test("the inbox says that it is out of date, and is current again by itself", as
   await server.kill();
   const panel = page.getByRole("tabpanel", { name: "Approvals" });
   await expect(panel.getByRole("status")).toContainText(/Not up to date since .*\d\d:\d\d/);
-  await expect(panel).not.toContainText("Nothing waits for you");
+  await expect(panel).not.toContainText("Nothing is waiting for you");
   await expect(page).toHaveTitle("Holdpoint (not connected)");
   await expect(page.getByRole("button", { name: "Approvals, 1 waiting, not up to date" })).toBeVisible();
   await server.restart();
@@ -118,10 +118,10 @@ test("the inbox says that it is out of date, and is current again by itself", as
 test("an empty inbox of a dead server does not say that nothing waits", async ({ console, page, server }) => {
   await console.open("sse", undefined, { dock: "approvals" });
   const panel = page.getByRole("tabpanel", { name: "Approvals" });
-  await expect(panel).toContainText("Nothing waits for you");
+  await expect(panel).toContainText("Nothing is waiting for you");
   await server.kill();
   await expect(panel).toContainText("Not up to date since");
-  await expect(panel).not.toContainText("Nothing waits for you");
+  await expect(panel).not.toContainText("Nothing is waiting for you");
 });
 
 test("a message that did not arrive is said to be, and sent again on request", async ({ console, page, server }) => {

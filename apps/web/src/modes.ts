@@ -1,17 +1,17 @@
+import type { CheckProfile } from "holdpoint";
+import type { HoldpointMode } from "holdpoint/react";
+
 /** The four modes of a chat: the same chat over different endpoints. */
-export const MODES = ["sse", "live", "ai-sdk", "ai-sdk-ws"] as const;
+export const MODES = ["sse", "live", "ai-sdk", "ai-sdk-ws"] as const satisfies readonly HoldpointMode[];
 
-export type Mode = (typeof MODES)[number];
-
-/** The profile of a mode, as `holdpoint check` names it. */
-export type Profile = "adk-sse" | "adk-live" | "ai-sdk";
+export type Mode = HoldpointMode;
 
 interface ModeInfo {
   label: string;
   short: string;
   endpoint: string;
   hint: string;
-  profile: Profile;
+  profile: CheckProfile;
 }
 
 export const MODE_INFO: Record<Mode, ModeInfo> = {

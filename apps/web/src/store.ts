@@ -27,5 +27,5 @@ export function createStore<T>(initial: T): Store<T> {
 }
 
 export function useStore<T>(store: Pick<Store<T>, "read" | "subscribe">): T {
-  return useSyncExternalStore(store.subscribe, store.read);
+  return useSyncExternalStore(store.subscribe, store.read, store.read);
 }

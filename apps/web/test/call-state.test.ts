@@ -1,7 +1,7 @@
 import type { DecisionProgress } from "holdpoint";
 import type { ChatHold, Decision } from "holdpoint/protocol";
 import { describe, expect, it } from "vitest";
-import type { ToolInfo } from "../src/api/types";
+import type { ToolSpec } from "../src/api/types";
 import { type AnyToolPart, callStateOf } from "../src/tools/callState";
 import { callStatus } from "../src/tools/callStatus";
 import { refusalText, timeText } from "../src/tools/texts";
@@ -23,7 +23,7 @@ const hold = (rest: Partial<ChatHold> = {}): ChatHold => ({
 });
 const progress = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionProgress;
 const decision: Decision = { kind: "approve", by: ["alice"], at: "2026-01-01T00:00:01Z" };
-const pay = { name: "pay", execution: "server", approval: "always" } as ToolInfo;
+const pay = { name: "pay", execution: "server", approval: "always" } as ToolSpec;
 const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
 
 describe("what a card says follows the record", () => {
@@ -50,7 +50,7 @@ describe("what a card says follows the record", () => {
       "Running",
     );
     expect(label({ part: asked, hold: hold({ state: "running", decision }) })).toBe("Running");
-    const tool = { ...pay, execution: "frontend" } as ToolInfo;
+    const tool = { ...pay, execution: "frontend" } as ToolSpec;
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
     const denied = progress({ approved: false, state: "in-force", ignored: false });
     expect(label({ part: asked, hold: hold(), progress: denied })).toBe("Finishing");

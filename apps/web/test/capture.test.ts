@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse, profileOf, serialise } from "../src/inspector/capture";
+import { Recorder } from "../src/inspector/recorder";
 import { checkable, isWhole, turnsOf } from "../src/inspector/turns";
 import { PAYMENT, record } from "./recording";
 
@@ -7,6 +8,19 @@ describe("serialise", () => {
   it("is read back as it was, with times, requests and decisions", () => {
     const recording = record(PAYMENT);
     expect(parse(serialise(recording).text)).toEqual(recording);
+  });
+
+  it("keeps the requests, in comments that a checker skips", () => {
+    const recorder = new Recorder(() => 5);
+    const segment = recorder.begin("sse", "POST /stream");
+    recorder.request({ label: "POST /stream", headers: { accept: "*/*" }, text: '{"a":\n"b"}' }, segment);
+    recorder.payload(segment, '{"type":"start"}');
+    recorder.mark({ type: "reload" });
+    const recording = recorder.current();
+    const { text } = serialise(recording);
+    expect(text.match(/^data: /gm)).toHaveLength(1);
+    expect(text.split("\n").filter((line) => line !== "" && !/^(: |data: )/.test(line))).toEqual([]);
+    expect(parse(text)).toEqual(recording);
   });
 
   it("is SSE: every record is one data line and a blank one, everything else a comment", () => {
@@ -112,6 +126,17 @@ describe("turnsOf", () => {
   });
 });
 
+describe("a request without an answer", () => {
+  it("belongs to the turn before, and is not checked", () => {
+    const recorder = new Recorder(() => 6000, record(PAYMENT));
+    recorder.request({ label: "POST /api/chat", text: "{}" }, recorder.begin("ai-sdk", "POST /api/chat"));
+    const [turn, ...others] = turnsOf(recorder.current());
+    expect(others).toEqual([]);
+    expect(turn?.recording.entries.at(-1)?.kind).toBe("request");
+    expect(checkable(recorder.current()).segments.map(({ number }) => number)).toEqual([1, 2]);
+  });
+});
+
 describe("checkable", () => {
   const numbers = (recording: Parameters<typeof checkable>[0]) =>
     checkable(recording).segments.map(({ number }) => number);
@@ -125,7 +150,7 @@ describe("checkable", () => {
     const replayed = segments.map((segment) =>
       segment.number === 2 ? { ...segment, label: "GET (replay)" } : segment,
     );
-    expect(numbers({ entries, segments: replayed })).toEqual([2]);
+    expect(numbers({ entries, segments: replayed, dropped: 0 })).toEqual([2]);
   });
 
   it("keeps to the wire of the last turn", () => {

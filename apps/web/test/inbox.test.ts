@@ -1,6 +1,5 @@
-import type { ChatHold, PendingApproval } from "holdpoint/protocol";
+import type { PendingApproval } from "holdpoint/protocol";
 import { describe, expect, it } from "vitest";
-import { attemptsOf, othersOf } from "../src/chat/earlier";
 import { merge } from "../src/inbox/useInboxList";
 
 const asked = (approvalId: string) => ({ approvalId }) as PendingApproval;
@@ -21,17 +20,5 @@ describe("the inbox", () => {
     const list = merge([], [asked("a")]);
     expect(merge(list, [asked("a")])).toBe(list);
     expect(merge(list, undefined)).toBe(list);
-  });
-});
-
-describe("earlier attempts", () => {
-  const hold = (toolCallId: string, messageId: string, cut: boolean) => ({ toolCallId, messageId, cut }) as ChatHold;
-  const holds = [hold("1", "m", true), hold("2", "m", false), hold("3", "gone", true)];
-
-  it("belong to the message that took their place, and are shown without it too", () => {
-    const attempts = attemptsOf(holds);
-    expect(attempts.get("m")?.map(({ toolCallId }) => toolCallId)).toEqual(["1"]);
-    expect(othersOf(attempts, [{ id: "m" }]).map(({ toolCallId }) => toolCallId)).toEqual(["3"]);
-    expect(othersOf(attemptsOf(undefined), [])).toEqual([]);
   });
 });

@@ -9,8 +9,13 @@ export {
 export type { ServerEvent, ToolExecution, ToolSpec } from "./protocol.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
 export { Backoff } from "./server/backoff.js";
+export { type CheckProfile, checkCapture } from "./server/check-capture.js";
+export { serverNow } from "./server/clock.js";
 export { Decider, type DecisionProgress, type SettledDecision } from "./server/decider.js";
+export { deleteChat } from "./server/delete-chat.js";
+export { type EarlierAttempts, earlierAttempts } from "./server/earlier-attempts.js";
 export { type EventsListener, type EventsSource, watchEvents } from "./server/events.js";
+export { fetchChats } from "./server/fetch-chats.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
 export { fetchMessages } from "./server/fetch-messages.js";
 export { fetchTools } from "./server/fetch-tools.js";

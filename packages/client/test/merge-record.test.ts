@@ -109,6 +109,16 @@ describe("mergeRecord", () => {
 });
 
 describe("mergeEarlier", () => {
+  it("puts the whole history before a message that was resumed without it", () => {
+    const stored = [user("u1"), assistant("a1"), user("u2")];
+    expect(ids(mergeEarlier([assistant("a2")], { stored }))).toEqual(["u1", "a1", "u2", "a2"]);
+    expect(ids(mergeEarlier([user("u2"), assistant("a2")], { stored }))).toEqual(["u1", "a1", "u2", "a2"]);
+    // The resumed message may be stored by now.
+    expect(ids(mergeEarlier([assistant("a1")], { stored: stored.slice(0, 2) }))).toEqual(["u1", "a1"]);
+    // Its answer is being written, and has not begun to arrive.
+    expect(ids(mergeEarlier([], { stored }))).toEqual(["u1", "a1", "u2"]);
+  });
+
   it("leaves the message alone that is being written here", () => {
     const shown = [user("u1"), assistant("a1", asked("c1")), user("u2"), assistant("a2")];
     const stored = [user("u1"), assistant("a1", call("c1", "output-denied")), user("u2")];

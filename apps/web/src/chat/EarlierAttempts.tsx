@@ -1,12 +1,12 @@
 import type { ChatHold } from "holdpoint/protocol";
 import { History } from "lucide-react";
-import type { ToolInfo } from "../api/types";
+import type { ToolSpec } from "../api/types";
 import { CallCard } from "../tools/CallCard";
 import { callStateOf } from "../tools/callState";
 
 interface Props {
   holds: readonly ChatHold[];
-  toolNamed: (name: string) => ToolInfo | undefined;
+  toolNamed: (name: string) => ToolSpec | undefined;
 }
 
 /**

@@ -1,7 +1,6 @@
-import { isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
-import { PromptCard } from "../prompt/PromptCard";
-import { ASK_USER } from "../prompt/prompt";
+import { getToolName, isDataUIPart, isReasoningUIPart, isToolUIPart, type UIMessage } from "ai";
 import { Untrusted } from "../text/Untrusted";
+import { cardOf } from "../tools/registry";
 import { ToolCard } from "../tools/ToolCard";
 import type { CallLookup } from "./callRecords";
 import { DataPart } from "./DataPart";
@@ -17,8 +16,8 @@ interface Props {
 
 export function MessagePart({ id, part, lookup }: Props) {
   if (isToolUIPart(part)) {
-    const name = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
-    return name === ASK_USER ? <PromptCard part={part} lookup={lookup} /> : <ToolCard part={part} lookup={lookup} />;
+    const Card = cardOf(getToolName(part)).whole ?? ToolCard;
+    return <Card part={part} lookup={lookup} />;
   }
   if (isReasoningUIPart(part)) return <Reasoning text={part.text} isStreaming={part.state === "streaming"} />;
   if (isDataUIPart(part)) return <DataPart id={id} value={part.data} />;

@@ -1,5 +1,5 @@
-import { toolsStore } from "../api/resources";
-import { useStore } from "../store";
+import { useTools } from "holdpoint/react";
+import { useServer } from "../api/server";
 import { SUGGESTIONS } from "./suggestions";
 
 interface Props {
@@ -8,7 +8,7 @@ interface Props {
 
 /** An empty chat: an introduction and suggestions. */
 export function Welcome({ onChoose }: Props) {
-  const { value: tools } = useStore(toolsStore);
+  const { tools } = useTools(useServer());
   // Until the tools are known all suggestions are shown, to avoid a layout shift in the usual case.
   const suggestions = SUGGESTIONS.filter(({ tool }) => tools?.some(({ name }) => name === tool) ?? true);
   return (

@@ -1,14 +1,14 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import type { DecisionProgress, ToolProgress } from "holdpoint";
 import type { ChatHold, PendingApproval } from "holdpoint/protocol";
-import type { ToolInfo } from "../api/types";
+import type { ToolSpec } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
 import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
 
 /** The state of a chat's calls beyond their parts: the server's record, and this page's own actions. */
 export interface CallLookup {
-  toolNamed: (name: string) => ToolInfo | undefined;
+  toolNamed: (name: string) => ToolSpec | undefined;
   holdOf: (toolCallId: string) => ChatHold | undefined;
   pendingOf: (approvalId: string) => PendingApproval | undefined;
   progressOf: (approvalId: string) => DecisionProgress | undefined;

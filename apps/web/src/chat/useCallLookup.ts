@@ -1,14 +1,12 @@
 import { useContext, useMemo } from "react";
-import { toolsStore } from "../api/resources";
 import { ApprovalsContext } from "../inbox/ApprovalsContext";
-import { useStore } from "../store";
 import type { CallLookup } from "./callRecords";
 import type { useSession } from "./useSession";
 
 /** The server's record of a chat's calls, and this page's actions on them. */
 export function useCallLookup(session: ReturnType<typeof useSession>): CallLookup {
-  const { holds, decisions, toolRuns, decide, retry } = session;
-  const { value: tools } = useStore(toolsStore);
+  // A chat may have tools of its own.
+  const { tools, holds, decisions, toolRuns, decide, retry } = session;
   const { approvals } = useContext(ApprovalsContext);
   return useMemo(() => {
     const toolByName = new Map(tools?.map((tool) => [tool.name, tool]));

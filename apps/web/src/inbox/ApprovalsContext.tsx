@@ -1,9 +1,7 @@
 import { type UseApprovalsHelpers, useApprovals } from "holdpoint/react";
 import { createContext, type ReactNode, useEffect } from "react";
-import { eventsSource } from "../api/events";
-import { apiFetch } from "../api/http";
-import { keyStore } from "../api/key";
-import { useStore } from "../store";
+import { consoleFetch, useServer } from "../api/server";
+import { tapDecisions } from "../inspector/markDecision";
 
 type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
 
@@ -16,9 +14,10 @@ export const ApprovalsContext = createContext<Approvals>({
   error: undefined,
 });
 
+const decisionFetch = tapDecisions(consoleFetch);
+
 export function ApprovalsProvider({ children }: { children: ReactNode }) {
-  const { key } = useStore(keyStore);
-  const approvals = useApprovals({ apiKey: key, fetch: apiFetch, events: eventsSource });
+  const approvals = useApprovals({ ...useServer(), fetch: decisionFetch });
   const isSending = Object.values(approvals.decisions).some(({ state }) => state === "sending" || state === "retrying");
 
   // Closing the page loses a decision that has not arrived.

@@ -14,7 +14,7 @@ export function InboxAnnouncer() {
 
   return (
     <p className="visually-hidden" aria-live="polite">
-      {count > 0 && !isStale && `${count} ${count === 1 ? "approval waits" : "approvals wait"} for you`}
+      {count > 0 && !isStale && `${count} ${count === 1 ? "approval is waiting" : "approvals are waiting"} for you`}
     </p>
   );
 }

@@ -1,18 +1,19 @@
 import type { DecisionProgress } from "holdpoint";
 import type { ChatHold } from "holdpoint/protocol";
+import { useHolds } from "holdpoint/react";
 import { MessageSquare } from "lucide-react";
-import type { ToolInfo } from "../api/types";
+import { useServer } from "../api/server";
+import type { ToolSpec } from "../api/types";
 import { navigate } from "../shell/route";
 import { Untrusted } from "../text/Untrusted";
 import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
 import { type CallState, callStateOf } from "../tools/callState";
-import { useHoldsOf } from "./useHoldsOf";
 import type { Entry } from "./useInboxList";
 
 interface Props {
   entry: Entry;
-  tool: ToolInfo | undefined;
+  tool: ToolSpec | undefined;
   chatTitle: string | undefined;
   isCurrentChat: boolean;
   progress: DecisionProgress | undefined;
@@ -23,7 +24,7 @@ interface Props {
 export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, decide }: Props) {
   const { approval, isWaiting } = entry;
   const { approvalId, toolCallId, chatId, toolName, input } = approval;
-  const holds = useHoldsOf(chatId, !isWaiting || progress !== undefined);
+  const holds = useHolds(!isWaiting || progress !== undefined ? chatId : undefined, useServer());
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
   const known = callStateOf({ hold, progress, tool });
   const state = isWaiting || known.kind !== "approval-requested" ? known : leftTheList(holds);

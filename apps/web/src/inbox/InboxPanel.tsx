@@ -1,8 +1,8 @@
+import { useChats, useTools } from "holdpoint/react";
 import { Inbox, WifiOff } from "lucide-react";
 import { useContext } from "react";
-import { chatsStore, toolsStore } from "../api/resources";
+import { useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
-import { useStore } from "../store";
 import { Time } from "../tools/Time";
 import { ApprovalsContext } from "./ApprovalsContext";
 import { InboxItem } from "./InboxItem";
@@ -18,8 +18,9 @@ interface Props {
  */
 export function InboxPanel({ currentChatId }: Props) {
   const { approvals, decide, decisions, staleSince, error } = useContext(ApprovalsContext);
-  const { value: chats } = useStore(chatsStore);
-  const { value: tools } = useStore(toolsStore);
+  const server = useServer();
+  const { chats } = useChats(server);
+  const { tools } = useTools(server);
   const { entries, clear } = useInboxList(approvals);
   const decided = entries.filter(({ isWaiting }) => !isWaiting).length;
   if (approvals === undefined) {
@@ -52,7 +53,7 @@ export function InboxPanel({ currentChatId }: Props) {
       {staleSince === undefined && entries.length === 0 && (
         <div className="empty">
           <Inbox size={26} aria-hidden="true" />
-          <h2>Nothing waits for you</h2>
+          <h2>Nothing is waiting for you</h2>
           <p>Approval requests from all your chats appear here.</p>
         </div>
       )}

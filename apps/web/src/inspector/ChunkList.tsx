@@ -1,59 +1,154 @@
-import { useEffect, useRef, useState } from "react";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { ChunkRow } from "./ChunkRow";
-import type { Recording } from "./entry";
+import type { Entry } from "./entry";
 
 interface Props {
-  recording: Recording;
+  entries: readonly Entry[];
+  /** The time from which offsets are counted. */
+  start: number;
   /** The checker's violations, by entry. */
   flagged: ReadonlyMap<number, string>;
 }
 
-/** More rows are shown on request: a long chat has thousands. */
-const SHOWN = 400;
+/** The height of a closed row. Others are measured. */
+const ROW_PX = 26;
+/** Rows that are rendered before they are in view. */
+const OVERSCAN = 10;
+/** How many rows Page Up and Page Down pass. */
+const PAGE = 15;
+const NEAR_END_PX = 40;
 
-/** Every record as received: its time, response and size. */
-export function ChunkList({ recording, flagged }: Props) {
-  const [isWhole, setIsWhole] = useState(false);
-  const list = useRef<HTMLOListElement>(null);
+/**
+ * Every record: its time, response and size. Only the rows in view are in the document. The arrow keys move between all
+ * of them; the Tab key goes to the one that was last used.
+ */
+export function ChunkList({ entries, start, flagged }: Props) {
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const [active, setActive] = useState<number>();
+  const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  const { entries } = recording;
-  const hidden = isWhole ? 0 : Math.max(0, entries.length - SHOWN);
-  const start = recording.segments[0]?.startedAt ?? entries[0]?.at ?? 0;
+  const isFocusWanted = useRef(false);
+  const last = entries.length - 1;
+  const position = active === undefined ? -1 : entries.findIndex(({ index }) => index === active);
+  const reachable = position === -1 ? last : position;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when entries are added
-  useEffect(() => {
-    if (isAtEnd.current) list.current?.scrollTo({ top: list.current.scrollHeight });
-  }, [entries.length]);
+  const rows = useVirtualizer({
+    count: entries.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    getItemKey: (at) => entries[at]?.index ?? at,
+    overscan: OVERSCAN,
+    // Rows are measured while React renders, where nothing may be flushed.
+    useFlushSync: false,
+    // A row with the focus stays, wherever the list is scrolled to.
+    rangeExtractor: useCallback(
+      (range: Parameters<typeof defaultRangeExtractor>[0]) =>
+        [...new Set([...defaultRangeExtractor(range), reachable])].filter((at) => at >= 0).sort((a, b) => a - b),
+      [reachable],
+    ),
+  });
 
+  const height = rows.getTotalSize();
+  const room = rows.scrollRect?.height;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with every row, and with what is above the list
+  useLayoutEffect(() => {
+    if (isAtEnd.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+  }, [last, height, room]);
+
+  useLayoutEffect(() => {
+    if (!isFocusWanted.current) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-index="${reachable}"] .chunk__line`);
+    if (!row) return;
+    isFocusWanted.current = false;
+    row.focus({ preventScroll: true });
+  });
+
+  const toggle = useCallback((index: number) => {
+    setActive(index);
+    setOpen((before) => {
+      const after = new Set(before);
+      if (!after.delete(index)) after.add(index);
+      return after;
+    });
+  }, []);
+
+  const move = (event: KeyboardEvent) => {
+    // Inside of an open record the keys are for its text.
+    if (!(event.target instanceof Element) || !event.target.matches(".chunk__line")) return;
+    const next = targetOf(event.key, reachable, last);
+    if (next === undefined) return;
+    event.preventDefault();
+    isFocusWanted.current = true;
+    setActive(entries[next]?.index);
+    rows.scrollToIndex(next);
+  };
   return (
     <>
       <div className="chunks__head" aria-hidden="true">
         <span>Time</span>
         <span>Seg</span>
-        <span>Chunk</span>
+        <span>Record</span>
         <span>Bytes</span>
       </div>
-      <ol
+      <div
         className="chunks"
-        ref={list}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard
-        tabIndex={0}
-        aria-label="Chunks"
+        ref={scroller}
         onScroll={({ currentTarget }) => {
-          isAtEnd.current = currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight < 40;
+          isAtEnd.current =
+            currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight < NEAR_END_PX;
         }}
       >
-        {hidden > 0 && (
-          <li>
-            <button type="button" className="chunks__more" onClick={() => setIsWhole(true)}>
-              Show {hidden} earlier records
-            </button>
-          </li>
-        )}
-        {entries.slice(hidden).map((entry) => (
-          <ChunkRow key={entry.index} entry={entry} start={start} problem={flagged.get(entry.index)} />
-        ))}
-      </ol>
+        <ol
+          className="chunks__list"
+          aria-label="Records"
+          style={{ height }}
+          onKeyDown={move}
+          onFocus={({ target }) => {
+            const at = target.closest("[data-index]")?.getAttribute("data-index");
+            setActive(entries[Number(at)]?.index);
+          }}
+        >
+          {rows.getVirtualItems().map(({ index: at, key, start: top }) => {
+            const entry = entries[at];
+            return (
+              entry && (
+                <li
+                  key={key}
+                  ref={rows.measureElement}
+                  data-index={at}
+                  aria-posinset={at + 1}
+                  aria-setsize={entries.length}
+                  style={{ transform: `translateY(${top}px)` }}
+                >
+                  <ChunkRow
+                    entry={entry}
+                    start={start}
+                    problem={flagged.get(entry.index)}
+                    isOpen={open.has(entry.index)}
+                    isActive={at === reachable}
+                    onToggle={toggle}
+                  />
+                </li>
+              )
+            );
+          })}
+        </ol>
+      </div>
     </>
   );
+}
+
+/** Where a key leads to, from one row of the list. */
+export function targetOf(key: string, from: number, last: number): number | undefined {
+  const steps: Record<string, number> = {
+    ArrowDown: from + 1,
+    ArrowUp: from - 1,
+    PageDown: from + PAGE,
+    PageUp: from - PAGE,
+    Home: 0,
+    End: last,
+  };
+  const to = steps[key];
+  return to === undefined ? undefined : Math.min(last, Math.max(0, to));
 }

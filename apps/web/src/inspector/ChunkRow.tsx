@@ -1,7 +1,9 @@
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { memo } from "react";
+import { CopyButton } from "../shell/CopyButton";
 import { Untrusted } from "../text/Untrusted";
-import { jsonText } from "../value/json";
 import type { Entry, Mark } from "./entry";
+import { directionOf, prettyText, rawText } from "./filter";
 
 interface Props {
   entry: Entry;
@@ -9,41 +11,58 @@ interface Props {
   start: number;
   /** The checker's violation. */
   problem: string | undefined;
+  isOpen: boolean;
+  /** It is the row that the Tab key reaches. */
+  isActive: boolean;
+  onToggle: (index: number) => void;
 }
 
-export const ChunkRow = memo(({ entry, start, problem }: Props) => {
+/** One record in a line, and on request as a whole. */
+export const ChunkRow = memo(({ entry, start, problem, isOpen, isActive, onToggle }: Props) => {
   const { title, detail } = describe(entry);
   const seconds = ((entry.at - start) / 1000).toFixed(3);
   return (
-    <li className="chunk" data-kind={kindOf(entry)} data-problem={problem !== undefined}>
-      <details>
-        <summary>
-          <span className="chunk__time" title={new Date(entry.at).toISOString()}>
-            {seconds}
+    <div className="chunk" data-kind={kindOf(entry)} data-problem={problem !== undefined}>
+      <button
+        type="button"
+        className="chunk__line"
+        aria-expanded={isOpen}
+        tabIndex={isActive ? 0 : -1}
+        onClick={() => onToggle(entry.index)}
+      >
+        <span className="chunk__time" title={new Date(entry.at).toISOString()}>
+          {seconds}
+        </span>
+        <span className="chunk__segment" data-parity={entry.segment % 2}>
+          {entry.segment}
+        </span>
+        <span className="chunk__what">
+          {directionOf(entry) === "sent" && <ArrowUp size={11} role="img" aria-label="sent" />}
+          {directionOf(entry) === "received" && <ArrowDown size={11} role="img" aria-label="received" />}
+          <span className="chunk__type">
+            <Untrusted text={title} />
+          </span>{" "}
+          <span className="chunk__detail">
+            <Untrusted text={detail} />
           </span>
-          <span className="chunk__segment" data-parity={entry.segment % 2}>
-            {entry.segment}
-          </span>
-          <span className="chunk__what">
-            <span className="chunk__type">
-              <Untrusted text={title} />
-            </span>{" "}
-            <span className="chunk__detail">
-              <Untrusted text={detail} />
-            </span>
-          </span>
-          <span className="chunk__size">{entry.size > 0 ? entry.size : ""}</span>
-        </summary>
-        <pre className="chunk__raw" dir="ltr">
-          <Untrusted text={raw(entry)} reading="prose" />
-        </pre>
-      </details>
+        </span>
+        <span className="chunk__size">{entry.size > 0 ? entry.size : ""}</span>
+      </button>
+      {isOpen && (
+        <div className="chunk__whole">
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard */}
+          <pre className="chunk__raw" dir="ltr" tabIndex={0}>
+            <Untrusted text={prettyText(entry)} reading="prose" />
+          </pre>
+          <CopyButton label="Copy this record" text={() => rawText(entry)} />
+        </div>
+      )}
       {problem !== undefined && (
         <p className="chunk__problem">
           <Untrusted text={problem} reading="prose" />
         </p>
       )}
-    </li>
+    </div>
   );
 });
 
@@ -58,24 +77,27 @@ function kindOf(entry: Entry): string {
   return type === "error" || type === "abort" ? "broken" : "frame";
 }
 
+/** A line shows no more than fits. */
+const MAX_DETAIL = 300;
+
 function describe(entry: Entry): { title: string; detail: string } {
   switch (entry.kind) {
     case "done":
       return { title: "[DONE]", detail: "" };
     case "comment":
-      return { title: ":", detail: entry.text };
+      return { title: ":", detail: entry.text.slice(0, MAX_DETAIL) };
     case "broken":
-      return { title: "not a chunk", detail: entry.text };
+      return { title: "not a chunk", detail: entry.text.slice(0, MAX_DETAIL) };
+    case "request":
+      return { title: entry.label, detail: entry.text.slice(0, MAX_DETAIL) };
     case "mark":
       return describeMark(entry.mark);
     case "chunk": {
       const { type, ...rest } = entry.chunk as { type: string } & Record<string, unknown>;
       const main =
         rest.delta ?? rest.inputTextDelta ?? rest.toolName ?? rest.errorText ?? rest.messageId ?? rest.finishReason;
-      return {
-        title: type,
-        detail: typeof main === "string" ? main : Object.keys(rest).length > 0 ? JSON.stringify(rest) : "",
-      };
+      const detail = typeof main === "string" ? main : Object.keys(rest).length > 0 ? JSON.stringify(rest) : "";
+      return { title: type, detail: detail.slice(0, MAX_DETAIL) };
     }
   }
 }
@@ -90,18 +112,7 @@ function describeMark(mark: Mark): { title: string; detail: string } {
       return { title: "browser begins", detail: mark.toolCallId };
     case "browser-end":
       return { title: "browser is done", detail: mark.toolCallId };
-  }
-}
-
-function raw(entry: Entry): string {
-  switch (entry.kind) {
-    case "chunk":
-      return jsonText(entry.chunk);
-    case "mark":
-      return jsonText(entry.mark);
-    case "done":
-      return "[DONE]";
-    default:
-      return entry.text;
+    case "reload":
+      return { title: "page reloaded", detail: "" };
   }
 }

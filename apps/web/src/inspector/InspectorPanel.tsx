@@ -7,7 +7,7 @@ import { download } from "./download";
 import type { Recording } from "./entry";
 import { RecordingView } from "./RecordingView";
 import { ReplayView } from "./ReplayView";
-import { recorderOf } from "./recorder";
+import { recorderOf } from "./recordings";
 import { checkable } from "./turns";
 
 interface Props {
@@ -88,6 +88,12 @@ export function InspectorPanel({ chatId }: Props) {
       {problem !== undefined && (
         <p className="tool-card__error" role="alert">
           <Untrusted text={problem} reading="prose" />
+        </p>
+      )}
+      {recording.dropped > 0 && (
+        <p className="inspector__dropped" role="note">
+          {recording.dropped === 1 ? "1 older record was" : `${recording.dropped} older records were`} dropped to save
+          space.
         </p>
       )}
       {replay !== undefined ? (

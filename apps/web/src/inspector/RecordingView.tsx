@@ -1,8 +1,10 @@
+import { useTools } from "holdpoint/react";
 import { useEffect, useMemo, useState } from "react";
-import { toolsStore } from "../api/resources";
-import { useStore } from "../store";
+import { useServer } from "../api/server";
 import { ChunkList } from "./ChunkList";
 import type { Recording } from "./entry";
+import { FilterBar } from "./FilterBar";
+import { applyFilter, NO_FILTER } from "./filter";
 import { spansOf } from "./lanes";
 import { SwimLane } from "./SwimLane";
 import { TurnPicker } from "./TurnPicker";
@@ -20,8 +22,9 @@ const NOTHING_FLAGGED: ReadonlyMap<number, string> = new Map();
 
 /** A recording: the timeline of one turn, the checker's verdict, and every record. */
 export function RecordingView({ recording, isPast = false }: Props) {
+  const [filter, setFilter] = useState(NO_FILTER);
   const [chosen, setChosen] = useState<number>();
-  const { value: tools } = useStore(toolsStore);
+  const { tools } = useTools(useServer());
   const turns = useMemo(() => turnsOf(recording), [recording]);
   const index = Math.min(chosen ?? turns.length - 1, turns.length - 1);
   const turn = turns[index];
@@ -38,7 +41,9 @@ export function RecordingView({ recording, isPast = false }: Props) {
     return spansOf(turn.recording, runsInBrowser, now);
   }, [turn, tools, now]);
 
-  if (turn === undefined) return null;
+  // Before the first response there are only requests.
+  const listed = turn?.recording ?? recording;
+  const shown = useMemo(() => applyFilter(listed.entries, filter), [listed, filter]);
   return (
     <>
       {turns.length > 1 && (
@@ -48,14 +53,22 @@ export function RecordingView({ recording, isPast = false }: Props) {
           onChange={(next) => setChosen(next === turns.length - 1 ? undefined : next)}
         />
       )}
-      <SwimLane spans={spans} />
+      {turn !== undefined && <SwimLane spans={spans} />}
       <VerdictLine verdict={verdict} />
+      <FilterBar recording={listed} filter={filter} onChange={setFilter} shown={shown} />
       <ChunkList
-        recording={turn.recording}
+        entries={shown}
+        start={startOf(listed)}
         flagged={verdict?.state === "checked" ? verdict.flagged : NOTHING_FLAGGED}
       />
     </>
   );
+}
+
+/** When it began: with a request or a response, whichever was first. */
+function startOf({ entries, segments }: Recording): number {
+  const [first = 0, ...others] = [entries[0]?.at, segments[0]?.startedAt].filter((time) => time !== undefined);
+  return Math.min(first, ...others);
 }
 
 /** The current time. It ticks while a turn may still be open, because its last bar grows. */

@@ -1,7 +1,8 @@
 import type { ChatHold } from "holdpoint/protocol";
+import { useTools } from "holdpoint/react";
 import { Pause, Play, RotateCcw, SkipForward, StepForward, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
-import { toolsStore } from "../api/resources";
+import { useServer } from "../api/server";
 import { AssistantMessage } from "../chat/AssistantMessage";
 import type { CallLookup } from "../chat/callRecords";
 import { useStore } from "../store";
@@ -23,7 +24,7 @@ const NO_ATTEMPTS: readonly ChatHold[] = [];
 export function ReplayView({ name, recording, onClose }: Props) {
   const [player] = useState(() => new Player(recording));
   const { position, isPlaying, speed, messages, error } = useStore(player);
-  const { value: tools } = useStore(toolsStore);
+  const { tools } = useTools(useServer());
   const total = recording.entries.length;
 
   useEffect(() => {

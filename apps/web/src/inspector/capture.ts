@@ -1,5 +1,7 @@
-import { isMode, MODE_INFO, type Mode, type Profile } from "../modes";
-import { byteLength, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
+import type { CheckProfile } from "holdpoint";
+import { isMode, MODE_INFO, type Mode } from "../modes";
+import { isObject } from "../prompt/isObject";
+import { type Content, type Entry, entryOf, type Mark, parseJson, type Recording, type Segment } from "./entry";
 
 /**
  * A capture is plain SSE, so that `holdpoint check` can read it. What SSE can't express (times, requests, decisions) is
@@ -15,8 +17,9 @@ export function serialise(recording: Recording): Capture {
   const lines: string[] = [];
   const entryAtLine = new Map<number, number>();
   const announced = new Set<number>();
+  const segments = new Map(recording.segments.map((segment) => [segment.number, segment]));
   for (const entry of recording.entries) {
-    const segment = recording.segments.find(({ number }) => number === entry.segment);
+    const segment = segments.get(entry.segment);
     if (segment !== undefined && entry.kind !== "mark" && !announced.has(segment.number)) {
       announced.add(segment.number);
       lines.push(`: segment ${segment.startedAt} ${segment.mode} ${segment.label}`, "");
@@ -25,6 +28,11 @@ export function serialise(recording: Recording): Capture {
       case "mark":
         lines.push(`: mark ${entry.at} ${JSON.stringify(entry.mark)}`, "");
         break;
+      case "request": {
+        const { label, headers, text } = entry;
+        lines.push(`: request ${entry.at} ${JSON.stringify({ label, headers, text })}`, "");
+        break;
+      }
       case "comment":
         lines.push(`: at ${entry.at}`, `: ${entry.text}`, "");
         break;
@@ -60,29 +68,17 @@ class Builder {
     this.isOpen = true;
   }
 
-  mark(mark: Mark): void {
-    this.entries.push({ ...this.base(0), kind: "mark", mark });
-  }
-
-  comment(text: string): void {
-    this.entries.push({ ...this.base(byteLength(text) + 3), kind: "comment", text });
+  add(content: Content): void {
+    if (content.kind === "payload" && !this.isOpen) this.segment("sse", "capture", this.at);
+    if (!this.isTimed) this.at += EVEN_MS;
+    const place = { index: this.entries.length, at: this.at, segment: Math.max(1, this.segments.length) };
+    const entry = entryOf(content, place);
+    this.entries.push(entry);
+    if (entry.kind === "done") this.isOpen = false;
   }
 
   payload(text: string): void {
-    if (!this.isOpen) this.segment("sse", "capture", this.at);
-    const base = this.base(byteLength(text) + 8);
-    if (text === "[DONE]") {
-      this.entries.push({ ...base, kind: "done" });
-      this.isOpen = false;
-    } else {
-      const chunk = parseJson(text);
-      this.entries.push(isChunk(chunk) ? { ...base, kind: "chunk", chunk, text } : { ...base, kind: "broken", text });
-    }
-  }
-
-  private base(size: number) {
-    if (!this.isTimed) this.at += EVEN_MS;
-    return { index: this.entries.length, at: this.at, segment: Math.max(1, this.segments.length), size };
+    this.add({ kind: "payload", text });
   }
 }
 
@@ -98,7 +94,7 @@ export function parse(text: string): Recording {
   } else {
     for (const line of text.split(/\r\n|\r|\n/)) readLine(line, builder);
   }
-  return { entries: builder.entries, segments: builder.segments };
+  return { entries: builder.entries, segments: builder.segments, dropped: 0 };
 }
 
 function readLine(line: string, builder: Builder): void {
@@ -120,14 +116,19 @@ function readJsonLine(line: string, builder: Builder): void {
 function readComment(text: string, builder: Builder): void {
   const at = /^at (\d+)$/.exec(text);
   const mark = /^mark (\d+) (\{.*\})$/.exec(text);
+  const request = /^request (\d+) (\{.*\})$/.exec(text);
   const segment = /^segment (\d+) (\S+) (.*)$/.exec(text);
   if (at) builder.time(Number(at[1]));
   else if (mark) {
     const value = parseJson(mark[2] ?? "");
     builder.time(Number(mark[1]));
-    if (isMark(value)) builder.mark(value);
+    if (isMark(value)) builder.add({ kind: "mark", mark: value });
+  } else if (request) {
+    const value = parseJson(request[2] ?? "");
+    builder.time(Number(request[1]));
+    if (isRequest(value)) builder.add({ ...value, kind: "request" });
   } else if (segment && isMode(segment[2])) builder.segment(segment[2], segment[3] ?? "", Number(segment[1]));
-  else builder.comment(text);
+  else builder.add({ kind: "comment", text });
 }
 
 function isFlow(value: unknown): value is { segments: unknown[][] } {
@@ -145,20 +146,22 @@ function isMark(value: unknown): value is Mark {
     typeof value === "object" &&
     value !== null &&
     "type" in value &&
-    ["sent", "decided", "browser-start", "browser-end"].includes(String(value.type))
+    ["sent", "decided", "browser-start", "browser-end", "reload"].includes(String(value.type))
   );
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function isRequest(value: unknown): value is Pick<Entry & { kind: "request" }, "label" | "headers" | "text"> {
+  return (
+    isObject(value) &&
+    typeof value.label === "string" &&
+    typeof value.text === "string" &&
+    isObject(value.headers) &&
+    Object.values(value.headers).every((header) => typeof header === "string")
+  );
 }
 
 /** The profile of a recording, or a plausible guess for a file that does not say. */
-export function profileOf(recording: Recording): Profile {
+export function profileOf(recording: Recording): CheckProfile {
   const known = recording.segments.find(({ label }) => label !== "capture");
   if (known) return MODE_INFO[known.mode].profile;
   const types = recording.entries.map((entry) => (entry.kind === "chunk" ? entry.chunk.type : ""));

@@ -1,5 +1,5 @@
 import { ASK_USER } from "../prompt/prompt";
-import type { Entry, Recording } from "./entry";
+import { type Entry, isReceived, type Recording } from "./entry";
 
 export const LANES = ["model", "server", "human", "browser"] as const;
 
@@ -135,13 +135,15 @@ interface Window {
 
 /** The times with an open response: only then can the model be working. */
 function windowsOf(recording: Recording, isOver: boolean, now: number): Window[] {
+  // What was open when the page was left has no end here.
+  const reloaded =
+    recording.entries.findLast((entry) => entry.kind === "mark" && entry.mark.type === "reload")?.index ?? -1;
   return recording.segments.flatMap((segment, index) => {
-    const entries = recording.entries.filter(
-      ({ segment: number, kind }) => number === segment.number && kind !== "mark",
-    );
+    const entries = recording.entries.filter((entry) => entry.segment === segment.number && isReceived(entry));
     const last = entries.at(-1);
+    const isLost = last !== undefined && last.index < reloaded;
     const isLast = index === recording.segments.length - 1;
-    const isOpen = isLast && !isOver && last?.kind !== "done";
+    const isOpen = isLast && !isOver && !isLost && last?.kind !== "done";
     const to = isOpen ? now : last?.at;
     return to === undefined || to < segment.startedAt ? [] : [{ from: segment.startedAt, to, isOpen }];
   });

@@ -1,5 +1,10 @@
 import type { SettledDecision } from "holdpoint";
-import { recorderOf } from "./recorder";
+import type { Recorder } from "./recorder";
+import { recorderOf } from "./recordings";
+import { describe } from "./tapFetch";
+
+/** The recordings of decisions that are being sent. */
+const deciding = new Map<string, Recorder>();
 
 /** Makes a decision and records when it was sent and when it was in force: only the latter counts. */
 export async function markDecision(
@@ -8,7 +13,21 @@ export async function markDecision(
   decide: () => Promise<SettledDecision>,
 ): Promise<void> {
   const recorder = recorderOf(chatId);
+  deciding.set(decision.approvalId, recorder);
   recorder.mark({ type: "sent", ...decision });
   const { state } = await decide();
+  deciding.delete(decision.approvalId);
   if (state === "in-force") recorder.mark({ type: "decided", ...decision });
+}
+
+/** A `fetch` for the inbox, which records each decision in its own chat. */
+export function tapDecisions(inner: typeof fetch): typeof fetch {
+  return (input, init) => {
+    const { method, path, sent } = describe(input, init);
+    const approvalId = /^\/api\/approvals\/([^/]+)$/.exec(path)?.[1];
+    if (method === "POST" && approvalId !== undefined) {
+      deciding.get(decodeURIComponent(approvalId))?.request(sent);
+    }
+    return inner(input, init);
+  };
 }

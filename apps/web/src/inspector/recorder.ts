@@ -1,20 +1,57 @@
 import type { Mode } from "../modes";
-import { byteLength, EMPTY_RECORDING, type Entry, isChunk, type Mark, type Recording, type Segment } from "./entry";
+import {
+  type Content,
+  EMPTY_RECORDING,
+  type Entry,
+  entryOf,
+  isReceived,
+  type Mark,
+  type Recording,
+  type Segment,
+} from "./entry";
 
-/** Keeps a very long chat from filling the tab's memory: the oldest segments are dropped first. */
-const MAX_ENTRIES = 20_000;
+/** The most that is kept of one chat in memory. The oldest entries are dropped first. */
+export const MAX_ENTRIES = 20_000;
+export const MAX_BYTES = 16_000_000;
+/** The longest body or frame that is kept whole. A request of the SDK has the whole chat in it. */
+export const MAX_REQUEST = 100_000;
 
-/** All traffic of one chat since the page was loaded. */
+/** Listeners are called at most this often: many chunks can arrive in one frame. */
+const QUIET_MS = 16;
+
+/** What this page sent. */
+export interface Sent {
+  /** The request, such as `POST /stream`. */
+  label: string;
+  headers?: Readonly<Record<string, string>>;
+  /** The body or frame. */
+  text: string;
+}
+
+/** All traffic of one chat. */
 export class Recorder {
-  private entries: Entry[] = [];
-  private segments: Segment[] = [];
-  private snapshot: Recording = EMPTY_RECORDING;
+  private entries: Entry[];
+  private segments: Segment[];
+  private dropped: number;
+  private snapshot: Recording;
   private listeners = new Set<() => void>();
   private isScheduled = false;
-  private nextIndex = 0;
-  private nextSegment = 1;
+  private nextIndex: number;
+  private nextSegment: number;
+  private bytes: number;
 
-  constructor(private readonly now: () => number = Date.now) {}
+  constructor(
+    private readonly now: () => number = Date.now,
+    { entries, segments, dropped }: Recording = EMPTY_RECORDING,
+  ) {
+    this.entries = [...entries];
+    this.segments = [...segments];
+    this.dropped = dropped;
+    this.snapshot = { entries, segments, dropped };
+    this.nextIndex = (entries.at(-1)?.index ?? -1) + 1;
+    this.nextSegment = Math.max(0, ...segments.map(({ number }) => number)) + 1;
+    this.bytes = entries.reduce((sum, { size }) => sum + size, 0);
+  }
 
   /** A request is sent. Returns the number under which its response is recorded. */
   begin(mode: Mode, label: string): number {
@@ -25,27 +62,23 @@ export class Recorder {
   }
 
   payload(segment: number, text: string): void {
-    const base = this.base(segment, byteLength(text) + 8);
-    if (text === "[DONE]") {
-      this.push({ ...base, kind: "done" });
-      return;
-    }
-    let chunk: unknown;
-    try {
-      chunk = JSON.parse(text);
-    } catch {
-      chunk = undefined;
-    }
-    this.push(isChunk(chunk) ? { ...base, kind: "chunk", chunk, text } : { ...base, kind: "broken", text });
+    this.push({ kind: "payload", text }, segment);
   }
 
   comment(segment: number, text: string): void {
-    this.push({ ...this.base(segment, byteLength(text) + 3), kind: "comment", text });
+    this.push({ kind: "comment", text }, segment);
   }
 
-  mark(mark: Mark): void {
+  mark(mark: Mark, at = this.now()): void {
     const segment = this.segments.at(-1)?.number;
-    if (segment !== undefined) this.push({ ...this.base(segment, 0), kind: "mark", mark });
+    if (segment !== undefined) this.push({ kind: "mark", mark }, segment, at);
+  }
+
+  /** Something was sent. What begins no response belongs to the one before, or else to the next. */
+  request({ label, headers = {}, text }: Sent, segment = this.segments.at(-1)?.number ?? this.nextSegment): void {
+    const more = text.length - MAX_REQUEST;
+    const kept = more > 0 ? `${text.slice(0, MAX_REQUEST)}… and ${more} more characters` : text;
+    this.push({ kind: "request", label, headers, text: kept }, segment);
   }
 
   /** Drops a response that nobody read to its end. */
@@ -58,6 +91,8 @@ export class Recorder {
   clear(): void {
     this.entries = [];
     this.segments = [];
+    this.dropped = 0;
+    this.bytes = 0;
     this.changed();
   }
 
@@ -66,42 +101,52 @@ export class Recorder {
     return () => this.listeners.delete(listener);
   };
 
+  /** The recording, as listeners were last told. */
   read = (): Recording => this.snapshot;
 
-  private base(segment: number, size: number) {
-    return { index: this.nextIndex++, at: this.now(), segment, size };
+  /** The recording as it is now. */
+  current(): Recording {
+    return { entries: [...this.entries], segments: [...this.segments], dropped: this.dropped };
   }
 
-  private push(entry: Entry): void {
+  private push(content: Content, segment: number, at = this.now()): void {
+    const entry = entryOf(content, { index: this.nextIndex++, at, segment });
     this.entries.push(entry);
-    if (this.entries.length > MAX_ENTRIES) this.dropOldest();
+    this.bytes += entry.size;
+    if (this.entries.length > MAX_ENTRIES || this.bytes > MAX_BYTES) this.dropOldest();
     this.changed();
   }
 
+  /** Drops a tenth more than it must, so that it is not needed for every entry. */
   private dropOldest(): void {
-    const oldest = this.segments.shift();
-    this.entries = this.entries.filter((entry) => entry.segment !== oldest?.number);
+    let count = 0;
+    for (const { size } of this.entries) {
+      const left = this.entries.length - count;
+      if (left <= 1 || (left <= MAX_ENTRIES * 0.9 && this.bytes <= MAX_BYTES * 0.9)) break;
+      this.bytes -= size;
+      count++;
+    }
+    this.entries = this.entries.slice(count);
+    this.dropped += count;
+    const used = new Set(this.entries.map(({ segment }) => segment));
+    this.segments = this.segments.filter(({ number }, at) => used.has(number) || at === this.segments.length - 1);
   }
 
-  /** Many chunks can arrive in one frame: listeners are called once. */
   private changed(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
     setTimeout(() => {
       this.isScheduled = false;
-      this.snapshot = { entries: [...this.entries], segments: [...this.segments] };
+      this.snapshot = this.current();
       for (const listener of this.listeners) listener();
-    }, 16);
+    }, QUIET_MS);
   }
 }
 
-const recorders = new Map<string, Recorder>();
-
-/** Recordings survive a switch of chats, but not a reload. */
-export function recorderOf(chatId: string): Recorder {
-  const known = recorders.get(chatId);
-  if (known) return known;
-  const recorder = new Recorder();
-  recorders.set(chatId, recorder);
+/** The recording that a page continues after it was loaded again. */
+export function continued(stored: Recording, loadedAt: number, now: () => number = Date.now): Recorder {
+  const recorder = new Recorder(now, stored);
+  const last = stored.entries.at(-1);
+  if (stored.entries.some(isReceived)) recorder.mark({ type: "reload" }, Math.max(loadedAt, last?.at ?? 0));
   return recorder;
 }

@@ -1,21 +1,27 @@
 import { createParser } from "eventsource-parser";
+import { keyStore } from "../api/key";
 import type { Mode } from "../modes";
-import type { Recorder } from "./recorder";
+import { maskHeaders, maskKey, maskUrl } from "./mask";
+import type { Recorder, Sent } from "./recorder";
 
-/** Responses of these paths are chunks of a turn; nothing else is recorded. */
+/** Responses of these paths are chunks of a turn; no other response is recorded. */
 const STREAMS = /^\/(stream|api\/chat|api\/chat\/[^/]+\/stream)$/;
 
-/** A `fetch` that records the bytes before anything interprets them. */
+/** A `fetch` that records what is sent, and the bytes of a turn before anything interprets them. */
 export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): typeof fetch {
   return async (input, init) => {
-    const { method, path } = describe(input, init);
-    if (!STREAMS.test(path)) return inner(input, init);
-    const startedSegment = method === "GET" ? undefined : recorder.begin(mode, `${method} ${path}`);
+    const { method, path, sent } = describe(input, init);
+    const isStream = STREAMS.test(path);
+    // Reads of the server's record are no part of the conversation, except for a resume that finds something.
+    const startedSegment = isStream && method !== "GET" ? recorder.begin(mode, `${method} ${path}`) : undefined;
+    if (method !== "GET") recorder.request(sent, startedSegment);
+    if (!isStream) return inner(input, init);
     const response = await inner(input, init);
     // A resume with status 204 is not a segment: nothing is running.
     if (!response.ok || response.body === null || response.status === 204) return response;
     // Resume is the SDK's own endpoint, even for a chat over /stream.
     const segment = startedSegment ?? recorder.begin("ai-sdk", `${method} ${path} (replay)`);
+    if (method === "GET") recorder.request(sent, segment);
     let isWhole = false;
     if (method === "GET") {
       // The replay was abandoned: half a response would look broken.
@@ -42,8 +48,23 @@ export function tapFetch(inner: typeof fetch, recorder: Recorder, mode: Mode): t
   };
 }
 
-function describe(input: RequestInfo | URL, init: RequestInit | undefined): { method: string; path: string } {
-  const url = input instanceof Request ? input.url : input.toString();
-  const method = init?.method ?? (input instanceof Request ? input.method : "GET");
-  return { method: method.toUpperCase(), path: new URL(url, location.href).pathname };
+/** What a request is, and what of it may be shown. */
+export function describe(
+  input: RequestInfo | URL,
+  init: RequestInit | undefined,
+): { method: string; path: string; sent: Sent } {
+  const { key } = keyStore.read();
+  const request = input instanceof Request ? input : undefined;
+  const url = new URL(request?.url ?? input.toString(), location.href);
+  const method = (init?.method ?? request?.method ?? "GET").toUpperCase();
+  const body = init?.body;
+  return {
+    method,
+    path: url.pathname,
+    sent: {
+      label: `${method} ${maskUrl(url, key)}`,
+      headers: maskHeaders(init?.headers ?? request?.headers, key),
+      text: typeof body === "string" ? maskKey(body, key) : "",
+    },
+  };
 }

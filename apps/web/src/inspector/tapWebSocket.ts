@@ -1,13 +1,17 @@
+import { keyStore } from "../api/key";
 import type { Mode } from "../modes";
-import type { Recorder } from "./recorder";
+import { parseJson as parse } from "./entry";
+import { maskKey, maskUrl } from "./mask";
+import type { Recorder, Sent } from "./recorder";
 
-/** A `WebSocket` that records a chat's connection. */
+/** A `WebSocket` that records a chat's connection and its frames in both directions, without pings and pongs. */
 export function tapWebSocket(recorder: Recorder, mode: Mode): typeof WebSocket {
   return class TappedWebSocket extends WebSocket {
     private readonly tap = this.url.includes("/api/chat/ws") ? new SdkTap(recorder, mode) : new LiveTap(recorder, mode);
 
     constructor(url: string | URL, protocols?: string | string[]) {
       super(url, protocols);
+      recorder.request({ label: `WebSocket ${maskUrl(new URL(this.url), keyStore.read().key)}`, text: "" });
       // Registered first, so that a chunk is recorded before anything acts on it.
       this.addEventListener("message", ({ data }) => {
         if (typeof data === "string") this.tap.received(data);
@@ -39,7 +43,10 @@ class LiveTap implements Tap {
   ) {}
 
   sent(text: string): void {
-    if (field(parse(text), "type") === "message") this.segment ??= this.recorder.begin(this.mode, "/live message");
+    const type = field(parse(text), "type");
+    if (type === "ping") return;
+    if (type === "message") this.segment ??= this.recorder.begin(this.mode, "/live message");
+    this.recorder.request(sentFrame("/live", type, text), this.segment);
   }
 
   received(text: string): void {
@@ -72,9 +79,10 @@ class SdkTap implements Tap {
     const frame = parse(text);
     const requestId = field(frame, "requestId");
     const type = field(frame, "type");
-    if (requestId === undefined) return;
-    if (type === "send") this.segments.set(requestId, this.recorder.begin(this.mode, "/api/chat/ws send"));
-    if (type === "resume") this.resumes.add(requestId);
+    if (requestId !== undefined && type === "send")
+      this.segments.set(requestId, this.recorder.begin(this.mode, "/api/chat/ws send"));
+    if (requestId !== undefined && type === "resume") this.resumes.add(requestId);
+    this.recorder.request(sentFrame("/api/chat/ws", type, text), this.segments.get(requestId ?? ""));
   }
 
   received(text: string): void {
@@ -106,12 +114,8 @@ class SdkTap implements Tap {
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function sentFrame(path: string, type: string | undefined, text: string): Sent {
+  return { label: `${path} ${type ?? "frame"}`, text: maskKey(text, keyStore.read().key) };
 }
 
 function field(value: unknown, name: string): string | undefined {

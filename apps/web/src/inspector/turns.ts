@@ -1,28 +1,39 @@
 import { profileOf } from "./capture";
-import { type Entry, isReplay, type Recording } from "./entry";
+import { type Entry, isReceived, isReplay, type Recording } from "./entry";
 
 /** The segments that write one assistant message. */
 export interface Turn {
   messageId: string | undefined;
   recording: Recording;
+  /** Its beginning was dropped. */
+  isCut: boolean;
 }
 
-/** Segments that begin with the same message id belong to the same turn. */
+/**
+ * Segments that begin with the same message id belong to the same turn. One that has received nothing belongs to the
+ * turn before: its request may have been refused, or the answer is still to come.
+ */
 export function turnsOf(recording: Recording): Turn[] {
+  const bySegment = new Map<number, Entry[]>(recording.segments.map(({ number }) => [number, []]));
+  for (const entry of recording.entries) if (entry.kind !== "mark") bySegment.get(entry.segment)?.push(entry);
   const turns: { messageId: string | undefined; segments: Set<number> }[] = [];
   for (const { number } of recording.segments) {
-    const entries = recording.entries.filter((entry) => entry.segment === number && entry.kind !== "mark");
+    const entries = bySegment.get(number) ?? [];
     if (entries.length === 0) continue;
     const messageId = startOf(entries);
-    const known = messageId === undefined ? undefined : turns.find((turn) => turn.messageId === messageId);
+    const known = entries.some(isReceived)
+      ? messageId !== undefined && turns.find((turn) => turn.messageId === messageId)
+      : turns.at(-1);
     if (known) known.segments.add(number);
     else turns.push({ messageId, segments: new Set([number]) });
   }
+  const oldest = recording.entries[0]?.segment;
   return turns.map(({ messageId, segments }) => {
     const entries = recording.entries.filter((entry) => segments.has(entry.segment));
     return {
       messageId,
-      recording: { entries, segments: recording.segments.filter(({ number }) => segments.has(number)) },
+      recording: { entries, segments: recording.segments.filter(({ number }) => segments.has(number)), dropped: 0 },
+      isCut: recording.dropped > 0 && oldest !== undefined && segments.has(oldest),
     };
   });
 }
@@ -32,21 +43,36 @@ export function turnsOf(recording: Recording): Turn[] {
  * anything before it is a duplicate; and of a chat that changed its mode, only the last profile is kept.
  */
 export function checkable(recording: Recording): Recording {
-  const turns = turnsOf(recording).map((turn) => sinceReplay(turn.recording));
-  const last = turns.at(-1);
+  const turns = turnsOf(recording).map((turn) => sinceReplay(answered(turn.recording)));
+  const last = turns.findLast(({ segments }) => segments.length > 0);
   if (last === undefined) return recording;
-  const kept = turns.filter((turn) => profileOf(turn) === profileOf(last));
+  const kept = turns.filter((turn) => turn.segments.length > 0 && profileOf(turn) === profileOf(last));
   return {
     entries: kept.flatMap(({ entries }) => entries).sort((a, b) => a.index - b.index),
     segments: kept.flatMap(({ segments }) => segments),
+    dropped: 0,
   };
 }
 
-function sinceReplay({ entries, segments }: Recording): Recording {
+/** The recording without segments that have received nothing. */
+function answered({ entries, segments, dropped }: Recording): Recording {
+  const numbers = new Set(entries.filter(isReceived).map(({ segment }) => segment));
+  return {
+    entries: entries.filter(({ segment, kind }) => kind === "mark" || numbers.has(segment)),
+    segments: segments.filter(({ number }) => numbers.has(number)),
+    dropped,
+  };
+}
+
+function sinceReplay({ entries, segments, dropped }: Recording): Recording {
   const from = segments.findLastIndex(isReplay);
   const kept = segments.slice(Math.max(0, from));
   const numbers = new Set(kept.map(({ number }) => number));
-  return { entries: entries.filter(({ segment, kind }) => kind === "mark" || numbers.has(segment)), segments: kept };
+  return {
+    entries: entries.filter(({ segment, kind }) => kind === "mark" || numbers.has(segment)),
+    segments: kept,
+    dropped,
+  };
 }
 
 function startOf(entries: readonly Entry[]): string | undefined {

@@ -1,9 +1,10 @@
+import { checkCapture, HoldpointError } from "holdpoint";
 import type { Violation } from "holdpoint/protocol";
 import { useEffect, useState } from "react";
-import { apiFetch } from "../api/http";
+import { serverOptions } from "../api/server";
 import { MODE_INFO } from "../modes";
 import { profileOf, serialise } from "./capture";
-import type { Recording } from "./entry";
+import { isReceived, type Recording } from "./entry";
 import { checkable, isWhole, type Turn } from "./turns";
 
 export type Verdict =
@@ -25,7 +26,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       return;
     }
     const recording = checkable(turn.recording);
-    if (!isWhole(recording)) {
+    if (turn.isCut || !isWhole(recording)) {
       setVerdict({ state: "partial" });
       return;
     }
@@ -34,7 +35,7 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       return;
     }
     // A response that is still open would violate rules that its end satisfies.
-    if (recording.entries.findLast(({ kind }) => kind !== "mark")?.kind !== "done") {
+    if (recording.entries.findLast(isReceived)?.kind !== "done") {
       setVerdict({ state: "open" });
       return;
     }
@@ -43,7 +44,8 @@ export function useVerdict(turn: Turn | undefined): Verdict | undefined {
       check(recording, controller.signal)
         .then(setVerdict)
         .catch((error: unknown) => {
-          if (!controller.signal.aborted) setVerdict({ state: "failed", error: String(error) });
+          if (!controller.signal.aborted)
+            setVerdict({ state: "failed", error: error instanceof Error ? error.message : String(error) });
         });
     }, 300);
     return () => {
@@ -62,14 +64,15 @@ async function check(recording: Recording, signal: AbortSignal): Promise<Verdict
   if (!isAvailable) return { state: "unavailable" };
   const capture = serialise(recording);
   const profile = profileOf(recording);
-  const query = new URLSearchParams({ profile, ...(profile !== "ai-sdk" && { text: "progressive" }) });
-  const response = await apiFetch(`/api/check?${query}`, { method: "POST", body: capture.text, signal });
-  if (response.status === 404) {
+  const text = profile === "ai-sdk" ? undefined : "progressive";
+  let violations: Violation[];
+  try {
+    violations = await checkCapture(capture.text, { ...serverOptions(), profile, text, signal });
+  } catch (error) {
+    if (!(error instanceof HoldpointError) || error.status !== 404) throw error;
     isAvailable = false;
     return { state: "unavailable" };
   }
-  if (!response.ok) return { state: "failed", error: `the server answered ${response.status}` };
-  const violations = (await response.json()) as Violation[];
   const flagged = new Map<number, string>();
   for (const { line, rule, text } of violations) {
     const entry = capture.entryAtLine.get(line);

@@ -1,4 +1,5 @@
 import type { UserAnswer } from "holdpoint";
+import { MessageCircleQuestionMark } from "lucide-react";
 import { useMemo, useRef } from "react";
 import { type CallLookup, callOf } from "../chat/callRecords";
 import { useStore } from "../store";
@@ -9,7 +10,6 @@ import type { AnyToolPart, CallState } from "../tools/callState";
 import { type CallStatus, callStatus } from "../tools/callStatus";
 import { guardDecisions } from "../tools/guard";
 import { StatusPill } from "../tools/StatusPill";
-import { ToolIcon } from "../tools/ToolIcon";
 import { answerOf, type GivenAnswer } from "./answer";
 import { fieldsOf } from "./fields";
 import { promptsStore } from "./openPrompts";
@@ -58,7 +58,7 @@ export function PromptCard({ part, lookup }: Props) {
     >
       <header className="tool-card__head">
         <span className="tool-card__icon">
-          <ToolIcon name={ASK_USER} />
+          <MessageCircleQuestionMark size={17} aria-hidden="true" />
         </span>
         <h2 className="tool-card__title">
           <span>

@@ -1,7 +1,8 @@
-import { useEffect, useState } from "react";
-import { useIsCurrent, watchConnection } from "../api/connection";
+import { useServerStatus } from "holdpoint/react";
+import { useState } from "react";
 import { keyStore } from "../api/key";
-import { ChatView } from "../chat/ChatView";
+import { useServer } from "../api/server";
+import { Session } from "../chat/Session";
 import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
 import { NowPlaying } from "../panel/NowPlaying";
@@ -17,8 +18,6 @@ import { Sidebar } from "./Sidebar";
 import { useMedia } from "./useMedia";
 
 export function App() {
-  const { key } = useStore(keyStore);
-  useEffect(() => watchConnection(key), [key]);
   return (
     <ApprovalsProvider>
       <Frame />
@@ -33,7 +32,7 @@ function Frame() {
   const [isDockWide, setIsDockWide] = useState(false);
   const isNarrow = useMedia("(max-width: 820px)");
   const isMedium = useMedia("(max-width: 1120px)");
-  const isCurrent = useIsCurrent();
+  const isCurrent = useServerStatus(useServer()).state !== "unreachable";
   const { chatId, mode, isNew, dock } = route;
   const isDockBeside = dock !== undefined && !isMedium;
 
@@ -63,7 +62,7 @@ function Frame() {
         <Header route={route} onMenu={() => setIsMenuOpen(true)} />
         <ConnectionBanner />
         <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
-          <ChatView
+          <Session
             chatId={chatId}
             mode={mode}
             isNew={isNew}

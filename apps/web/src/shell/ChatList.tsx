@@ -1,10 +1,11 @@
+import { useChats } from "holdpoint/react";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
-import { chatsStore } from "../api/resources";
-import type { ChatInfo } from "../api/types";
-import { useStore } from "../store";
+import { useServer } from "../api/server";
+import type { ChatSummary } from "../api/types";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
+import { WAITING } from "../tools/callStatus";
 import { DeleteChat } from "./DeleteChat";
 import { navigate } from "./route";
 
@@ -14,22 +15,21 @@ interface Props {
 }
 
 export function ChatList({ currentId, onChoose }: Props) {
-  const { value: chats, error } = useStore(chatsStore);
-  const [doomed, setDoomed] = useState<ChatInfo>();
+  const { chats, error } = useChats(useServer());
+  const [doomed, setDoomed] = useState<ChatSummary>();
   if (chats === undefined) {
     if (error === undefined) return <ListSkeleton />;
     return (
       <p className="chat-list__note">
-        <Untrusted text={error} reading="prose" />
+        <Untrusted text={error.message} reading="prose" />
       </p>
     );
   }
   if (chats.length === 0) return <p className="chat-list__note">Your chats will be kept here.</p>;
-  const newest = [...chats].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt));
   return (
     <>
       <ul className="chat-list">
-        {newest.map((chat) => (
+        {chats.map((chat) => (
           <li key={chat.id} className="chat-list__row" data-current={chat.id === currentId}>
             <button
               type="button"
@@ -62,8 +62,8 @@ export function ChatList({ currentId, onChoose }: Props) {
   );
 }
 
-function ChatState({ chat }: { chat: ChatInfo }) {
-  if (chat.holds > 0) return <span className="chat-list__hold">waits</span>;
+function ChatState({ chat }: { chat: ChatSummary }) {
+  if (chat.holds > 0) return <span className="chat-list__hold">{WAITING}</span>;
   if (chat.isRunning) return <span className="chat-list__dot" role="img" aria-label="running" />;
   return null;
 }

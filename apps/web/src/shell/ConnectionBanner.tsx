@@ -1,10 +1,11 @@
+import { useServerStatus } from "holdpoint/react";
 import { WifiOff } from "lucide-react";
-import { useServerStatus } from "../api/connection";
+import { useServer } from "../api/server";
 import { Time } from "../tools/Time";
 
 /** Shows that the server does not respond, and since when. Disappears on reconnect. */
 export function ConnectionBanner() {
-  const { state, since } = useServerStatus();
+  const { state, since } = useServerStatus(useServer());
   if (state !== "unreachable") return null;
   return (
     <div className="banner" role="alert">

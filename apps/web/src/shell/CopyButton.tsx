@@ -5,12 +5,14 @@ interface Props {
   /** The button's label, such as `Copy code`. */
   label: string;
   text: () => string;
+  /** Shown beside the icon. */
+  name?: string;
 }
 
 type Outcome = "none" | "copied" | "failed";
 
 /** Copies a text and shows whether that worked: outside secure contexts it is not allowed. */
-export function CopyButton({ label, text }: Props) {
+export function CopyButton({ label, text, name }: Props) {
   const [outcome, setOutcome] = useState<Outcome>("none");
 
   useEffect(() => {
@@ -29,8 +31,15 @@ export function CopyButton({ label, text }: Props) {
   };
   const said = { none: label, copied: "Copied", failed: "Could not copy: select the text instead" }[outcome];
   return (
-    <button type="button" className="icon-button" aria-label={said} title={said} onClick={() => void copy()}>
+    <button
+      type="button"
+      className={name === undefined ? "icon-button" : "button copy-button"}
+      aria-label={said}
+      title={said}
+      onClick={() => void copy()}
+    >
       <Icon outcome={outcome} />
+      {name}
     </button>
   );
 }

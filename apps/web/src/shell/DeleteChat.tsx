@@ -1,20 +1,24 @@
+import { deleteChat, HoldpointError } from "holdpoint";
+import { useChats } from "holdpoint/react";
 import { AlertDialog } from "radix-ui";
 import { useState } from "react";
-import { ApiError, apiFetch, refusalOf } from "../api/http";
-import { chatsStore } from "../api/resources";
-import type { ChatInfo } from "../api/types";
+import { useServer } from "../api/server";
+import type { ChatSummary } from "../api/types";
+import { forgetChat } from "../inspector/recordings";
 import { Untrusted } from "../text/Untrusted";
 import { Layer } from "./layer";
 import { newChat } from "./route";
 
 interface Props {
-  chat: ChatInfo;
+  chat: ChatSummary;
   isCurrent: boolean;
   onClose: () => void;
 }
 
 /** Confirms the deletion of a chat, which can't be undone. */
 export function DeleteChat({ chat, isCurrent, onClose }: Props) {
+  const server = useServer();
+  const { refresh } = useChats(server);
   const [isDeleting, setIsDeleting] = useState(false);
   const [problem, setProblem] = useState<string>();
 
@@ -24,12 +28,15 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
     try {
       // First, so that nothing requests the deleted chat.
       if (isCurrent) newChat();
-      await deleteChat(chat.id);
-      chatsStore.refresh();
+      await deleteChat(chat.id, server);
+      forgetChat(chat.id);
+      refresh();
       onClose();
     } catch (error) {
       setProblem(
-        error instanceof ApiError ? error.message : "The server did not respond. The chat may still be there.",
+        error instanceof HoldpointError && error.status !== undefined
+          ? (error.reason ?? error.message)
+          : "The server did not respond. The chat may still be there.",
       );
       setIsDeleting(false);
     }
@@ -72,10 +79,4 @@ export function DeleteChat({ chat, isCurrent, onClose }: Props) {
       </AlertDialog.Portal>
     </AlertDialog.Root>
   );
-}
-
-async function deleteChat(id: string): Promise<void> {
-  const response = await apiFetch(`/api/chat/${encodeURIComponent(id)}`, { method: "DELETE" });
-  // A 404 means that it was already deleted.
-  if (!response.ok && response.status !== 404) throw await refusalOf(response);
 }

@@ -1,9 +1,9 @@
+import { useChats } from "holdpoint/react";
 import { Activity, Inbox, Menu, PanelRight } from "lucide-react";
 import { useContext } from "react";
-import { chatsStore } from "../api/resources";
+import { useServer } from "../api/server";
 import { ApprovalsContext } from "../inbox/ApprovalsContext";
 import type { Mode } from "../modes";
-import { useStore } from "../store";
 import { Untrusted } from "../text/Untrusted";
 import { ModeSwitch } from "./ModeSwitch";
 import { type DockTab, navigate, type Route } from "./route";
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function Header({ route, onMenu }: Props) {
-  const { value: chats } = useStore(chatsStore);
+  const { chats } = useChats(useServer());
   const { approvals, staleSince } = useContext(ApprovalsContext);
   const title = route.isNew ? "New chat" : (chats?.find(({ id }) => id === route.chatId)?.title ?? "Chat");
   const waiting = approvals?.length ?? 0;

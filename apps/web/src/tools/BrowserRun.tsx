@@ -1,8 +1,8 @@
 import type { ToolProgress } from "holdpoint";
 import { useEffect, useState } from "react";
 import { Untrusted } from "../text/Untrusted";
-import { PERMISSIONS } from "./browserTools";
 import type { CallState } from "./callState";
+import { cardOf } from "./registry";
 
 interface Props {
   toolName: string;
@@ -21,7 +21,7 @@ export function BrowserRun({ toolName, state, run, onRetry }: Props) {
         <p className="tool-card__error" role="alert">
           <Untrusted text={run.error.message} reading="prose" />
         </p>
-        {toolName !== "open-url" && (
+        {!cardOf(toolName).bodyRetries && (
           <button type="button" className="button" onClick={onRetry}>
             Try again
           </button>
@@ -36,7 +36,7 @@ export function BrowserRun({ toolName, state, run, onRetry }: Props) {
 
 /** The browser may show a permission prompt that the user has not noticed. */
 function PromptHint({ toolName }: { toolName: string }) {
-  const permission = usePermission(PERMISSIONS[toolName]);
+  const permission = usePermission(cardOf(toolName).permission);
   if (permission !== "prompt") return null;
   return (
     <p className="tool-card__note" role="status">

@@ -1,6 +1,6 @@
 import type { DecisionProgress } from "holdpoint";
 import { type ReactNode, useRef, useState } from "react";
-import type { ToolInfo } from "../api/types";
+import type { ToolSpec } from "../api/types";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import { Review } from "../value/Review";
@@ -14,6 +14,7 @@ import { callStatus } from "./callStatus";
 import { DecisionLine } from "./DecisionLine";
 import { DecisionTrouble } from "./DecisionTrouble";
 import { unlessGuarded } from "./guard";
+import { cardOf } from "./registry";
 import { StatusPill } from "./StatusPill";
 import { subjectOf, summaryOf } from "./subject";
 import { ToolIcon } from "./ToolIcon";
@@ -40,7 +41,7 @@ export interface ApprovalRequest {
 
 interface Props {
   call: Call;
-  tool: ToolInfo | undefined;
+  tool: ToolSpec | undefined;
   /** A prefix for the card's name, before the call's title. */
   lead?: string;
   /** `undefined` where nothing can be decided, as in a replay. */
@@ -64,6 +65,8 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   const { toolCallId, toolName, input, state, request, progress } = call;
   const schema = tool?.inputSchema;
   const title = call.title ?? tool?.title ?? toolName;
+  // An input that is still being written would change the headline with every chunk.
+  const headline = (state.kind === "preparing" ? undefined : cardOf(toolName).headline?.(input)) ?? title;
   const subject = subjectOf(title, input, schema);
   const status = callStatus(state);
   // Lines seen while the input is still streaming may change.
@@ -106,7 +109,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
           <ToolIcon name={toolName} />
         </span>
         <h2 className="tool-card__title">
-          <Untrusted text={title} />
+          <Untrusted text={headline} />
           <code className="tool-card__name">
             <Untrusted text={toolName} />
           </code>

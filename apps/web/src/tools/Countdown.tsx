@@ -1,6 +1,7 @@
+import { serverNow } from "holdpoint";
+import { useServerStatus } from "holdpoint/react";
 import { useEffect, useState } from "react";
-import { serverNow } from "../api/clock";
-import { useIsCurrent } from "../api/connection";
+import { useServer } from "../api/server";
 import { remaining } from "./countdown";
 import { timeText } from "./texts";
 
@@ -13,17 +14,18 @@ const CIRCUMFERENCE = 2 * Math.PI * 7;
 
 /** The time left to decide, by the server's clock. Not a live region: a screen reader should not count aloud. */
 export function Countdown({ requestedAt, expiresAt }: Props) {
-  const [now, setNow] = useState(serverNow);
-  const isCurrent = useIsCurrent();
+  const server = useServer();
+  const [now, setNow] = useState(() => serverNow(server));
+  const isCurrent = useServerStatus(server).state !== "unreachable";
   const left = remaining(expiresAt, now);
   const isOver = left?.isOver ?? true;
 
   useEffect(() => {
     if (isOver || !isCurrent) return;
-    setNow(serverNow());
-    const timer = setInterval(() => setNow(serverNow()), 250);
+    setNow(serverNow(server));
+    const timer = setInterval(() => setNow(serverNow(server)), 250);
     return () => clearInterval(timer);
-  }, [isOver, isCurrent]);
+  }, [isOver, isCurrent, server]);
 
   if (left === undefined) return null;
   // While disconnected it is unknown whether the request is still open: only the deadline can be shown.

@@ -2,7 +2,7 @@ import { type CallLookup, callOf } from "../chat/callRecords";
 import { BrowserRun } from "./BrowserRun";
 import { CallCard } from "./CallCard";
 import type { AnyToolPart } from "./callState";
-import { OpenUrlRow } from "./OpenUrlRow";
+import { cardOf } from "./registry";
 
 interface Props {
   part: AnyToolPart;
@@ -14,6 +14,8 @@ export function ToolCard({ part, lookup }: Props) {
   const { approvalId, ...call } = callOf(part, lookup);
   const { actions } = lookup;
   const { toolCallId, toolName, state } = call;
+  const { body: Body } = cardOf(toolName);
+  const run = lookup.runOf(toolCallId);
   return (
     <CallCard
       call={call}
@@ -25,17 +27,8 @@ export function ToolCard({ part, lookup }: Props) {
       }
       attributes={{ "data-state": part.state }}
     >
-      {actions && (
-        <BrowserRun
-          toolName={toolName}
-          state={state}
-          run={lookup.runOf(toolCallId)}
-          onRetry={() => actions.retry(toolCallId)}
-        />
-      )}
-      {toolName === "open-url" && actions && (
-        <OpenUrlRow input={call.input} isWaiting={state.kind === "running"} onRetry={() => actions.retry(toolCallId)} />
-      )}
+      {actions && <BrowserRun toolName={toolName} state={state} run={run} onRetry={() => actions.retry(toolCallId)} />}
+      {actions && Body && <Body call={call} run={run} onRetry={() => actions.retry(toolCallId)} />}
     </CallCard>
   );
 }

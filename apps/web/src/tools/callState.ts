@@ -1,7 +1,7 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import { type DecisionProgress, settledMetadata } from "holdpoint";
 import type { Cause, ChatHold, Decision } from "holdpoint/protocol";
-import type { ToolInfo } from "../api/types";
+import type { ToolSpec } from "../api/types";
 import { ASK_USER } from "../prompt/prompt";
 
 export type AnyToolPart = ToolUIPart | DynamicToolUIPart;
@@ -36,7 +36,7 @@ export interface Facts {
   hold?: ChatHold | undefined;
   /** This page's own decision. */
   progress?: DecisionProgress | undefined;
-  tool?: ToolInfo | undefined;
+  tool?: ToolSpec | undefined;
 }
 
 export function callStateOf({ part, hold, progress, tool }: Facts): CallState {
@@ -56,13 +56,13 @@ export function callStateOf({ part, hold, progress, tool }: Facts): CallState {
   return part === undefined ? withoutPart(hold, tool) : openPart(part, hold, tool);
 }
 
-function withoutPart(hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
+function withoutPart(hold: ChatHold | undefined, tool: ToolSpec | undefined): CallState {
   // In the inbox, whose list says that it is waiting.
   if (hold === undefined) return { kind: "approval-requested", mayDecide: true };
   return hold.kind === "prompt" ? { kind: "prompted" } : { kind: "running", where: whereOf(tool), decision: undefined };
 }
 
-function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo | undefined): CallState {
+function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolSpec | undefined): CallState {
   switch (part.state) {
     case "input-streaming":
       return { kind: "preparing" };
@@ -80,7 +80,7 @@ function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolInfo 
   }
 }
 
-function whereOf(tool: ToolInfo | undefined): "server" | "browser" {
+function whereOf(tool: ToolSpec | undefined): "server" | "browser" {
   return tool?.execution === "frontend" ? "browser" : "server";
 }
 

@@ -3,6 +3,9 @@ import type { CallState } from "./callState";
 
 export type Tone = "quiet" | "busy" | "hold" | "ok" | "bad";
 
+/** The label of whatever waits for this user, wherever it is listed. */
+export const WAITING = "Waiting for you";
+
 export interface CallStatus {
   label: string;
   tone: Tone;
@@ -14,11 +17,9 @@ export function callStatus(state: CallState): CallStatus {
     case "preparing":
       return { label: "Preparing", tone: "busy" };
     case "approval-requested":
-      return state.mayDecide
-        ? { label: "Waiting for you", tone: "hold" }
-        : { label: "Waiting for approval", tone: "hold" };
+      return state.mayDecide ? { label: WAITING, tone: "hold" } : { label: "Waiting for approval", tone: "hold" };
     case "prompted":
-      return { label: "Waiting for you", tone: "hold" };
+      return { label: WAITING, tone: "hold" };
     case "sending":
       return { label: "Sending", tone: "busy" };
     case "retrying":

@@ -5,6 +5,7 @@ import { Backoff } from "../server/backoff.js";
 import { watchEvents } from "../server/events.js";
 import { fetchHolds, type ListedCalls } from "../server/fetch-holds.js";
 import { fetchStored } from "../server/fetch-messages.js";
+import { asHoldpointError } from "../server/holdpoint-error.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { HoldpointSession } from "./holdpoint-session.js";
@@ -91,10 +92,14 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     const isWanted = () => this.#isStale && this.#session.isStored;
     while (isWanted() && this.#abort !== undefined && !this.#abort.signal.aborted) {
       this.#isStale = false;
+      const { signal } = this.#abort;
       try {
-        await this.#read(this.#abort.signal);
-      } catch {
+        await this.#read(signal);
+      } catch (error) {
         // The server refused, or the chat was left. Keep what is shown.
+        const { history } = this.#session.getState();
+        if (signal.aborted || history.state === "loaded") continue;
+        this.#session.setHistory({ state: "failed", error: asHoldpointError(error, "http-error") });
       }
     }
   }
@@ -114,8 +119,15 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     if (signal.aborted) return;
     // A request sent since then may have made this read obsolete.
     if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;
-    else if (this.#isIdle) await this.#show({ stored, holds });
-    else this.#set(mergeEarlier(this.#chat.messages, { stored }));
+    else if (this.#isIdle) {
+      const shown = this.#show({ stored, holds });
+      this.#session.setHistory({ state: "loaded" });
+      await shown;
+    } else {
+      this.#set(mergeEarlier(this.#chat.messages, { stored }));
+      // A message that is about to be replayed is in the record too, and shown once it arrives.
+      if (this.#chat.messages.length > 0) this.#session.setHistory({ state: "loaded" });
+    }
   }
 
   async #show(record: ChatRecord): Promise<void> {

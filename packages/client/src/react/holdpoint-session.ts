@@ -3,7 +3,7 @@ import { type AutoSend, sendAutomaticallyWhen } from "../auto-send/send-automati
 import type { ChatHold, Chunk, MessageId, ToolCallId, ToolSpec } from "../protocol.js";
 import { Decider } from "../server/decider.js";
 import { fetchTools } from "../server/fetch-tools.js";
-import { asHoldpointError } from "../server/holdpoint-error.js";
+import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
@@ -16,12 +16,22 @@ import { createTransport, type TransportOptions } from "./create-transport.js";
 import type { StopProgress } from "./use-holdpoint.js";
 import type { HoldpointMode } from "./use-holdpoint-options.js";
 
+/** How far the chat's stored messages have been read. */
+export type HistoryStatus =
+  /** They are being read. While the server does not respond, that is retried. */
+  | { state: "loading" }
+  /** They are shown, or there is nothing to read: the chat is new, or `history` is `false`. */
+  | { state: "loaded" }
+  /** The server refused. `retry` reads again, and so does every event. */
+  | { state: "failed"; error: HoldpointError };
+
 /** Session state other than the messages. */
 export type SessionState = {
   connection: LiveConnection | undefined;
   tools: ToolSpec[] | undefined;
   toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
   holds: ChatHold[] | undefined;
+  history: HistoryStatus;
   unsent: readonly MessageId[];
   stopping: StopProgress | undefined;
   /** Incremented when something arrives that no stream reads. */
@@ -90,6 +100,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       tools: undefined,
       toolRuns: {},
       holds: undefined,
+      history: { state: this.isStored ? "loading" : "loaded" },
       unsent: [],
       stopping: undefined,
       unread: 0,
@@ -179,6 +190,11 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
   set(change: Partial<SessionState>): void {
     this.#state = { ...this.#state, ...change };
     this.#listeners.call();
+  }
+
+  /** The stored messages were read, or the server refused. */
+  setHistory(history: HistoryStatus): void {
+    if (history.state !== "loaded" || this.#state.history.state !== "loaded") this.set({ history });
   }
 
   /** Starts the session. The returned function ends it and leaves the turn running on the server. */

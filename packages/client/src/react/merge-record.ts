@@ -64,23 +64,28 @@ export function mergeRecord<UI_MESSAGE extends UIMessage>(
 
 /**
  * The messages, with all but the last taken from the record: the last is being written here. The message it answers may
- * come from another tab.
+ * come from another tab, and a chat that has just been opened has nothing before it yet.
  */
 export function mergeEarlier<UI_MESSAGE extends UIMessage>(
   shown: readonly UI_MESSAGE[],
   record: Pick<ChatRecord, "stored">,
 ): readonly UI_MESSAGE[] {
   const theirs = new Map(record.stored.map((message) => [message.id, message]));
+  const ids = new Set(shown.map(({ id }) => id));
   const last = shown.at(-1);
+  const isWritten = last?.role === "assistant" && !theirs.has(last.id);
+  const firstShown = record.stored.findIndex(({ id }) => ids.has(id));
+  const isMissing = firstShown === -1 && isBeingWritten(record) && (last === undefined || isWritten);
+  const before = record.stored.slice(0, isMissing ? record.stored.length : Math.max(0, firstShown));
   const merged = shown.slice(0, -1).map((ours) => {
     const message = theirs.get(ours.id);
     return message === undefined || isSame(ours, message) ? ours : (message as unknown as UI_MESSAGE);
   });
   const asked = record.stored.at(-1);
-  const isMissing = isBeingWritten(record) && shown.every(({ id }) => id !== asked?.id);
-  const isWritten = last?.role === "assistant" && !theirs.has(last.id);
-  if (asked !== undefined && isMissing && isWritten) merged.push(asked as unknown as UI_MESSAGE);
-  return sameAs(shown, last === undefined ? merged : [...merged, last]);
+  const isAnswered = asked !== undefined && isBeingWritten(record) && !ids.has(asked.id) && isWritten;
+  if (isAnswered && !isMissing) merged.push(asked as unknown as UI_MESSAGE);
+  const earlier = before as unknown[] as UI_MESSAGE[];
+  return sameAs(shown, [...earlier, ...merged, ...(last === undefined ? [] : [last])]);
 }
 
 /**

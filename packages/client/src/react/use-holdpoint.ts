@@ -10,7 +10,7 @@ import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
 import type { LiveConnection } from "../transport/live-connection.js";
 import { ChatFollower } from "./chat-follower.js";
-import { HoldpointSession } from "./holdpoint-session.js";
+import { type HistoryStatus, HoldpointSession } from "./holdpoint-session.js";
 import type { LiveSettings, UseHoldpointOptions } from "./use-holdpoint-options.js";
 import { useServerOptions } from "./use-server-options.js";
 import { type SubmissionHelpers, useSubmissions } from "./use-submissions.js";
@@ -39,6 +39,8 @@ export type UseHoldpointHelpers<UI_MESSAGE extends UIMessage = UIMessage> = Omit
     server: ServerStatus;
     /** The chat's holds with their decisions and outcomes; `undefined` until they are first read. */
     holds: ChatHold[] | undefined;
+    /** How far the chat's stored messages have been read: for a placeholder, and for why they could not be read. */
+    history: HistoryStatus;
     /** The approval requests of this chat that nobody has decided. */
     pendingApprovals: PendingHold[];
     /** This page's decisions by approval request: in this chat, in other chats and in the inbox. */
@@ -97,7 +99,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     [mode, server],
   );
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
-  const { connection, tools, toolRuns, holds, unsent, stopping, unread } = state;
+  const { connection, tools, toolRuns, holds, history, unsent, stopping, unread } = state;
   const { decider } = session;
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { subscribe, getStatus } = session.server.reachability;
@@ -182,6 +184,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     error,
     server: serverStatus,
     holds,
+    history,
     pendingApprovals,
     decisions,
     stopping,

@@ -1,8 +1,7 @@
-import type { PendingApproval, ServerEvent } from "../protocol.js";
-import { watchEvents } from "./events.js";
-import { asHoldpointError, type HoldpointError, requestFailure } from "./holdpoint-error.js";
+import type { PendingApproval } from "../protocol.js";
+import { followRecord } from "./follow-record.js";
+import type { HoldpointError } from "./holdpoint-error.js";
 import { readPages } from "./read-pages.js";
-import { retryUntilResponse } from "./retry-until-response.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -33,38 +32,14 @@ export class ApprovalsClient {
 
   /** Follows the inbox, across reconnects, until the returned function is called. */
   watch(listener: ApprovalsListener): () => void {
-    const abort = new AbortController();
-    let isReading = false;
-    let isStale = false;
-    const onError = (error: HoldpointError) => {
-      if (!abort.signal.aborted) listener.onError?.(error);
-    };
-    // One read at a time: any number of changes during a read cause exactly one more.
-    const read = async () => {
-      isStale = true;
-      if (isReading) return;
-      isReading = true;
-      while (isStale && !abort.signal.aborted) {
-        isStale = false;
-        try {
-          const approvals = await retryUntilResponse(this.#server, (signal) => this.list(signal), {
-            signal: abort.signal,
-            onRetry: onError,
-          });
-          if (!abort.signal.aborted) listener.onChange(approvals);
-        } catch (error) {
-          onError(asHoldpointError(requestFailure(error), "unreachable"));
-        }
-      }
-      isReading = false;
-    };
-    const onEvent = (event: ServerEvent) => {
-      if (event.type !== "chat") void read();
-    };
-    const stop = watchEvents({ ...this.#options, onConnection: listener.onConnection, onError, onEvent });
-    return () => {
-      abort.abort();
-      stop();
-    };
+    const { onChange: onValue, onConnection, onError } = listener;
+    const { stop } = followRecord(this.#options, {
+      read: (signal) => this.list(signal),
+      isTouchedBy: ({ type }) => type === "approvals",
+      onValue,
+      onConnection,
+      onError,
+    });
+    return stop;
   }
 }

@@ -1,4 +1,5 @@
 import type { Ticket } from "../protocol.js";
+import { clockOf } from "./clock.js";
 import { HoldpointError, isWebPage, notHoldpoint, requestFailure } from "./holdpoint-error.js";
 import { type Reachability, reachabilityOf } from "./reachability.js";
 import { type RequestSettings, requestSettings, resolve } from "./request-settings.js";
@@ -54,20 +55,25 @@ export class Server {
       if (!isAborted(init?.signal)) this.reachability.suspect();
       throw requestFailure(error);
     }
+    clockOf(this.#options).learn(response);
     if (response.status < 500 && !isWebPage(response)) this.reachability.answered();
     else this.reachability.suspect();
     return response;
   };
 
-  /** Sends a request. A non-2xx response is thrown as a {@link HoldpointError}. */
-  async request(path: string, init: { method?: string; body?: unknown; signal?: AbortSignal | undefined } = {}) {
-    const { method = "GET", body, signal } = init;
+  /** Sends a request, with a `body` in JSON or a plain `text`. A non-2xx response is thrown as a {@link HoldpointError}. */
+  async request(
+    path: string,
+    init: { method?: string; body?: unknown; text?: string; signal?: AbortSignal | undefined } = {},
+  ) {
+    const { method = "GET", body, text, signal } = init;
     const settings = await this.settings();
     const response = await this.fetch(this.url(path), {
       ...settings,
       method,
       headers: { ...settings.headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(text !== undefined && { body: text }),
       ...(signal !== undefined && { signal }),
     });
     if (!response.ok) throw await HoldpointError.of(response);

@@ -1,22 +1,28 @@
-import { ExternalLink, PanelRight } from "lucide-react";
-import { openPage } from "../panel/pages";
-import { isObject } from "../prompt/isObject";
+import { openUrl } from "holdpoint";
+import { ExternalLink, Globe, PanelRight } from "lucide-react";
+import { openPage } from "../../panel/pages";
+import { isObject } from "../../prompt/isObject";
+import type { CardBodyProps, CardEntry } from "../cardEntry";
 
-interface Props {
-  input: unknown;
-  /** The server still waits for the result. */
-  isWaiting: boolean;
-  /** Runs the call again, while the server still waits for it. */
-  onRetry: () => void;
-}
+export default {
+  tool: "open-url",
+  icon: Globe,
+  headline: (input) => {
+    const page = pageOf(input);
+    return page && URL.canParse(page.url) ? `Open ${new URL(page.url).host}` : undefined;
+  },
+  body: OpenUrlRow,
+  bodyRetries: true,
+  handler: openUrl({ open: openPage }),
+} satisfies CardEntry;
 
 /** Opens the page by hand, whatever the outcome of the call. */
-export function OpenUrlRow({ input, isWaiting, onRetry }: Props) {
+function OpenUrlRow({ call: { input, state }, onRetry }: CardBodyProps) {
   const page = pageOf(input);
   if (page === undefined) return null;
   return (
     <div className="tool-card__row">
-      <button type="button" className="button" onClick={() => (isWaiting ? onRetry() : open(page))}>
+      <button type="button" className="button" onClick={() => (state.kind === "running" ? onRetry() : open(page))}>
         <PanelRight size={15} aria-hidden="true" />
         Open
       </button>
