@@ -2,7 +2,7 @@ import type { DecisionProgress } from "holdpoint";
 import type { ChatHold, Decision } from "holdpoint/protocol";
 import { describe, expect, it } from "vitest";
 import type { ToolSpec } from "../src/api/types";
-import { type AnyToolPart, callStateOf } from "../src/tools/callState";
+import { type AnyToolPart, callStateOf, progressOf } from "../src/tools/callState";
 import { callStatus } from "../src/tools/callStatus";
 import { refusalText, timeText } from "../src/tools/texts";
 
@@ -54,6 +54,16 @@ describe("what a card says follows the record", () => {
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
     const denied = progress({ approved: false, state: "in-force", ignored: false });
     expect(label({ part: asked, hold: hold(), progress: denied })).toBe("Finishing");
+  });
+
+  it("runs while the tool reports its progress, and is done with the outcome", () => {
+    const reported = part({ state: "output-available", output: "1 of 2", preliminary: true });
+    expect(label({ part: reported, tool: pay })).toBe("Running");
+    expect(label({ part: reported, hold: hold({ state: "running", decision }), tool: pay })).toBe("Running");
+    expect(progressOf(reported)).toBe("1 of 2");
+    const done = part({ state: "output-available", output: "2 of 2" });
+    expect(label({ part: done, tool: pay })).toBe("Done");
+    expect(progressOf(done)).toBeUndefined();
   });
 
   it("goes over a decision of this page that is still being sent", () => {

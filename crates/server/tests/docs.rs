@@ -56,6 +56,7 @@ fn root() -> PathBuf {
 /// The pages with shell blocks.
 fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned()];
+    pages.extend(["vite", "nextjs", "assistant-ui"].map(|name| format!("examples/{name}/README.md")));
     for folder in ["docs", "docs/guides"] {
         let files =
             fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry").file_name());
@@ -86,21 +87,22 @@ fn program(folder: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("is executable");
 }
 
-/// The page's folder: its programs, and the files that its commands read.
+/// The page's folder: its programs, and a clone with the files that its commands read.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let programs = folder.path().join("bin");
-    fs::create_dir_all(folder.path().join("target/release")).expect("a folder");
+    let (programs, clone) = (folder.path().join("bin"), folder.path().join("clone"));
+    fs::create_dir_all(clone.join("target/release")).expect("a folder");
     fs::create_dir(&programs).expect("a folder");
+    std::os::unix::fs::symlink(root().join("examples"), clone.join("examples")).expect("a link");
     let holdpoint = HOLDPOINT.replace("BINARY", env!("CARGO_BIN_EXE_holdpoint"));
     program(&programs, "holdpoint", &holdpoint);
-    program(&folder.path().join("target/release"), "holdpoint", &holdpoint);
+    program(&clone.join("target/release"), "holdpoint", &holdpoint);
     program(&programs, "cargo", CARGO);
     let curl = Command::new("sh").args(["-c", "command -v curl"]).output().expect("a shell").stdout;
     program(&programs, "curl", &CURL.replace("CURL", String::from_utf8_lossy(&curl).trim()));
     NOT_RUN.iter().for_each(|name| program(&programs, name, "#!/bin/sh\nexit 0\n"));
     let request = json!({"id": "captured", "messages": [{"role": "user", "content": "What is the weather in Tokyo?"}]});
-    fs::write(folder.path().join("request.json"), request.to_string()).expect("is written");
+    fs::write(clone.join("request.json"), request.to_string()).expect("is written");
     folder
 }
 
@@ -121,12 +123,13 @@ async fn run(page: &str) -> Run {
         return run;
     }
     let folder = folder();
-    let server = Binary::start_in(&folder.path().join("holdpoint-data"), &[]);
+    let clone = folder.path().join("clone");
+    let server = Binary::start_in(&clone.join("holdpoint-data"), &[]);
     let seed = json!({"id": "seeded", "messages": [{"role": "user", "content": "Hello"}]});
     assert_eq!(server.post("/stream", &seed).await.0, 200);
     for (line, language, block) in blocks(&text) {
         match language {
-            "toml" => fs::write(folder.path().join("holdpoint.toml"), &block).expect("is written"),
+            "toml" => fs::write(clone.join("holdpoint.toml"), &block).expect("is written"),
             "sh" => {
                 let mut block = block.replace("localhost:8787", &server.address);
                 block = block.replace("https://your.app", &server.url("")).replace("export CHAT ", "export seeded ");
@@ -136,7 +139,7 @@ async fn run(page: &str) -> Run {
                 }
                 // A value that the reader fills in.
                 block = block.replace('…', "a-key-of-the-reader");
-                let (path, work) = (folder.path().join("bin"), folder.path().to_owned());
+                let (path, work) = (folder.path().join("bin"), clone.clone());
                 let output = tokio::task::spawn_blocking(move || {
                     let path = format!("{}:{}", path.display(), std::env::var("PATH").unwrap_or_default());
                     let mut shell = Command::new("sh");

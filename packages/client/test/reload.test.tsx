@@ -65,7 +65,9 @@ describe.each(modes)("%s: a reload", (mode) => {
     const after = renderChat(mode, { baseUrl: proxy.url, id, history: false, resume: false });
     await until("the connection", () => after.chat().tools && after.chat().server.state === "connected");
     await act(async () => void (await new Promise((resolve) => setTimeout(resolve, 100))));
-    expect(proxy.requests.filter((request) => request.includes(id))).toEqual([]);
+    // A chat may have tools of its own. Nothing else of it is read.
+    const read = proxy.requests.filter((request) => request.includes(id) && !request.startsWith("GET /api/tools?"));
+    expect(read).toEqual([]);
     expect(after.chat().messages).toEqual([]);
     await after.say("what is the weather in Tokyo?");
     await after.settled("output-available");

@@ -58,6 +58,22 @@ it("follows the inbox: what comes, what is decided here, what is decided elsewhe
   for (const { transport } of [first, second]) transport.close();
 });
 
+it("replaces a stream that a proxy leaves open although the server is gone", async () => {
+  const proxy = await startProxy(server.url);
+  const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: proxy.url } });
+  await until("the connection", () => result.current.isConnected);
+  await server.kill();
+  const decided = result.current.decide("no-such-approval", { approved: true });
+  await until("the loss", () => !result.current.isConnected);
+  await server.restart();
+  await act(async () => void (await decided));
+  const asked = await ask();
+  await until("the list", () => result.current.approvals?.some(({ approvalId }) => approvalId === asked.id));
+  unmount();
+  asked.transport.close();
+  await proxy.stop();
+});
+
 it("comes back after a lost connection, and says so", async () => {
   const proxy = await startProxy(server.url);
   const { result, unmount } = renderHook(useApprovals, { initialProps: { baseUrl: proxy.url } });

@@ -28,6 +28,11 @@ const CHECKS: &[Check] = &[
         what: "programs outside the workspace, built and tested from the packed crates",
         run: outside::run,
     },
+    Check {
+        name: "apps",
+        what: "the apps of `examples`, built from the packed npm package and played in Chromium",
+        run: |root| stages::npm(root, &[&["test", "-w", "tests/apps"]]),
+    },
     Check { name: "features", what: "cargo check with no feature, and with each one alone", run: features::run },
     Check {
         name: "crash",

@@ -1,6 +1,7 @@
 import { type CallLookup, callOf } from "../chat/callRecords";
 import { BrowserRun } from "./BrowserRun";
 import { CallCard } from "./CallCard";
+import { CallProgress } from "./CallProgress";
 import type { AnyToolPart } from "./callState";
 import { cardOf } from "./registry";
 
@@ -27,6 +28,7 @@ export function ToolCard({ part, lookup }: Props) {
       }
       attributes={{ "data-state": part.state }}
     >
+      <CallProgress part={part} state={state} title={call.title ?? toolName} />
       {actions && <BrowserRun toolName={toolName} state={state} run={run} onRetry={() => actions.retry(toolCallId)} />}
       {actions && Body && <Body call={call} run={run} onRetry={() => actions.retry(toolCallId)} />}
     </CallCard>

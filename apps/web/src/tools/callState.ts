@@ -72,12 +72,20 @@ function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolSpec 
       return part.approval.approved
         ? { kind: "running", where: whereOf(tool), decision: undefined }
         : { kind: "ending" };
+    // A preliminary output: it runs.
+    case "output-available":
+      return { kind: "running", where: whereOf(tool), decision: undefined };
     default:
       if (getToolName(part) === ASK_USER) return { kind: "prompted" };
       // A call that may need an approval is not running: its approval request has not arrived yet.
       if (hold === undefined && tool !== undefined && tool.approval !== "never") return { kind: "preparing" };
       return { kind: "running", where: whereOf(tool), decision: undefined };
   }
+}
+
+/** What a running tool has reported last. */
+export function progressOf(part: AnyToolPart): unknown {
+  return part.state === "output-available" && part.preliminary === true ? part.output : undefined;
 }
 
 function whereOf(tool: ToolSpec | undefined): "server" | "browser" {

@@ -2,6 +2,7 @@ import { type ChatTransport, DefaultChatTransport, type HttpChatTransportInitOpt
 import { HoldpointError, isWebPage, notHoldpoint } from "../server/holdpoint-error.js";
 import { Server } from "../server/server.js";
 import { LiveChatTransport, type LiveChatTransportOptions } from "../transport/live-chat-transport.js";
+import { withSilenceLimit } from "../transport/silence-limit.js";
 import type { HoldpointMode } from "./use-holdpoint-options.js";
 
 /** `/stream` has no resume endpoint of its own: a running turn is resumed where the SDK's default transport would. */
@@ -42,7 +43,7 @@ export function createTransport<UI_MESSAGE extends UIMessage>(
     api: server.url(api),
     headers: async () => ({ ...(await server.settings()).headers, ...headers }),
     ...(options.credentials !== undefined && { credentials: options.credentials }),
-    fetch: orThrow(orNothing(server.fetch)),
+    fetch: withSilenceLimit(orThrow(orNothing(server.fetch))),
   });
   // Browser results are acknowledged while the response is open.
   const wait = { "x-holdpoint-wait": "stream" };

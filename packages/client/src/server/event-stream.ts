@@ -122,6 +122,8 @@ export class EventStream {
     const silence = new AbortController();
     const abort = () => silence.abort(signal.reason);
     signal.addEventListener("abort", abort);
+    const reachability = reachabilityOf(this.#options());
+    let stopReachability: (() => void) | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
       clearTimeout(timer);
@@ -134,6 +136,11 @@ export class EventStream {
       heard();
       const response = await new Server(this.#options()).request("/api/events", { signal: silence.signal });
       if (response.body === null) throw new Error("The event stream has no body.");
+      // Some proxies leave the stream open although the server is gone. It would never carry another event.
+      stopReachability = reachability.subscribe(() => {
+        const { state, error } = reachability.getStatus();
+        if (state === "unreachable") silence.abort(error);
+      });
       for await (const data of readEventStream(response.body, heard)) {
         if (signal.aborted) return;
         const event = eventOf(data);
@@ -142,6 +149,7 @@ export class EventStream {
       }
     } finally {
       clearTimeout(timer);
+      stopReachability?.();
       signal.removeEventListener("abort", abort);
     }
   }

@@ -1,0 +1,27 @@
+import { useState } from "react";
+import { Review } from "../value/Review";
+import { ValuePreview } from "../value/ValuePreview";
+import { type AnyToolPart, type CallState, progressOf } from "./callState";
+
+interface Props {
+  part: AnyToolPart;
+  state: CallState;
+  title: string;
+}
+
+/** What a running tool has reported last. The outcome takes its place. */
+export function CallProgress({ part, state, title }: Props) {
+  const [isReviewing, setIsReviewing] = useState(false);
+  const progress = progressOf(part);
+  if (progress === undefined || state.kind !== "running") return null;
+  const id = `${part.toolCallId} progress`;
+  return (
+    <div className="tool-card__progress" role="status">
+      <p className="tool-card__note">So far:</p>
+      <ValuePreview id={id} caption={`Progress of ${title}`} value={progress} onReview={() => setIsReviewing(true)} />
+      {isReviewing && (
+        <Review id={id} title={title} subject="Progress" value={progress} onClose={() => setIsReviewing(false)} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+import type { App } from "./support/app";
+import { CardPage } from "./support/card-page";
+import { playScenarios } from "./support/scenarios";
+
+const app: App = {
+  name: "assistant-ui",
+  example: "assistant-ui",
+  serve: (port) => ["run", "preview", "--", "--host", "127.0.0.1", "--port", String(port), "--strictPort"],
+  page: (page, address, chatId) => new CardPage(page, address, chatId),
+};
+
+playScenarios(app);

@@ -1,0 +1,7 @@
+import { nextApp } from "./nextjs";
+import { playOwnScenarios } from "./nextjs-scenarios";
+import { playScenarios } from "./support/scenarios";
+
+/** As shipped. */
+playScenarios(nextApp("nextjs"));
+playOwnScenarios();

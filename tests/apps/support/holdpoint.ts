@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { answers, type Running, repository, run, start } from "./process";
+
+const SETTINGS = "holdpoint.toml";
+
+/** A key, and the origin of the pages that may use the server with it. */
+export interface Access {
+  key: string;
+  origin: string;
+}
+
+/** A Holdpoint server with the demo model, on its own port, with its log in its own folder. */
+export class Holdpoint {
+  readonly address: string;
+  readonly #port: number;
+  readonly #headers: Record<string, string>;
+  readonly #folder = mkdtempSync(join(tmpdir(), "holdpoint-apps-data-"));
+  #running: Running | undefined;
+
+  constructor(port: number, settings: string, access?: Access) {
+    this.#port = port;
+    this.#headers = access === undefined ? {} : { authorization: `Bearer ${access.key}` };
+    writeFileSync(join(this.#folder, SETTINGS), access === undefined ? settings : withKey(settings, access));
+    this.address = `http://127.0.0.1:${port}`;
+  }
+
+  async start(): Promise<void> {
+    const args = ["serve", "--listen", `127.0.0.1:${this.#port}`, "--data", this.#folder, "--config", SETTINGS];
+    this.#running = start(binary(), args, { cwd: this.#folder });
+    await answers(`${this.address}/ready`, this.#running);
+  }
+
+  /** Kills it at once, like a power cut. */
+  async kill(): Promise<void> {
+    await this.#running?.kill();
+    this.#running = undefined;
+  }
+
+  /** Kills it, and starts it again with the same port and log. */
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  /** Kills it for good. */
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async get<BODY>(path: string): Promise<BODY> {
+    const response = await fetch(`${this.address}${path}`, { headers: this.#headers });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as BODY;
+  }
+
+  /** The chat as it is in the log, one JSON value a line. */
+  async export(chatId: string): Promise<string> {
+    return run(binary(), ["export", "--data", this.#folder, chatId], { cwd: this.#folder });
+  }
+}
+
+function withKey(settings: string, { key, origin }: Access): string {
+  const digest = createHash("sha256").update(key).digest("hex");
+  return `origins = ["${origin}"]\n${settings}\n[[auth.keys]]\nsubject = "app"\nkey_sha256 = "${digest}"\n`;
+}
+
+/** The binary under test. */
+function binary(): string {
+  const path = process.env.APPS_HOLDPOINT_BIN ?? join(repository, "target/debug/holdpoint");
+  if (!existsSync(path))
+    throw new Error(`There is no holdpoint binary at ${path}: build it, or set APPS_HOLDPOINT_BIN.`);
+  return path;
+}
