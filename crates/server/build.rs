@@ -66,7 +66,8 @@ mod console {
             );
             return Ok(None);
         }
-        if !root.join("node_modules/vite").exists() {
+        let is_first = !root.join("node_modules/vite").exists();
+        if is_first {
             let lock = fs::read(root.join("package-lock.json"))?;
             run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&root))?;
             fs::write(root.join(STAMP), lock)?;
@@ -78,6 +79,11 @@ mod console {
             .args(["build", "--emptyOutDir", "--logLevel", "warn", "--outDir"])
             .arg(&folder)
             .current_dir(&web))?;
+        if is_first {
+            println!(
+                "cargo:warning=the console is built. Compiling the server goes on: the first time about 7 minutes on two cores"
+            );
+        }
         Ok(Some(folder))
     }
 
