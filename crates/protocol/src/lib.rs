@@ -15,7 +15,6 @@
 //! ```
 //! use holdpoint_protocol::{
 //!     check::{Checker, Options, Rule},
-//!     chunk::Chunk,
 //!     ids::MessageId,
 //!     message::Part,
 //!     reduce::{Reducer, Sdk},
@@ -35,9 +34,9 @@
 //! let mut client = Reducer::new(Sdk::V7, MessageId::from("local"));
 //! Decoder::new(1024 * 1024).feed(stream.as_bytes(), |event| {
 //!     if let Event::Data { data, .. } = event
-//!         && let Ok(chunk) = serde_json::from_slice::<Chunk>(data)
+//!         && let Ok(chunk) = Sdk::V7.read(data)
 //!     {
-//!         client.apply(&chunk).expect("the client does not throw");
+//!         client.apply_read(&chunk).expect("the client does not throw");
 //!     }
 //! });
 //! assert!(matches!(&client.message().parts[..], [Part::Text(text)] if text.text == "Hello"));
