@@ -58,6 +58,18 @@ describe("a very long recording", () => {
   });
 });
 
+it("what was dropped takes no room from what follows", () => {
+  const recorder = new Recorder();
+  for (let i = 0; i < 40; i++) {
+    const segment = recorder.begin("sse", "GET /stream");
+    recorder.payload(segment, delta("x".repeat(1_000_000)));
+    recorder.drop(segment);
+  }
+  const segment = recorder.begin("sse", "POST /stream");
+  for (let i = 0; i < 100; i++) recorder.payload(segment, delta("word "));
+  expect(recorder.current().entries).toHaveLength(100);
+});
+
 describe("the storage", () => {
   it("gives back what was recorded", () => {
     const storage = fakeStorage();

@@ -12,11 +12,14 @@ import { startServer, type TestServer } from "./support/server.js";
 import { until } from "./support/until.js";
 
 const keys = ["first-key-of-alice", "second-key-of-alice"] as const;
+const other = "the-key-of-bob";
 let server: TestServer;
 beforeAll(async () => {
-  const entry = (key: string) =>
-    `[[auth.keys]]\nkey_sha256 = "${createHash("sha256").update(key).digest("hex")}"\nsubject = "alice"\n`;
-  server = await startServer({ config: keys.map(entry).join("\n") });
+  const entry = (key: string, subject: string) =>
+    `[[auth.keys]]\nkey_sha256 = "${createHash("sha256").update(key).digest("hex")}"\nsubject = "${subject}"\n`;
+  server = await startServer({
+    config: [...keys.map((key) => entry(key, "alice")), entry(other, "bob")].join("\n"),
+  });
 });
 afterAll(() => server.stop());
 afterEach(cleanup);
@@ -52,7 +55,7 @@ describe.each(modes)("%s: another key", (mode) => {
     );
     // The live connection is there although nothing has been sent: the continuation comes over it.
     if (mode === "live") await until("a new socket", () => proxy.connections() > before.sockets);
-    expect(result.current.messages).toHaveLength(2);
+    await until("the history", () => result.current.messages.length === 2);
     const decided = await fetch(`${server.url}/api/approvals/${approvalId}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${keys[0]}` },
@@ -66,6 +69,37 @@ describe.each(modes)("%s: another key", (mode) => {
     unmount();
     await proxy.stop();
   });
+});
+
+it.each(modes)("%s: the key of somebody else shows nothing of the user before", async (mode) => {
+  const id = newChatId(`other-${mode}`);
+  const { result, rerender, unmount } = renderHook(
+    ({ apiKey }: { apiKey: string }) =>
+      useHoldpoint({
+        mode,
+        id,
+        apiKey,
+        baseUrl: server.url,
+        webSocket: WebSocket,
+        webSocketTransport: webSocketTransport as WebSocketTransportClass,
+      }),
+    { initialProps: { apiKey: keys[0] as string } },
+  );
+  await until("the tools", () => result.current.tools);
+  await act(async () => void result.current.sendMessage({ text: "send $50 to Hanako" }));
+  await until("the request", () => result.current.pendingApprovals[0]);
+  await until("the end of the response", () => result.current.status === "ready");
+  rerender({ apiKey: other });
+  expect(result.current.messages).toEqual([]);
+  expect(result.current.pendingApprovals).toEqual([]);
+  await until("the tools again", () => result.current.tools);
+  await until("the history", () => result.current.history.state === "loaded");
+  expect(result.current.messages).toEqual([]);
+  // The user before comes back.
+  rerender({ apiKey: keys[0] });
+  await until("the history", () => result.current.messages.length === 2);
+  await until("the request", () => result.current.pendingApprovals[0]);
+  unmount();
 });
 
 it("a function is asked for the key of every request", async () => {

@@ -85,6 +85,7 @@ export class Recorder {
   drop(segment: number): void {
     this.segments = this.segments.filter(({ number }) => number !== segment);
     this.entries = this.entries.filter((entry) => entry.segment !== segment || entry.kind === "mark");
+    this.bytes = this.entries.reduce((sum, { size }) => sum + size, 0);
     this.changed();
   }
 

@@ -19,9 +19,9 @@ import type { HoldpointMode } from "./use-holdpoint-options.js";
 /** How far the chat's stored messages have been read. */
 export type HistoryStatus =
   /** They are being read. While the server does not respond, that is retried. */
-  | { state: "loading" }
+  | { state: "loading"; error?: undefined }
   /** They are shown, or there is nothing to read: the chat is new, or `history` is `false`. */
-  | { state: "loaded" }
+  | { state: "loaded"; error?: undefined }
   /** The server refused. `retry` reads again, and so does every event. */
   | { state: "failed"; error: HoldpointError };
 

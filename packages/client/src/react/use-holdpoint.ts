@@ -109,6 +109,10 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
 
   const sessionRef = useRef(session);
   sessionRef.current = session;
+  // Another key is another user, who must not see what this one was shown: the chat starts empty, and the history that
+  // the key may read is loaded. Neither are the given messages theirs.
+  const first = useRef({ chatId, stable });
+  if (first.current.chatId !== chatId) first.current = { chatId, stable };
   // What is rendered lags behind the chat, whose messages and status may have changed since. Nothing may be decided by,
   // or merged into, what was rendered last: the chat itself is what the rest of the hook reads.
   const current = useMemo(
@@ -117,12 +121,13 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
         id: chatId,
         transport: transportOf(() => sessionRef.current.transport),
         sendAutomaticallyWhen: (state) => sessionRef.current.shouldSend(state),
-        ...(latest.current.messages !== undefined && { messages: latest.current.messages }),
+        ...(latest.current.messages !== undefined &&
+          first.current.stable === stable && { messages: latest.current.messages }),
         onError: (error) => latest.current.onError?.(asHoldpointError(error, "turn-failed")),
         onFinish: (event) => latest.current.onFinish?.(event),
         onData: (part) => latest.current.onData?.(part),
       }),
-    [chatId],
+    [chatId, stable],
   );
   useEffect(() => () => void current.stop(), [current]);
   const chat = useChat<UI_MESSAGE>({
