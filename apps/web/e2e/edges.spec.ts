@@ -11,7 +11,7 @@ const HANAKO = "send 50 dollars to Hanako";
 test.describe("while the model writes", () => {
   test.use({ setup: { args: ["--model", slowModel(3000)] } });
 
-  for (const mode of MODES) {
+  for (const mode of isFull ? MODES : (["sse", "ai-sdk"] as const)) {
     test(`a reload comes back to the answer: ${mode}`, async ({ console, page }) => {
       await console.open(mode);
       await console.send("go on");

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
+import { isFull } from "../playwright.config";
 import { expect, test } from "./test";
 
 const folder = fileURLToPath(new URL("./screenshots/", import.meta.url));
@@ -29,7 +30,8 @@ const SCREENS = [
   { name: "phone", viewport: { width: 390, height: 844 }, colorScheme: "light" },
 ] as const;
 
-for (const { name, viewport, colorScheme } of SCREENS) {
+// The other tests of the short form are played in the light colours.
+for (const { name, viewport, colorScheme } of SCREENS.filter(({ name }) => isFull || name !== "light")) {
   test.describe(name, () => {
     test.use({ viewport, colorScheme, ...(name === "phone" && { hasTouch: true, isMobile: true }) });
     test.setTimeout(90_000);

@@ -14,7 +14,7 @@ async function holdsOf(api: string, chatId: string): Promise<ChatHold[]> {
   return (await (await fetch(`${api}/api/chat/${chatId}/holds`)).json()) as ChatHold[];
 }
 
-for (const mode of MODES) {
+for (const mode of isFull ? MODES : (["sse", "live", "ai-sdk-ws"] as const)) {
   for (const screen of mode === "sse" ? screens("phone") : (["desktop"] as const)) {
     test.describe(screen, () => {
       test.use(SCREENS[screen]);

@@ -5,7 +5,7 @@ import { expect, test } from "./test";
 const HANAKO = "send 50 dollars to Hanako";
 
 test.describe("a reload in mid-approval comes back to the approval request", () => {
-  for (const mode of MODES) {
+  for (const mode of isFull ? MODES : (["sse", "ai-sdk-ws"] as const)) {
     test(mode, async ({ console, page }) => {
       await console.open(mode);
       await console.send(HANAKO);
@@ -24,7 +24,7 @@ test.describe("a reload in mid-approval comes back to the approval request", () 
 });
 
 test.describe("the inbox moves a chat on in another tab", () => {
-  for (const mode of MODES) {
+  for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
     test(mode, async ({ console, newTab }) => {
       await console.open(mode);
       await console.send(HANAKO);
