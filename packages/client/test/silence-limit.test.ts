@@ -20,9 +20,9 @@ beforeEach(async () => {
     }, 2_500);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const wait = globalThis.setTimeout;
-  // The limit is 40 s.
-  vi.stubGlobal("setTimeout", (run: () => void, ms?: number) => wait(run, ms === 40_000 ? 1_500 : ms));
+  const repeat = globalThis.setInterval;
+  // The limit is 8 checks of 5 s.
+  vi.stubGlobal("setInterval", (run: () => void, ms?: number) => repeat(run, ms === 5_000 ? 150 : ms));
 });
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -53,5 +53,14 @@ for (const mode of ["sse", "ai-sdk"] as const) {
   it(`${mode}: keep-alives count`, async () => {
     keepAliveMs = 100;
     expect(await chunks(mode)).toEqual(["start", "finish"]);
+  });
+
+  it(`${mode}: a page that could not read for a while does not take its own pause for silence`, async () => {
+    keepAliveMs = 100;
+    const reading = chunks(mode);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const end = Date.now() + 1_500;
+    while (Date.now() < end);
+    expect(await reading).toEqual(["start", "finish"]);
   });
 }

@@ -6,11 +6,9 @@ import { reachabilityOf } from "./reachability.js";
 import { readEventStream } from "./read-event-stream.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
+import { SILENCE_REASON, watchSilence } from "./silence.js";
 import { type StreamNews, TabLeader, type TabLeaderOptions } from "./tab-leader.js";
 import { browserTabs, sharedName, type Tabs } from "./tabs.js";
-
-/** How long the connection may be silent. The server sends a keep-alive every 15 s. */
-const SILENCE_MS = 40_000;
 
 /**
  * The events of `GET /api/events` for one page. Where the browser can share, one of its tabs has the connection and
@@ -124,16 +122,8 @@ export class EventStream {
     signal.addEventListener("abort", abort);
     const reachability = reachabilityOf(this.#options());
     let stopReachability: (() => void) | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const heard = () => {
-      clearTimeout(timer);
-      timer = setTimeout(
-        () => silence.abort(new DOMException(`No data from the server for ${SILENCE_MS / 1_000} s.`, "TimeoutError")),
-        SILENCE_MS,
-      );
-    };
+    const { heard, stop } = watchSilence(() => silence.abort(new DOMException(SILENCE_REASON, "TimeoutError")));
     try {
-      heard();
       const response = await new Server(this.#options()).request("/api/events", { signal: silence.signal });
       if (response.body === null) throw new Error("The event stream has no body.");
       // Some proxies leave the stream open although the server is gone. It would never carry another event.
@@ -148,7 +138,7 @@ export class EventStream {
         if (event !== undefined) publish({ event });
       }
     } finally {
-      clearTimeout(timer);
+      stop();
       stopReachability?.();
       signal.removeEventListener("abort", abort);
     }

@@ -1,7 +1,5 @@
 import { HoldpointError } from "../server/holdpoint-error.js";
-
-/** How long an open response may be silent. The server sends a keep-alive every 15 s. */
-const SILENCE_MS = 40_000;
+import { SILENCE_REASON, watchSilence } from "../server/silence.js";
 
 /**
  * Fails an open response that is silent for too long. Some proxies leave it open although the server is gone, and the
@@ -20,10 +18,9 @@ function limited(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
-      let timer: ReturnType<typeof setTimeout> | undefined;
+      let stop = () => {};
       const silence = new Promise<never>((_, reject) => {
-        const reason = `No data from the server for ${SILENCE_MS / 1_000} s.`;
-        timer = setTimeout(() => reject(new HoldpointError("connection-lost", reason)), SILENCE_MS);
+        stop = watchSilence(() => reject(new HoldpointError("connection-lost", SILENCE_REASON))).stop;
       });
       try {
         const { done, value } = await Promise.race([reader.read(), silence]);
@@ -33,7 +30,7 @@ function limited(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
         controller.error(error);
         await reader.cancel(error).catch(() => {});
       } finally {
-        clearTimeout(timer);
+        stop();
       }
     },
     cancel: (reason) => reader.cancel(reason),
