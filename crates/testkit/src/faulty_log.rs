@@ -4,12 +4,17 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
-    log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
+    clock::Timestamp,
+    log::{
+        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+        LogError, NodeId, Stored, Usage, Wakeup,
+    },
     subject::Subject,
 };
 use tokio::sync::{broadcast, watch};
@@ -70,7 +75,7 @@ pub struct FaultyLog {
     inner: Arc<dyn Log>,
     script: Mutex<Script>,
     /// A channel without messages.
-    silence: Option<broadcast::Sender<ChatId>>,
+    silence: Option<broadcast::Sender<Wakeup>>,
     /// Failing while writes are impossible.
     health: watch::Sender<Health>,
 }
@@ -194,7 +199,7 @@ impl Log for FaultyLog {
         })
     }
 
-    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.silence.as_ref().map_or_else(|| self.inner.wakeups(), broadcast::Sender::subscribe)
     }
 
@@ -215,19 +220,56 @@ impl Log for FaultyLog {
         })
     }
 
-    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
-        self.inner.head(chat)
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        match self.is_full() {
-            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => self.inner.delete(chat),
-        }
+    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
+        self.inner.stored(chat)
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         self.inner.find(subject, key)
+    }
+
+    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+        self.inner.holds(query, limit)
+    }
+
+    fn deadlines(
+        &self,
+        until: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+        self.inner.deadlines(until, limit)
+    }
+
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+        self.inner.count_holds(times)
+    }
+
+    fn usage<'a>(
+        &'a self,
+        subject: &'a Subject,
+        node: NodeId,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+        self.inner.usage(subject, node, most)
+    }
+
+    fn lease(&self) -> Option<Duration> {
+        self.inner.lease()
+    }
+
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+        self.inner.renew(node)
+    }
+
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.inner.abandoned(node, limit)
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        match self.is_full() {
+            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
+            false => self.inner.delete(chat, expected),
+        }
     }
 }
 

@@ -1,39 +1,57 @@
 //! An in-memory log, for `--ephemeral` and for tests.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map},
     ops::Bound,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
-use super::{Append, AppendId, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
-use crate::subject::Subject;
+use super::{
+    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount, HoldQuery,
+    HoldRow, Listed, ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, WAKEUPS, Wakeup,
+};
+use crate::{clock::Timestamp, subject::Subject};
 
 /// A log kept in memory.
 #[derive(Debug)]
 pub struct MemoryLog {
     /// Locked for one operation at a time, never across an await.
     chats: Mutex<Chats>,
-    wakeups: broadcast::Sender<ChatId>,
+    wakeups: broadcast::Sender<Wakeup>,
     health: watch::Sender<Health>,
 }
 
 #[derive(Debug, Default)]
 struct Chats {
     by_id: BTreeMap<ChatId, Chat>,
+    /// The length and the owner of each deleted chat.
+    tombstones: HashMap<ChatId, (u64, Subject)>,
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
+    newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
+    deadlines: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
+    owned: BTreeMap<ChatId, NodeId>,
 }
 
-/// The chats and keys of a subject.
+/// What a subject has.
 #[derive(Debug, Default)]
 struct Owned {
     chats: BTreeSet<ChatId>,
+    newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
+    open: BTreeSet<ChatId>,
     by_key: HashMap<Arc<str>, ChatId>,
+    holds: BTreeMap<(Timestamp, ToolCallId, ChatId), HoldRow>,
+}
+
+impl Owned {
+    fn is_empty(&self) -> bool {
+        self.chats.is_empty() && self.by_key.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -42,6 +60,8 @@ struct Chat {
     head: Head,
     /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
+    /// When the hold of each call began, and its deadline.
+    holds: HashMap<ToolCallId, (Timestamp, Option<Timestamp>)>,
 }
 
 impl MemoryLog {
@@ -68,18 +88,18 @@ impl Log for MemoryLog {
             let results = {
                 let mut chats = self.chats();
                 let append = |append: Append| {
-                    let chat = append.chat.clone();
+                    let wakeup = Wakeup::of(&append);
                     let result = chats.append(append);
                     if matches!(result, AppendResult::Committed { .. }) {
-                        changed.push(chat);
+                        changed.push(wakeup);
                     }
                     result
                 };
                 appends.into_iter().map(append).collect()
             };
-            for chat in changed {
+            for wakeup in changed {
                 // Having no subscribers is fine.
-                let _ = self.wakeups.send(chat);
+                let _ = self.wakeups.send(wakeup);
             }
             results
         })
@@ -94,7 +114,7 @@ impl Log for MemoryLog {
         })
     }
 
-    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.wakeups.subscribe()
     }
 
@@ -110,18 +130,8 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().heads(&query, limit)) })
     }
 
-    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
-        Box::pin(async move { Ok(self.chats().by_id.get(chat).map(|chat| (chat.len(), chat.head.clone()))) })
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        Box::pin(async move {
-            let deleted = self.chats().delete(chat);
-            if deleted {
-                let _ = self.wakeups.send(chat.clone());
-            }
-            Ok(())
-        })
+    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
+        Box::pin(async move { Ok(self.chats().stored(chat)) })
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
@@ -129,92 +139,254 @@ impl Log for MemoryLog {
             async move { Ok(self.chats().by_subject.get(subject).and_then(|owned| owned.by_key.get(key)).cloned()) },
         )
     }
+
+    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+        Box::pin(async move { Ok(self.chats().holds(&query, limit)) })
+    }
+
+    fn deadlines(
+        &self,
+        until: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+        Box::pin(async move {
+            let chats = self.chats();
+            Ok(chats.deadlines.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
+        })
+    }
+
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+        Box::pin(async move { Ok(self.chats().count_holds(&times)) })
+    }
+
+    fn usage<'a>(
+        &'a self,
+        subject: &'a Subject,
+        node: NodeId,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+        Box::pin(async move {
+            let chats = self.chats();
+            let open = chats.by_subject.get(subject).into_iter().flat_map(|owned| &owned.open);
+            let others = open.filter(|chat| chats.owned.get(*chat) != Some(&node));
+            let running = others.clone().filter(|chat| chats.owned.contains_key(*chat)).take(most).count();
+            Ok(Usage { running, open: others.take(most).count() })
+        })
+    }
+
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        Box::pin(async move {
+            let chats = self.chats();
+            let others = chats.owned.iter().filter(|(_, owner)| **owner != node);
+            Ok(others.take(limit).map(|(chat, _)| chat.clone()).collect())
+        })
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        Box::pin(async move {
+            let deleted = self.chats().delete(chat, expected);
+            Ok(match deleted {
+                Ok(Some(wakeup)) => {
+                    let _ = self.wakeups.send(wakeup);
+                    DeleteResult::Deleted
+                }
+                Ok(None) => DeleteResult::Deleted,
+                Err(conflict) => conflict,
+            })
+        })
+    }
 }
 
 impl Chats {
+    fn len(&self, id: &ChatId) -> u64 {
+        let tombstone = self.tombstones.get(id).map_or(0, |(len, _)| *len);
+        self.by_id.get(id).map_or(tombstone, Chat::len)
+    }
+
+    fn stored(&self, id: &ChatId) -> Option<Stored> {
+        if let Some(chat) = self.by_id.get(id) {
+            return Some(Stored::Chat { len: chat.len(), head: chat.head.clone() });
+        }
+        let (len, subject) = self.tombstones.get(id)?;
+        Some(Stored::Tombstone { len: *len, subject: subject.clone() })
+    }
+
     fn append(&mut self, append: Append) -> AppendResult {
-        let chat = self.by_id.get(&append.chat);
-        let len = chat.map_or(0, Chat::len);
-        if append.expected != len {
-            let repeated = chat.and_then(|chat| chat.appended(append.expected, append.append_id));
+        let Append { chat: id, expected, append_id, count, payload, head, keys, holds, ownership } = append;
+        let len = self.len(&id);
+        if expected != len {
+            let repeated = self.by_id.get(&id).and_then(|chat| chat.appended(expected, append_id));
             return repeated.map_or(AppendResult::Conflict { len }, |len| AppendResult::Committed { len });
         }
-        if append.count == 0 {
+        if count == 0 {
             return AppendResult::Committed { len };
         }
-        let batch = Batch { first: len, count: append.count, payload: append.payload };
-        let len = end(&batch);
-        self.index(&append.chat, &append.head);
-        let keys = append.keys.into_iter().map(|key| self.give(&append.chat, &append.head.subject, key)).collect();
-        match self.by_id.get_mut(&append.chat) {
-            Some(chat) => {
-                chat.batches.push((append.append_id, batch));
-                chat.head = append.head;
-                chat.keys.extend::<Vec<_>>(keys);
+        let owner = match ownership {
+            Ownership::Release => self.owned.remove(&id).and(None),
+            Ownership::Take(node) => {
+                self.owned.insert(id.clone(), node);
+                Some(node)
             }
-            None => {
-                let chat = Chat { batches: vec![(append.append_id, batch)], head: append.head, keys };
-                self.by_id.insert(append.chat, chat);
-            }
+            Ownership::Keep => self.owned.get(&id).copied(),
+        };
+        let before = self.by_id.remove(&id);
+        if let Some(before) = &before {
+            self.unlist(&id, &before.head);
         }
+        let mut chat = before.unwrap_or_else(|| Chat {
+            batches: Vec::new(),
+            head: head.clone(),
+            keys: Vec::new(),
+            holds: HashMap::new(),
+        });
+        for call in holds.opened.iter().map(|hold| &hold.call).chain(&holds.closed) {
+            self.close(&id, &mut chat, call);
+        }
+        if chat.head.subject != head.subject {
+            self.move_holds(&id, &chat, &head.subject);
+        }
+        chat.head = head;
+        self.list(&id, &chat.head);
+        let owned = self.by_subject.entry(chat.head.subject.clone()).or_default();
+        for hold in holds.opened {
+            chat.holds.insert(hold.call.clone(), (hold.since, hold.deadline));
+            self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
+            owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
+        }
+        for key in keys {
+            let key = Arc::from(key);
+            owned.by_key.insert(Arc::clone(&key), id.clone());
+            chat.keys.push((chat.head.subject.clone(), key));
+        }
+        let batch = Batch { first: len, count, payload, owner };
+        let len = end(&batch);
+        chat.batches.push((append_id, batch));
+        self.tombstones.remove(&id);
+        self.by_id.insert(id, chat);
         AppendResult::Committed { len }
     }
 
-    /// Updates the indexes to match the new head.
-    fn index(&mut self, id: &ChatId, head: &Head) {
-        let before = self.by_id.get(id).map(|chat| &chat.head.subject);
-        if before != Some(&head.subject) {
-            if let Some(before) = before.cloned() {
-                self.disown(&before, |owned| _ = owned.chats.remove(id));
-            }
-            self.by_subject.entry(head.subject.clone()).or_default().chats.insert(id.clone());
-        }
-        if head.is_open {
-            self.open.insert(id.clone());
-        } else {
-            self.open.remove(id);
+    fn move_holds(&mut self, id: &ChatId, chat: &Chat, to: &Subject) {
+        for (call, (since, _)) in &chat.holds {
+            let place = (*since, call.clone(), id.clone());
+            let mut moved = None;
+            self.disown(&chat.head.subject, |owned| moved = owned.holds.remove(&place));
+            let owned = self.by_subject.entry(to.clone()).or_default();
+            owned.holds.extend(moved.map(|hold| (place, hold)));
         }
     }
 
-    /// Makes a chat findable by a key, for one subject.
-    fn give(&mut self, id: &ChatId, subject: &Subject, key: Box<str>) -> (Subject, Arc<str>) {
-        let key = Arc::from(key);
-        self.by_subject.entry(subject.clone()).or_default().by_key.insert(Arc::clone(&key), id.clone());
-        (subject.clone(), key)
+    fn list(&mut self, id: &ChatId, head: &Head) {
+        let place = (Reverse(head.updated_at), id.clone());
+        let owned = self.by_subject.entry(head.subject.clone()).or_default();
+        owned.chats.insert(id.clone());
+        owned.newest.insert(place.clone());
+        self.newest.insert(place);
+        if head.is_open {
+            owned.open.insert(id.clone());
+            self.open.insert(id.clone());
+        }
+    }
+
+    fn unlist(&mut self, id: &ChatId, head: &Head) {
+        let place = (Reverse(head.updated_at), id.clone());
+        self.open.remove(id);
+        self.newest.remove(&place);
+        self.disown(&head.subject, |owned| {
+            owned.chats.remove(id);
+            owned.open.remove(id);
+            owned.newest.remove(&place);
+        });
+    }
+
+    fn close(&mut self, id: &ChatId, chat: &mut Chat, call: &ToolCallId) {
+        let Some((since, deadline)) = chat.holds.remove(call) else { return };
+        if let Some(deadline) = deadline {
+            self.deadlines.remove(&(deadline, id.clone(), call.clone()));
+        }
+        self.disown(&chat.head.subject, |owned| _ = owned.holds.remove(&(since, call.clone(), id.clone())));
     }
 
     /// Removes something from a subject, and the subject once it is empty.
     fn disown(&mut self, subject: &Subject, take: impl FnOnce(&mut Owned)) {
         if let Some(owned) = self.by_subject.get_mut(subject) {
             take(owned);
-            if owned.chats.is_empty() && owned.by_key.is_empty() {
+            if owned.is_empty() && owned.holds.is_empty() {
                 self.by_subject.remove(subject);
             }
         }
     }
 
     fn heads(&self, query: &HeadQuery, limit: usize) -> Vec<Listed> {
-        let start = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let range = (start, Bound::Unbounded);
         let owned = query.subject.as_ref().map(|subject| self.by_subject.get(subject));
-        let ids: Box<dyn Iterator<Item = &ChatId>> = match (query.only_open, owned) {
-            (true, _) => Box::new(self.open.range::<ChatId, _>(range)),
-            (false, Some(owned)) => {
-                Box::new(owned.into_iter().flat_map(move |owned| owned.chats.range::<ChatId, _>(range)))
+        if matches!(owned, Some(None)) {
+            return Vec::new();
+        }
+        let owned = owned.flatten();
+        let ids: Box<dyn Iterator<Item = &ChatId>> = match &query.order {
+            HeadOrder::Id { after } => {
+                let start = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let range = (start, Bound::Unbounded);
+                match (query.only_open, owned) {
+                    (true, Some(owned)) => Box::new(owned.open.range::<ChatId, _>(range)),
+                    (true, None) => Box::new(self.open.range::<ChatId, _>(range)),
+                    (false, Some(owned)) => Box::new(owned.chats.range::<ChatId, _>(range)),
+                    (false, None) => Box::new(self.by_id.range::<ChatId, _>(range).map(|(id, _)| id)),
+                }
             }
-            (false, None) => Box::new(self.by_id.range::<ChatId, _>(range).map(|(id, _)| id)),
+            HeadOrder::Newest { after } => {
+                let after = after.clone().map(|(at, id)| (Reverse(at), id));
+                let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let newest = owned.map_or(&self.newest, |owned| &owned.newest);
+                Box::new(newest.range((start, Bound::Unbounded)).map(|(_, id)| id))
+            }
         };
         ids.filter_map(|id| Some((id, self.by_id.get(id)?)))
-            .filter(|(_, chat)| query.subject.as_ref().is_none_or(|subject| chat.head.subject == *subject))
+            .filter(|(_, chat)| chat.head.is_open || !query.only_open)
             .take(limit)
             .map(|(id, chat)| (id.clone(), chat.len(), chat.head.clone()))
             .collect()
     }
 
-    fn delete(&mut self, id: &ChatId) -> bool {
-        let Some(chat) = self.by_id.remove(id) else { return false };
-        self.open.remove(id);
-        self.disown(&chat.head.subject, |owned| _ = owned.chats.remove(id));
+    fn holds(&self, query: &HoldQuery, limit: usize) -> Vec<ListedHold> {
+        let after = query.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let holds = self.by_subject.get(&query.subject).into_iter();
+        let holds = holds.flat_map(|owned| owned.holds.range((after.clone(), Bound::Unbounded)));
+        let fitting = holds.filter(|(_, hold)| hold.approval.is_some() || !query.only_approvals).take(limit);
+        fitting.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
+    }
+
+    fn count_holds(&self, times: &[Timestamp]) -> Vec<HoldCount> {
+        let mut counts: BTreeMap<(Box<str>, bool, usize), (u64, Timestamp)> = BTreeMap::new();
+        for hold in self.by_subject.values().flat_map(|owned| owned.holds.values()) {
+            let age = times.iter().filter(|time| hold.since <= **time).count();
+            match counts.entry((hold.tool.clone(), hold.approval.is_some(), age)) {
+                btree_map::Entry::Vacant(entry) => _ = entry.insert((1, hold.since)),
+                btree_map::Entry::Occupied(mut entry) => {
+                    let (count, oldest) = entry.get_mut();
+                    *count += 1;
+                    *oldest = hold.since.min(*oldest);
+                }
+            }
+        }
+        let count = |((tool, is_approval, age), (count, oldest))| HoldCount { tool, is_approval, age, count, oldest };
+        counts.into_iter().map(count).collect()
+    }
+
+    /// Deletes a chat. `None` if there is none.
+    fn delete(&mut self, id: &ChatId, expected: u64) -> Result<Option<Wakeup>, DeleteResult> {
+        let len = match self.by_id.get(id) {
+            None => return Ok(None),
+            Some(chat) if chat.len() != expected => return Err(DeleteResult::Conflict),
+            Some(chat) => chat.len(),
+        };
+        let Some(mut chat) = self.by_id.remove(id) else { return Ok(None) };
+        self.owned.remove(id);
+        for call in chat.holds.keys().cloned().collect::<Vec<_>>() {
+            self.close(id, &mut chat, &call);
+        }
+        self.unlist(id, &chat.head);
+        let subject = chat.head.subject;
         for (subject, key) in chat.keys {
             // Another chat may have used the key since.
             self.disown(&subject, |owned| {
@@ -223,7 +395,8 @@ impl Chats {
                 }
             });
         }
-        true
+        self.tombstones.insert(id.clone(), (len + 1, subject.clone()));
+        Ok(Some(Wakeup { chat: id.clone(), subject, holds: true }))
     }
 }
 

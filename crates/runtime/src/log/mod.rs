@@ -7,123 +7,26 @@ mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
+mod types;
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 pub use memory::MemoryLog;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
+pub use types::{
+    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldChanges, HoldCount,
+    HoldQuery, HoldRow, Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+};
 
 use crate::{clock::Timestamp, subject::Subject};
 
 /// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;
-
-/// Identifies an append, so that retrying it does not repeat it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct AppendId(pub u128);
-
-/// One append to one chat, stored as one [`Batch`].
-#[derive(Debug, Clone)]
-pub struct Append {
-    /// The chat, created by its first append.
-    pub chat: ChatId,
-    /// The number of events that the chat must have.
-    pub expected: u64,
-    /// The same id at the same position is the same append.
-    pub append_id: AppendId,
-    /// Number of events in the payload; at least 1.
-    pub count: u32,
-    /// The events.
-    pub payload: Bytes,
-    /// The chat's head after this append. It replaces the previous head.
-    pub head: Head,
-    /// Ids by which its subject can find the chat from now on: those of its calls and approval requests.
-    pub keys: Vec<Box<str>>,
-}
-
-/// The summary of a chat for lists and recovery, committed together with its append.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
-    /// The owner of the chat.
-    pub subject: Subject,
-    /// Whether anything waits or runs in it.
-    pub is_open: bool,
-    /// The time of the last change.
-    pub updated_at: Timestamp,
-    /// Other data: the runtime's own JSON.
-    pub data: Bytes,
-}
-
-/// The result of an append.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppendResult {
-    /// Durable. Repeating the append gives the same result, whatever came after it.
-    Committed {
-        /// The length of the chat after this append.
-        len: u64,
-    },
-    /// Another append was first. Read again.
-    Conflict {
-        /// The current length of the chat.
-        len: u64,
-    },
-    /// Whether it was committed is not known. Repeat it with the same id at the same position to find out.
-    Unknown,
-}
-
-/// One stored append.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
-    /// Number of events before it.
-    pub first: u64,
-    /// Number of events in it.
-    pub count: u32,
-    /// The events.
-    pub payload: Bytes,
-}
-
-/// Filters for a list of chats.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HeadQuery {
-    /// Only chats of this subject.
-    pub subject: Option<Subject>,
-    /// Only chats in which anything waits or runs.
-    pub only_open: bool,
-    /// Only chats whose id comes after this one, for paging.
-    pub after: Option<ChatId>,
-}
-
-/// A listed chat: its id, its length and its head.
-pub type Listed = (ChatId, u64, Head);
-
-/// Whether an engine can write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Health {
-    /// The last write succeeded, or nothing was written yet.
-    #[default]
-    Writable,
-    /// The last write failed, and the next would fail for the same reason: a full disk, a locked or read-only file.
-    Failing,
-}
-
-/// An engine failure.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The operation may or may not have taken effect. A retry may succeed.
-    #[error("the log: {0}")]
-    Failed(String),
-    /// The stored data is damaged. A retry won't help.
-    #[error("the log is damaged: {0}")]
-    Damaged(String),
-}
 
 /// A log engine.
 ///
@@ -134,17 +37,22 @@ pub enum LogError {
 ///   written. So there are no gaps and no overlaps.
 /// - **Idempotence.** An append that is repeated with the same `append_id` at the same position is committed once and gets
 ///   the same result, even after later appends.
-/// - **Atomicity.** The events, the head and the keys of an append are committed together. The appends of one call succeed
-///   or fail independently. An append of no events at the right position succeeds and writes nothing.
+/// - **Atomicity.** The events, the head, the keys, the holds and the ownership of an append are committed together. The
+///   appends of one call succeed or fail independently. An append of no events at the right position succeeds and writes
+///   nothing.
 /// - **Cancellation.** Dropping the future of an append loses no commit and breaks nothing: repeating the append tells
 ///   its result.
 /// - **Bytes.** Payloads of any size, heads of any content and ids with any characters come back unchanged.
 /// - **Reads are linearizable.** A read returns whole batches, also from a position inside a batch, and everything that
 ///   was committed before it, by any writer.
 /// - **Wakeups** come after the commit. They may be lost, and a failed append causes none.
-/// - **Heads** are those of the last append. They are listed in the order of the ids, and paged by `after`.
+/// - **Heads** are those of the last append. They are listed by id or by last change, in pages.
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
-/// - **Deletion** removes the events, the head and the keys of a chat, and nothing of other chats.
+/// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
+/// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
+///   can't append without learning of it.
+/// - **Deletion** is a compare-and-set too. It removes the events, the head, the keys and the holds of a chat, and nothing
+///   of other chats. What is left is a [`Stored::Tombstone`]: no position is ever used twice.
 ///
 /// An engine on top of another, which compresses, encrypts or, as here, counts what it stores:
 ///
@@ -157,8 +65,12 @@ pub enum LogError {
 /// use futures::future::BoxFuture;
 /// use holdpoint_runtime::{
 ///     Runtime, Subject, View,
-///     log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, MemoryLog},
-///     protocol::{ids::ChatId, request::ChatRequest},
+///     clock::Timestamp,
+///     log::{
+///         Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+///         LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
+///     },
+///     protocol::{ids::{ChatId, ToolCallId}, request::ChatRequest},
 /// };
 /// use tokio::sync::{broadcast, watch};
 ///
@@ -186,7 +98,7 @@ pub enum LogError {
 ///         self.inner.read(chat, after, limit)
 ///     }
 ///
-///     fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+///     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
 ///         self.inner.wakeups()
 ///     }
 ///
@@ -202,16 +114,45 @@ pub enum LogError {
 ///         self.inner.heads(query, limit)
 ///     }
 ///
-///     fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
-///         self.inner.head(chat)
+///     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
+///         self.inner.stored(chat)
 ///     }
 ///
 ///     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
 ///         self.inner.find(subject, key)
 ///     }
 ///
-///     fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-///         self.inner.delete(chat)
+///     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+///         self.inner.holds(query, limit)
+///     }
+///
+///     fn deadlines(
+///         &self,
+///         until: Timestamp,
+///         limit: usize,
+///     ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+///         self.inner.deadlines(until, limit)
+///     }
+///
+///     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+///         self.inner.count_holds(times)
+///     }
+///
+///     fn usage<'a>(
+///         &'a self,
+///         subject: &'a Subject,
+///         node: NodeId,
+///         most: usize,
+///     ) -> BoxFuture<'a, Result<Usage, LogError>> {
+///         self.inner.usage(subject, node, most)
+///     }
+///
+///     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+///         self.inner.abandoned(node, limit)
+///     }
+///
+///     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+///         self.inner.delete(chat, expected)
 ///     }
 /// }
 ///
@@ -242,8 +183,9 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// includes everything committed before the call. Empty for an unknown chat.
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>>;
 
-    /// The ids of changed chats, from now on. Lossy: a slow reader misses some, and the channel reports the lag.
-    fn wakeups(&self) -> broadcast::Receiver<ChatId>;
+    /// The changes of chats, from now on, those of other nodes included. Lossy: a slow reader misses some, and the
+    /// channel reports the lag.
+    fn wakeups(&self) -> broadcast::Receiver<Wakeup>;
 
     /// Whether it can write, as of the last write.
     fn health(&self) -> watch::Receiver<Health>;
@@ -251,15 +193,47 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Tests whether it can write, by writing. A recent write counts, to spare the disk.
     fn probe(&self) -> BoxFuture<'_, Health>;
 
-    /// Heads of chats, ordered by id, at most `limit`.
+    /// Heads of chats, at most `limit`. Deleted chats have none.
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>>;
 
-    /// The length and the head of a chat; `None` for an unknown chat.
-    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>>;
+    /// What is stored of a chat; `None` for an unknown chat.
+    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>>;
 
     /// The subject's chat that used a key last.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 
-    /// Deletes a chat and its events. Its id may be used again, from position 0.
-    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>>;
+    /// Open holds of a subject, by the beginning of their wait, their call and their chat, at most `limit`.
+    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>>;
+
+    /// The deadlines of open holds up to a time, earliest first, at most `limit`.
+    fn deadlines(
+        &self,
+        until: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>>;
+
+    /// Counts the open holds by tool, kind and age. The times are those between two ages, latest first. It looks at
+    /// every hold.
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>>;
+
+    /// Counts the chats of a subject that are not this node's, each number up to `most`.
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize)
+    -> BoxFuture<'a, Result<Usage, LogError>>;
+
+    /// The time after which a node that has not renewed its lease is gone; `None` if one node at a time uses the log.
+    fn lease(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Renews the lease of a node.
+    fn renew(&self, _node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Chats whose owner is gone: neither this node nor another one with a lease.
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
+
+    /// Deletes a chat of this length: its events, its head, its keys and its holds. A tombstone stays. Deleting what is
+    /// deleted, or was never there, succeeds.
+    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
 }

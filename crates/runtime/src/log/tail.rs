@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-use super::{Batch, Log, LogError};
+use super::{Batch, Log, LogError, Wakeup};
 
 /// Batches per read.
 const PAGE: usize = 64;
@@ -36,7 +36,7 @@ struct Tail {
     chat: ChatId,
     after: u64,
     poll: Duration,
-    wakeups: broadcast::Receiver<ChatId>,
+    wakeups: broadcast::Receiver<Wakeup>,
     /// Read but not yet yielded.
     ready: VecDeque<Batch>,
     /// Whether everything available has been read.
@@ -67,7 +67,7 @@ impl Tail {
         loop {
             tokio::select! {
                 woken = self.wakeups.recv() => match woken {
-                    Ok(chat) if chat != self.chat => {}
+                    Ok(wakeup) if wakeup.chat != self.chat => {}
                     Ok(_) | Err(RecvError::Lagged(_)) => return,
                     Err(RecvError::Closed) => return polled.await,
                 },

@@ -118,7 +118,7 @@ values! {
     RunResult { Ok, Error, Cancelled }
     StepResult { Finished, Failed, Cancelled }
     AppendStatus { Committed, Conflict, Unknown }
-    Operation { Append, Read, List, Find, Delete }
+    Operation { Append, Read, List, Find, Renew, Delete }
 }
 
 /// The cause of a call's end, as on the wire.

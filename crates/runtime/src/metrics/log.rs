@@ -1,9 +1,12 @@
 //! A metering wrapper for any log engine.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
@@ -11,7 +14,11 @@ use super::{
     labels::{AppendStatus, Operation},
 };
 use crate::{
-    log::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError},
+    clock::Timestamp,
+    log::{
+        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+        LogError, NodeId, Stored, Usage, Wakeup,
+    },
     subject::Subject,
 };
 
@@ -72,7 +79,7 @@ impl Log for MeteredLog {
         self.watch(Operation::Read, self.log.read(chat, after, limit))
     }
 
-    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.log.wakeups()
     }
 
@@ -88,15 +95,52 @@ impl Log for MeteredLog {
         self.watch(Operation::List, self.log.heads(query, limit))
     }
 
-    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
-        self.watch(Operation::Read, self.log.head(chat))
+    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
+        self.watch(Operation::Read, self.log.stored(chat))
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         self.watch(Operation::Find, self.log.find(subject, key))
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        self.watch(Operation::Delete, self.log.delete(chat))
+    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+        self.watch(Operation::List, self.log.holds(query, limit))
+    }
+
+    fn deadlines(
+        &self,
+        until: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+        self.watch(Operation::List, self.log.deadlines(until, limit))
+    }
+
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+        self.watch(Operation::List, self.log.count_holds(times))
+    }
+
+    fn usage<'a>(
+        &'a self,
+        subject: &'a Subject,
+        node: NodeId,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+        self.watch(Operation::Read, self.log.usage(subject, node, most))
+    }
+
+    fn lease(&self) -> Option<Duration> {
+        self.log.lease()
+    }
+
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+        self.watch(Operation::Renew, self.log.renew(node))
+    }
+
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.watch(Operation::List, self.log.abandoned(node, limit))
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        self.watch(Operation::Delete, self.log.delete(chat, expected))
     }
 }

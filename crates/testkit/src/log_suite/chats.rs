@@ -1,20 +1,25 @@
 //! The contract of lists, keys and deletion.
 
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{Append, HeadQuery, Log};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    log::{Append, AppendResult, DeleteResult, HeadOrder, HeadQuery, Log, Stored},
+};
 
-use super::{Shared, all, append, append_events, head, must};
+use super::{Shared, all, append, append_events, head, must, one};
 
-/// Every combination of filters, ordered by id, in full and in pages of any size.
+/// Every combination of filters and orders, in full and in pages of any size.
 pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
     // Not created in the order of their ids, which is byte order.
     let mut ids: Vec<_> = (0..60u32).map(|number| format!("{:02}", number * 37 % 60)).collect();
     ids.extend(["Z".into(), "a".into(), "é".into(), "チ".into(), "🦀".into(), "0".into()]);
     let kind =
         |id: &str| (if id.ends_with(['1', '4', 'a']) { "bob" } else { "ann" }, id.ends_with(['0', '1', '2', 'Z', 'a']));
+    // Several have the same time.
+    let time = |id: &str| id.bytes().map(|byte| u64::from(byte % 5)).sum();
     for id in &ids {
         let (subject, is_open) = kind(id);
-        must(&*log, Append { head: head(subject, is_open, 7), ..append_events(id, 0, 1, 3) }).await;
+        must(&*log, Append { head: head(subject, is_open, time(id)), ..append_events(id, 0, 1, 3) }).await;
     }
     ids.sort();
     for subject in [None, Some("ann"), Some("bob"), Some("nobody")] {
@@ -24,16 +29,23 @@ pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
                 subject.is_none_or(|subject| subject == whose) && (is_open || !only_open)
             };
             let expected: Vec<_> = ids.iter().filter(fits).cloned().collect();
-            for limit in [1, 7, 1000] {
-                let query = HeadQuery { subject: subject.map(Into::into), only_open, after: None };
-                assert_eq!(pages(&*log, query.clone(), limit).await, expected, "{query:?} by {limit}");
+            let mut newest = expected.clone();
+            newest.sort_by_key(|id| (std::cmp::Reverse(time(id)), id.clone()));
+            let orders =
+                [(HeadOrder::Id { after: None }, &expected), (HeadOrder::Newest { after: None }, &newest)];
+            for (order, expected) in orders {
+                for limit in [1, 7, 1000] {
+                    let query = HeadQuery { subject: subject.map(Into::into), only_open, order: order.clone() };
+                    assert_eq!(pages(&*log, query.clone(), limit).await, *expected, "{query:?} by {limit}");
+                }
             }
         }
     }
     assert_eq!(log.heads(HeadQuery::default(), 0).await, Ok(vec![]));
-    let after = HeadQuery { after: Some("5".into()), ..HeadQuery::default() };
+    let after = HeadQuery { order: HeadOrder::Id { after: Some("5".into()) }, ..HeadQuery::default() };
     let after = log.heads(after, 1).await.expect("it lists");
-    assert_eq!(after, [("50".into(), 3, head("ann", true, 7))], "a page may begin after an id that is not there");
+    let first = ("50".into(), 3, head("ann", true, time("50")));
+    assert_eq!(after, [first], "a page may begin after an id that is not there");
 }
 
 async fn pages(log: &dyn Log, mut query: HeadQuery, limit: usize) -> Vec<String> {
@@ -41,8 +53,11 @@ async fn pages(log: &dyn Log, mut query: HeadQuery, limit: usize) -> Vec<String>
     loop {
         let page = log.heads(query.clone(), limit).await.expect("it lists");
         assert!(page.len() <= limit);
-        let Some((last, ..)) = page.last() else { return ids };
-        query.after = Some(last.clone());
+        let Some((last, _, head)) = page.last() else { return ids };
+        match &mut query.order {
+            HeadOrder::Id { after } => *after = Some(last.clone()),
+            HeadOrder::Newest { after } => *after = Some((head.updated_at, last.clone())),
+        }
         ids.extend(page.iter().map(|(id, ..)| id.to_string()));
     }
 }
@@ -60,13 +75,14 @@ pub async fn heads_follow_the_last_append(log: Shared) {
     ]) {
         let head = head(subject, is_open, 100 - at);
         must(&*log, Append { head: head.clone(), ..append("chat", at, at.into()) }).await;
-        assert_eq!(log.head(&"chat".into()).await, Ok(Some((at + 1, head.clone()))));
-        assert_eq!(log.head(&"other".into()).await, Ok(None));
+        let stored = Stored::Chat { len: at + 1, head: head.clone() };
+        assert_eq!(log.stored(&"chat".into()).await, Ok(Some(stored)));
+        assert_eq!(log.stored(&"other".into()).await, Ok(None));
         let now = vec![(ChatId::from("chat"), at + 1, head)];
         for whose in [None, Some("ann"), Some("bob")] {
             for only_open in [false, true] {
                 let fits = whose.is_none_or(|whose| whose == subject) && (is_open || !only_open);
-                let query = HeadQuery { subject: whose.map(Into::into), only_open, after: None };
+                let query = HeadQuery { subject: whose.map(Into::into), only_open, ..HeadQuery::default() };
                 let expected = if fits { now.clone() } else { vec![] };
                 assert_eq!(log.heads(query.clone(), 10).await, Ok(expected), "{query:?} after append {at}");
             }
@@ -100,39 +116,68 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
     }
     must(&*log, with(append("c", 0, 1), "ann", &["one"])).await;
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "the last one counts");
-    log.delete(&"a".into()).await.expect("it deletes");
+    assert_eq!(log.delete(&"a".into(), 3).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "it is the other chat's now");
     assert_eq!(log.find(&"ann".into(), "two").await, Ok(None), "keys go with their chat");
 }
 
-/// A deleted chat leaves nothing behind and may start again. Its neighbours stay.
-pub async fn a_deleted_chat_begins_again(log: Shared) {
+/// A deleted chat leaves its length and its owner behind, and nothing else. Its neighbours stay. No position is used
+/// twice.
+pub async fn a_deleted_chat_leaves_a_tombstone(log: Shared) {
     for chat in ["a", "b", "c"] {
         for at in 0..3 {
             must(&*log, Append { keys: vec![format!("{chat}{at}").into()], ..append(chat, at, at.into()) }).await;
         }
     }
-    // Including the last one: an engine that numbers its chats may reuse its number.
     for chat in ["b", "c"] {
-        log.delete(&chat.into()).await.expect("it deletes");
+        // Twice: whoever does not learn the result repeats it.
+        for _ in 0..2 {
+            assert_eq!(log.delete(&chat.into(), 3).await, Ok(DeleteResult::Deleted));
+        }
         assert_eq!(all(&*log, chat).await, []);
-        assert_eq!(log.head(&chat.into()).await, Ok(None));
+        let tombstone = Stored::Tombstone { len: 4, subject: "ann".into() };
+        assert_eq!(log.stored(&chat.into()).await, Ok(Some(tombstone)));
         assert_eq!(log.find(&"ann".into(), &format!("{chat}0")).await, Ok(None));
     }
+    let newest = HeadOrder::Newest { after: None };
     for query in [
         HeadQuery::default(),
         HeadQuery { only_open: true, ..HeadQuery::default() },
         HeadQuery { subject: Some("ann".into()), ..HeadQuery::default() },
+        HeadQuery { subject: Some("ann".into()), order: newest, ..HeadQuery::default() },
     ] {
         let heads = log.heads(query, 10).await.expect("it lists");
         assert_eq!(heads.iter().map(|(id, ..)| id.as_str()).collect::<Vec<_>>(), ["a"]);
     }
-    // The same append ids as before: nothing of the old chat is left that would make them repetitions.
-    for chat in ["d", "c", "b"] {
-        must(&*log, append_events(chat, 0, 0, 2)).await;
-        assert_eq!(all(&*log, chat).await.len(), 1);
+    for at in [0, 2, 3] {
+        // A writer that does not know of the deletion.
+        let late = one(&*log, append("b", at, 99)).await;
+        assert_eq!(late, AppendResult::Conflict { len: 4 }, "at {at}");
     }
+    assert_eq!(one(&*log, append("b", 2, 2)).await, AppendResult::Conflict { len: 4 }, "nor does a repeated append pass");
+    must(&*log, append_events("b", 4, 0, 2)).await;
+    for after in [0, 3, 4, 5] {
+        let batches = log.read(&"b".into(), after, 10).await.expect("it reads");
+        assert_eq!(batches.iter().map(|batch| batch.first).collect::<Vec<_>>(), [4], "after {after}");
+    }
+    let stored = Stored::Chat { len: 6, head: head("ann", true, 5) };
+    assert_eq!(log.stored(&"b".into()).await, Ok(Some(stored)));
     assert_eq!(all(&*log, "a").await.len(), 3);
     assert_eq!(log.find(&"ann".into(), "a2").await, Ok(Some("a".into())));
     assert_eq!(log.find(&"ann".into(), "b0").await, Ok(None));
+}
+
+/// A chat that has changed is not deleted. A chat that is not there needs no deletion.
+pub async fn a_deletion_is_a_compare_and_set(log: Shared) {
+    must(&*log, append("chat", 0, 1)).await;
+    must(&*log, Append { head: head("ann", true, Timestamp(9).0), ..append("chat", 1, 2) }).await;
+    for expected in [0, 1, 3] {
+        assert_eq!(log.delete(&"chat".into(), expected).await, Ok(DeleteResult::Conflict), "at {expected}");
+    }
+    assert_eq!(all(&*log, "chat").await.len(), 2);
+    assert_eq!(log.delete(&"none".into(), 0).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.stored(&"none".into()).await, Ok(None));
+    assert_eq!(log.delete(&"chat".into(), 2).await, Ok(DeleteResult::Deleted));
+    must(&*log, append("chat", 3, 3)).await;
+    assert_eq!(log.delete(&"chat".into(), 2).await, Ok(DeleteResult::Conflict), "it is another chat by now");
 }

@@ -7,6 +7,8 @@
 
 mod appends;
 mod chats;
+mod holds;
+mod owners;
 mod reads;
 mod tails;
 
@@ -15,10 +17,12 @@ use std::sync::Arc;
 pub use appends::*;
 use bytes::Bytes;
 pub use chats::*;
+pub use holds::*;
+pub use owners::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendId, AppendResult, Batch, Head, Log},
+    log::{Append, AppendId, AppendResult, Batch, Head, HoldChanges, Log, Ownership},
     subject::Subject,
 };
 pub use reads::*;
@@ -46,7 +50,14 @@ macro_rules! log_contract_suite {
                 heads_are_listed_in_order_and_in_pages,
                 heads_follow_the_last_append,
                 a_key_finds_the_chat_for_its_subject_only,
-                a_deleted_chat_begins_again,
+                a_deleted_chat_leaves_a_tombstone,
+                a_deletion_is_a_compare_and_set,
+                holds_are_opened_and_closed_with_the_append,
+                holds_are_listed_in_order_and_in_pages,
+                deadlines_come_earliest_first,
+                holds_are_counted_by_tool_kind_and_age,
+                an_owner_is_written_with_the_append,
+                open_chats_of_others_are_counted,
                 a_tail_gives_what_is_there_and_what_comes,
                 a_tail_survives_lost_wakeups_and_failed_reads,
                 a_tail_sees_everything_once_across_reconnects,
@@ -75,6 +86,8 @@ pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
         payload: Bytes::from(format!("{append_id} at {expected} of {chat}")),
         head: head("ann", true, expected + 1),
         keys: Vec::new(),
+        holds: HoldChanges::default(),
+        ownership: Ownership::Release,
     }
 }
 

@@ -25,14 +25,18 @@ use std::{
 use error::QueryFailure;
 pub use error::SqliteError;
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use open::Folder;
 use reader::Readers;
+use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
-use super::{Append, AppendResult, Batch, Head, HeadQuery, Health, Listed, Log, LogError, WAKEUPS};
-use crate::subject::Subject;
+use super::{
+    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+    LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+};
+use crate::{clock::Timestamp, subject::Subject};
 
 /// Requests queued for the writer before callers have to wait.
 const QUEUE: usize = 1024;
@@ -52,7 +56,7 @@ pub struct SqliteLog {
     /// `None` only during drop: the writer's thread ends when the last sender is gone.
     requests: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
-    wakeups: broadcast::Sender<ChatId>,
+    wakeups: broadcast::Sender<Wakeup>,
     commits: Arc<AtomicU64>,
     health: watch::Receiver<Health>,
     last_commit: LastCommit,
@@ -119,6 +123,18 @@ impl SqliteLog {
         self.commits.load(Ordering::Relaxed)
     }
 
+    /// Runs a query on a reader.
+    fn query<'a, T: Send + 'static>(
+        &'a self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        what_failed: impl FnOnce() -> String + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, LogError>> {
+        Box::pin(async move {
+            let read = self.readers.run(query).await;
+            read.map_err(|error| error.doing(format_args!("{} in {}", what_failed(), self.folder)))
+        })
+    }
+
     /// Sends a request to the writer. Cancelling the wait does not cancel the request.
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
         let (answer, answered) = oneshot::channel();
@@ -141,13 +157,13 @@ impl Log for SqliteLog {
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         let wanted = chat.clone();
-        Box::pin(async move {
-            let read = self.readers.run(move |connection| reader::batches(connection, &wanted, after, limit)).await;
-            read.map_err(|error| error.doing(format_args!("could not read chat {chat} in {}", self.folder)))
-        })
+        self.query(
+            move |connection| reader::batches(connection, &wanted, after, limit),
+            move || format!("could not read chat {chat}"),
+        )
     }
 
-    fn wakeups(&self) -> broadcast::Receiver<ChatId> {
+    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.wakeups.subscribe()
     }
 
@@ -166,33 +182,78 @@ impl Log for SqliteLog {
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        Box::pin(async move {
-            let read = self.readers.run(move |connection| reader::heads(connection, &query, limit)).await;
-            read.map_err(|error| error.doing(format_args!("could not list the chats in {}", self.folder)))
-        })
+        self.query(
+            move |connection| reader::heads(connection, &query, limit),
+            || "could not list the chats".to_owned(),
+        )
     }
 
-    fn head<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<(u64, Head)>, LogError>> {
+    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
         let wanted = chat.clone();
-        Box::pin(async move {
-            let read = self.readers.run(move |connection| reader::head(connection, &wanted)).await;
-            read.map_err(|error| error.doing(format_args!("could not read chat {chat} in {}", self.folder)))
-        })
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<(), LogError>> {
-        Box::pin(async move {
-            let deleted = self.ask(|answer| Request::delete(chat.clone(), answer)).await;
-            let deleted = deleted.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
-            deleted.map_err(|error| error.doing(format_args!("could not delete chat {chat} in {}", self.folder)))
-        })
+        self.query(
+            move |connection| reader::stored(connection, &wanted),
+            move || format!("could not read chat {chat}"),
+        )
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         let (whose, wanted) = (subject.clone(), key.to_owned());
+        self.query(
+            move |connection| reader::find(connection, &whose, &wanted),
+            move || format!("could not find {key}"),
+        )
+    }
+
+    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+        self.query(
+            move |connection| reader::holds(connection, &query, limit),
+            || "could not list the holds".to_owned(),
+        )
+    }
+
+    fn deadlines(
+        &self,
+        until: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+        self.query(
+            move |connection| reader::deadlines(connection, until, limit),
+            || "could not list the deadlines".to_owned(),
+        )
+    }
+
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+        self.query(
+            move |connection| reader::count_holds(connection, &times),
+            || "could not count the holds".to_owned(),
+        )
+    }
+
+    fn usage<'a>(
+        &'a self,
+        subject: &'a Subject,
+        node: NodeId,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+        let whose = subject.clone();
+        self.query(
+            move |connection| reader::usage(connection, &whose, node, most),
+            || "could not count the open chats".to_owned(),
+        )
+    }
+
+    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.query(
+            move |connection| reader::abandoned(connection, node, limit),
+            || "could not list the interrupted chats".to_owned(),
+        )
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         Box::pin(async move {
-            let read = self.readers.run(move |connection| reader::find(connection, &whose, &wanted)).await;
-            read.map_err(|error| error.doing(format_args!("could not find {key} in {}", self.folder)))
+            let deleted = self.ask(|answer| Request::delete(chat.clone(), expected, answer)).await;
+            let deleted = deleted.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
+            deleted.map_err(|error| error.doing(format_args!("could not delete chat {chat} in {}", self.folder)))
         })
     }
 }

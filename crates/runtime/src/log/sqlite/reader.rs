@@ -9,8 +9,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use holdpoint_protocol::ids::ChatId;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
@@ -19,7 +19,9 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    log::{Batch, Head, HeadQuery, Listed},
+    log::{
+        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldQuery, HoldRow, Listed, ListedHold, NodeId, Stored, Usage,
+    },
     subject::Subject,
 };
 
@@ -107,42 +109,50 @@ pub(super) fn batches(
     // `after` may be inside a batch: start with the last batch that begins at or before it.
     let mut select = connection.prepare_cached(
         "WITH this AS (SELECT number FROM chats WHERE id = ?1)
-         SELECT first, count, payload FROM batches
+         SELECT first, count, payload, owner FROM batches
          WHERE chat = (SELECT number FROM this)
-             AND first >= (SELECT max(first) FROM batches WHERE chat = (SELECT number FROM this) AND first <= ?2)
+             AND first >= coalesce(
+                 (SELECT max(first) FROM batches WHERE chat = (SELECT number FROM this) AND first <= ?2), 0)
              AND first + count > ?2
          ORDER BY first LIMIT ?3",
     )?;
     let batch = |row: &Row<'_>| {
-        Ok(Batch { first: row.get::<_, i64>(0)?.cast_unsigned(), count: row.get(1)?, payload: bytes(row, 2)? })
+        let owner = row.get::<_, Option<[u8; 16]>>(3)?.map(|id| NodeId(u128::from_be_bytes(id)));
+        Ok(Batch { first: row.get::<_, i64>(0)?.cast_unsigned(), count: row.get(1)?, payload: bytes(row, 2)?, owner })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
 }
 
 /// See [`crate::log::Log::heads`].
 pub(super) fn heads(connection: &Connection, query: &HeadQuery, limit: usize) -> rusqlite::Result<Vec<Listed>> {
-    let (sql, parameters) = select_heads(query);
-    let limit = most(limit);
-    let mut parameters: Vec<&dyn ToSql> = parameters.iter().map(|parameter| parameter as &dyn ToSql).collect();
-    parameters.push(&limit);
+    let (sql, mut parameters) = select_heads(query);
+    parameters.push(Value::from(most(limit)));
     let mut select = connection.prepare_cached(&sql)?;
-    let rows = select.query_map(parameters.as_slice(), listed)?;
+    let rows = select.query_map(params_from_iter(parameters), listed)?;
     rows.collect()
 }
 
-/// See [`crate::log::Log::head`].
-pub(super) fn head(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Option<(u64, Head)>> {
-    let mut select =
-        connection.prepare_cached("SELECT id, len, subject, is_open, updated_at, head FROM chats WHERE id = ?1")?;
-    let listed = select.query_row([chat.as_str()], listed).optional()?;
-    Ok(listed.map(|(_, len, head)| (len, head)))
+/// See [`crate::log::Log::stored`].
+pub(super) fn stored(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Option<Stored>> {
+    let mut select = connection.prepare_cached(
+        "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM chats WHERE id = ?1",
+    )?;
+    let stored = |row: &Row<'_>| {
+        let is_deleted: bool = row.get(6)?;
+        let (_, len, head) = listed(row)?;
+        Ok(match is_deleted {
+            true => Stored::Tombstone { len, subject: head.subject },
+            false => Stored::Chat { len, head },
+        })
+    };
+    select.query_row([chat.as_str()], stored).optional()
 }
 
 fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
     let head = Head {
         subject: Subject::from(row.get_ref(2)?.as_str()?),
         is_open: row.get(3)?,
-        updated_at: Timestamp(row.get::<_, i64>(4)?.cast_unsigned()),
+        updated_at: time(row, 4)?,
         data: bytes(row, 5)?,
     };
     Ok((ChatId::from(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.cast_unsigned(), head))
@@ -156,26 +166,148 @@ pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rus
         .optional()
 }
 
+/// See [`crate::log::Log::holds`].
+pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) -> rusqlite::Result<Vec<ListedHold>> {
+    let (sql, mut parameters) = select_holds(query);
+    parameters.push(Value::from(most(limit)));
+    let mut select = connection.prepare_cached(&sql)?;
+    let hold = |row: &Row<'_>| {
+        let hold = HoldRow {
+            call: ToolCallId::from(row.get_ref(1)?.as_str()?),
+            tool: row.get_ref(2)?.as_str()?.into(),
+            approval: row.get_ref(3)?.as_str_or_null()?.map(ApprovalId::from),
+            since: time(row, 4)?,
+            deadline: row.get::<_, Option<i64>>(5)?.map(|at| Timestamp(at.cast_unsigned())),
+            data: bytes(row, 6)?,
+        };
+        Ok((ChatId::from(row.get_ref(0)?.as_str()?), hold))
+    };
+    let rows = select.query_map(params_from_iter(parameters), hold)?;
+    rows.collect()
+}
+
+/// See [`crate::log::Log::deadlines`].
+pub(super) fn deadlines(
+    connection: &Connection,
+    until: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<(Timestamp, ChatId, ToolCallId)>> {
+    let mut select = connection.prepare_cached(
+        "SELECT deadline, id, call FROM holds JOIN chats ON number = chat
+         WHERE deadline <= ?1 ORDER BY deadline, chat, call LIMIT ?2",
+    )?;
+    let due = |row: &Row<'_>| {
+        let (chat, call) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        Ok((time(row, 0)?, ChatId::from(chat), ToolCallId::from(call)))
+    };
+    select.query_map((number(until.0), most(limit)), due)?.collect()
+}
+
+/// See [`crate::log::Log::count_holds`].
+pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusqlite::Result<Vec<HoldCount>> {
+    let age: Vec<String> = times.iter().map(|time| format!("(since <= {})", number(time.0))).collect();
+    let age = if age.is_empty() { "0".to_owned() } else { age.join(" + ") };
+    let mut select = connection.prepare(&format!(
+        "SELECT tool, approval IS NOT NULL, {age} AS age, count(*), min(since) FROM holds GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    ))?;
+    let count = |row: &Row<'_>| {
+        Ok(HoldCount {
+            tool: row.get_ref(0)?.as_str()?.into(),
+            is_approval: row.get(1)?,
+            age: usize::try_from(row.get::<_, i64>(2)?).unwrap_or_default(),
+            count: row.get::<_, i64>(3)?.cast_unsigned(),
+            oldest: time(row, 4)?,
+        })
+    };
+    select.query_map([], count)?.collect()
+}
+
+/// See [`crate::log::Log::usage`].
+pub(super) fn usage(
+    connection: &Connection,
+    subject: &Subject,
+    node: NodeId,
+    limit: usize,
+) -> rusqlite::Result<Usage> {
+    let mut select = connection.prepare_cached(
+        "SELECT count(*), count(owner) FROM
+             (SELECT owner FROM chats WHERE subject = ?1 AND is_open AND owner IS NOT ?2 LIMIT ?3)",
+    )?;
+    let parameters = (subject.as_str(), node.0.to_be_bytes(), most(limit));
+    select.query_row(parameters, |row| {
+        let count = |column| row.get::<_, i64>(column).map(|count| usize::try_from(count).unwrap_or_default());
+        Ok(Usage { open: count(0)?, running: count(1)? })
+    })
+}
+
+/// See [`crate::log::Log::abandoned`].
+pub(super) fn abandoned(connection: &Connection, node: NodeId, limit: usize) -> rusqlite::Result<Vec<ChatId>> {
+    let mut select =
+        connection.prepare_cached("SELECT id FROM chats WHERE owner IS NOT NULL AND owner <> ?1 LIMIT ?2")?;
+    let rows = select.query_map((node.0.to_be_bytes(), most(limit)), |row| {
+        Ok(ChatId::from(row.get_ref(0)?.as_str()?))
+    })?;
+    rows.collect()
+}
+
 /// The statement for a query, with all its parameters but the limit, which comes last. There are few variants, so all
 /// stay prepared.
-pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<&str>) {
-    let mut sql = "SELECT id, len, subject, is_open, updated_at, head FROM chats WHERE true".to_owned();
+pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<Value>) {
+    let mut sql = "SELECT id, len, subject, is_open, updated_at, head FROM chats WHERE deleted_at IS NULL".to_owned();
     let mut parameters = Vec::new();
     if query.only_open {
         sql.push_str(" AND is_open");
     }
-    let filters = [
-        ("subject =", query.subject.as_ref().map(Subject::as_str)),
-        ("id >", query.after.as_ref().map(ChatId::as_str)),
-    ];
-    for (filter, value) in filters {
-        if let Some(value) = value {
-            parameters.push(value);
-            let _ = write!(sql, " AND {filter} ?{}", parameters.len());
-        }
+    if let Some(subject) = &query.subject {
+        parameters.push(Value::from(subject.as_str().to_owned()));
+        sql.push_str(" AND subject = ?1");
     }
-    let _ = write!(sql, " ORDER BY id LIMIT ?{}", parameters.len() + 1);
+    let order = match &query.order {
+        HeadOrder::Id { after } => {
+            if let Some(after) = after {
+                parameters.push(Value::from(after.as_str().to_owned()));
+                let _ = write!(sql, " AND id > ?{}", parameters.len());
+            }
+            "id"
+        }
+        HeadOrder::Newest { after } => {
+            if let Some((at, id)) = after {
+                parameters.extend([Value::from(number(at.0)), Value::from(id.as_str().to_owned())]);
+                let (at, id) = (parameters.len() - 1, parameters.len());
+                // The first condition is for the index, which has the two in different orders.
+                let _ = write!(sql, " AND updated_at <= ?{at} AND (updated_at < ?{at} OR id > ?{id})");
+            }
+            "updated_at DESC, id"
+        }
+    };
+    let _ = write!(sql, " ORDER BY {order} LIMIT ?{}", parameters.len() + 1);
     (sql, parameters)
+}
+
+/// Like [`select_heads`], for holds.
+pub(super) fn select_holds(query: &HoldQuery) -> (String, Vec<Value>) {
+    let mut sql = "SELECT id, call, tool, approval, since, deadline, data
+                   FROM holds JOIN chats ON number = chat WHERE holds.subject = ?1"
+        .to_owned();
+    let mut parameters = vec![Value::from(query.subject.as_str().to_owned())];
+    if query.only_approvals {
+        sql.push_str(" AND approval IS NOT NULL");
+    }
+    if let Some((since, call, chat)) = &query.after {
+        parameters.extend([
+            Value::from(number(since.0)),
+            Value::from(call.as_str().to_owned()),
+            Value::from(chat.as_str().to_owned()),
+        ]);
+        // The first condition is for the index, which does not have the chat's id.
+        sql.push_str(" AND (since, call) >= (?2, ?3) AND (since, call, id) > (?2, ?3, ?4)");
+    }
+    let _ = write!(sql, " ORDER BY since, call, id LIMIT ?{}", parameters.len() + 1);
+    (sql, parameters)
+}
+
+fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    Ok(Timestamp(row.get::<_, i64>(column)?.cast_unsigned()))
 }
 
 fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Bytes> {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::error::SqliteError;
 
 /// The migrations, each from one version to the next. Never change a released one: add another.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 const VERSION_1: &str = "
     -- What a chat looks like from outside.
@@ -42,6 +42,85 @@ const VERSION_1: &str = "
         PRIMARY KEY (subject, key)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX keys_by_chat ON keys (chat);
+";
+
+/// What waits is rows, written with the append that opens or closes it. Deleted chats leave a tombstone.
+const VERSION_2: &str = "
+    ALTER TABLE chats ADD COLUMN owner BLOB;       -- the node in which something runs, if any
+    ALTER TABLE chats ADD COLUMN deleted_at INTEGER;
+    DROP INDEX chats_by_subject;
+    DROP INDEX chats_open;
+    DROP INDEX chats_open_by_subject;
+    CREATE INDEX chats_by_subject ON chats (subject, updated_at DESC, id) WHERE deleted_at IS NULL;
+    CREATE INDEX chats_open ON chats (id) WHERE is_open;
+    CREATE INDEX chats_open_by_subject ON chats (subject, id, owner) WHERE is_open;
+    CREATE INDEX chats_owned ON chats (owner) WHERE owner IS NOT NULL;
+
+    ALTER TABLE batches ADD COLUMN owner BLOB;         -- the owner of the chat after it
+    ALTER TABLE batches ADD COLUMN previous_hash BLOB; -- of the batch before it in its chat
+
+    -- What waits for a person or a browser.
+    CREATE TABLE holds (
+        chat     INTEGER NOT NULL,             -- its number
+        call     TEXT NOT NULL,
+        subject  TEXT NOT NULL,                -- the chat's
+        tool     TEXT NOT NULL,
+        approval TEXT,                         -- the approval request, if it waits for a decision
+        since    INTEGER NOT NULL,             -- milliseconds since 1970, UTC
+        deadline INTEGER,
+        data     BLOB NOT NULL,                -- JSON
+        PRIMARY KEY (chat, call)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX holds_by_subject ON holds (subject, since, call);
+    CREATE INDEX holds_by_deadline ON holds (deadline, chat, call) WHERE deadline IS NOT NULL;
+
+    -- Who may decide: a subject or a group.
+    CREATE TABLE approvers (
+        chat  INTEGER NOT NULL,
+        call  TEXT NOT NULL,
+        kind  TEXT NOT NULL,
+        name  TEXT NOT NULL,
+        since INTEGER NOT NULL,
+        PRIMARY KEY (chat, call, kind, name)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX approvers_by_name ON approvers (kind, name, since, chat, call);
+
+    -- The decisions of a hold that needs several.
+    CREATE TABLE votes (
+        chat    INTEGER NOT NULL,
+        call    TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        at      INTEGER NOT NULL,
+        data    BLOB NOT NULL,
+        PRIMARY KEY (chat, call, subject)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Decisions made in advance.
+    CREATE TABLE grants (
+        id         TEXT PRIMARY KEY,
+        subject    TEXT NOT NULL,
+        tool       TEXT NOT NULL,
+        expires_at INTEGER,
+        data       BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX grants_by_subject ON grants (subject, tool);
+
+    -- Until now the head said what waits and whether something runs. A chat whose head can't be read is recovered, as one
+    -- in which something runs: its owner is a node that does not exist.
+    UPDATE chats SET owner = zeroblob(16)
+    WHERE is_open AND CASE WHEN json_valid(CAST(head AS TEXT)) THEN CAST(head AS TEXT) ->> '$.isRunning' ELSE 1 END;
+    INSERT OR IGNORE INTO holds (chat, call, subject, tool, approval, since, deadline, data)
+    SELECT
+        number,
+        value ->> '$.call',
+        subject,
+        value ->> '$.name',
+        value ->> '$.question.approval',
+        coalesce(value ->> '$.since', value ->> '$.question.askedAt', updated_at),
+        value ->> '$.deadline',
+        CAST(value AS BLOB)
+    FROM chats, json_each(CASE WHEN json_valid(CAST(head AS TEXT)) THEN CAST(head AS TEXT) ELSE '{}' END, '$.holds')
+    WHERE is_open;
 ";
 
 /// Configures the writing connection. Returns the resulting journal mode.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     clock::Timestamp,
-    log::{AppendId, Head},
+    log::{AppendId, Head, HeadOrder, HoldChanges, Ownership},
 };
 
 const FILE: &str = "holdpoint.db";
@@ -18,7 +18,8 @@ const FILE: &str = "holdpoint.db";
 fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     let head = Head { subject: Subject::local(), is_open: true, updated_at: Timestamp(1), data: Bytes::new() };
     let (chat, payload) = (ChatId::from(chat), Bytes::from_static(payload.as_bytes()));
-    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys: Vec::new() }
+    let (keys, holds, ownership) = (Vec::new(), HoldChanges::default(), Ownership::Release);
+    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys, holds, ownership }
 }
 
 /// Short enough for a test that waits for the writer to give up.
@@ -85,10 +86,10 @@ fn a_newer_file_is_left_alone() {
     drop(log);
     other.pragma_update(None, "user_version", 99).expect("it writes");
     let error = SqliteLog::open(dir.path()).expect_err("it is newer");
-    assert!(matches!(error, SqliteError::Newer { found: 99, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, SqliteError::Newer { found: 99, known: 2, .. }), "{error:?}");
     let text = error.to_string();
     assert!(text.contains(FILE) && text.ends_with("use a newer holdpoint"), "{text}");
-    other.pragma_update(None, "user_version", 1).expect("it writes");
+    other.pragma_update(None, "user_version", 2).expect("it writes");
     SqliteLog::open(dir.path()).expect("the refusal left no lock behind");
 }
 
@@ -98,7 +99,7 @@ async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settl
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let appends = ["a", "b", "c"].map(|chat| log.append_many(vec![append(chat, 0, "x"); 2]));
     assert_eq!(join_all(appends).await, vec![[AppendResult::Unknown; 2]; 3]);
-    let error = log.delete(&"a".into()).await.expect_err("it can't be written");
+    let error = log.delete(&"a".into(), 1).await.expect_err("it can't be written");
     let text = error.to_string();
     assert!(text.contains("could not delete chat a in ") && text.contains("database is locked"), "{text}");
     assert_eq!(log.read(&"a".into(), 0, 10).await, Ok(vec![]), "reading goes on");
@@ -153,24 +154,36 @@ fn the_writer_waits_for_the_disk() {
 #[test]
 fn no_list_looks_at_what_it_does_not_give() {
     let (_dir, _log, other) = log_and_other(LATE);
-    for subject in [None, Some(Subject::local())] {
-        for only_open in [false, true] {
-            for after in [None, Some(ChatId::from("a"))] {
-                let query = HeadQuery { subject: subject.clone(), only_open, after };
-                let (sql, _) = reader::select_heads(&query);
-                let plan: Vec<String> = other
-                    .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
-                    .and_then(|mut plan| plan.raw_query().mapped(|row| row.get("detail")).collect())
-                    .expect("it explains");
-                let [step] = &plan[..] else { panic!("{query:?}: {plan:?}") };
-                let index = match (only_open, &subject) {
-                    (true, Some(_)) => "USING INDEX chats_open_by_subject",
-                    (true, None) => "USING INDEX chats_open",
-                    (false, Some(_)) => "USING INDEX chats_by_subject",
-                    (false, None) => "USING INDEX sqlite_autoindex_chats_1",
-                };
-                assert!(format!("{step} ").contains(&format!("{index} ")), "{query:?}: {step}");
-            }
+    let id = |after: Option<&str>| HeadOrder::Id { after: after.map(ChatId::from) };
+    let newest = |after: Option<&str>| HeadOrder::Newest { after: after.map(|id| (Timestamp(1), ChatId::from(id))) };
+    let local = Some(Subject::local());
+    for after in [None, Some("a")] {
+        let lists = [
+            (None, false, id(after), "sqlite_autoindex_chats_1"),
+            (None, true, id(after), "chats_open"),
+            (local.clone(), true, id(after), "chats_open_by_subject"),
+            (local.clone(), false, newest(after), "chats_by_subject"),
+        ];
+        for (subject, only_open, order, index) in lists {
+            let (sql, _) = reader::select_heads(&HeadQuery { subject, only_open, order });
+            assert_uses(&other, &sql, &[index]);
         }
+        let after = after.map(|id| (Timestamp(1), id.into(), id.into()));
+        let query = HoldQuery { subject: Subject::local(), only_approvals: true, after };
+        let (sql, _) = reader::select_holds(&query);
+        // Holds of the same call id in different chats are put in order.
+        assert_uses(&other, &sql, &["holds_by_subject", "INTEGER PRIMARY KEY", "USE TEMP B-TREE FOR LAST TERM"]);
+    }
+}
+
+/// Each step of the plan must use the index with this name.
+fn assert_uses(connection: &Connection, sql: &str, indexes: &[&str]) {
+    let plan: Vec<String> = connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+        .and_then(|mut plan| plan.raw_query().mapped(|row| row.get("detail")).collect())
+        .expect("it explains");
+    assert_eq!(plan.len(), indexes.len(), "{sql}: {plan:?}");
+    for (step, index) in plan.iter().zip(indexes) {
+        assert!(format!("{step} ").contains(&format!("{index} ")), "{sql}: {plan:?}");
     }
 }

@@ -14,7 +14,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, Transactio
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::{error::QueryFailure, open::Folder, schema};
-use crate::log::{Append, AppendResult, Health};
+use crate::log::{Append, AppendResult, DeleteResult, Health, HoldRow, Ownership, Wakeup};
+use crate::subject::Subject;
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
 const MAX_GROUP_REQUESTS: usize = 512;
@@ -22,8 +23,15 @@ const MAX_GROUP_REQUESTS: usize = 512;
 /// A request to the writer, with room for its result. The transaction fills it in, and it is sent after the commit.
 pub(super) enum Request {
     Append { appends: Vec<Append>, results: Vec<AppendResult>, answer: oneshot::Sender<Vec<AppendResult>> },
-    Delete { chat: ChatId, was_there: bool, answer: oneshot::Sender<Result<(), QueryFailure>> },
+    Delete { chat: ChatId, expected: u64, result: Deletion, answer: oneshot::Sender<Result<DeleteResult, QueryFailure>> },
     Probe { answer: oneshot::Sender<bool> },
+}
+
+/// What a deletion found.
+pub(super) enum Deletion {
+    Nothing,
+    Deleted(Subject),
+    Conflict,
 }
 
 impl Request {
@@ -33,8 +41,12 @@ impl Request {
     }
 
     /// See [`crate::log::Log::delete`].
-    pub(super) fn delete(chat: ChatId, answer: oneshot::Sender<Result<(), QueryFailure>>) -> Self {
-        Self::Delete { chat, was_there: false, answer }
+    pub(super) fn delete(
+        chat: ChatId,
+        expected: u64,
+        answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
+    ) -> Self {
+        Self::Delete { chat, expected, result: Deletion::Nothing, answer }
     }
 
     /// See [`crate::log::Log::probe`].
@@ -60,7 +72,7 @@ impl LastCommit {
 
 /// Where the writer reports its work.
 pub(super) struct Reports {
-    pub(super) wakeups: broadcast::Sender<ChatId>,
+    pub(super) wakeups: broadcast::Sender<Wakeup>,
     pub(super) commits: Arc<AtomicU64>,
     pub(super) health: watch::Sender<Health>,
     pub(super) last_commit: LastCommit,
@@ -154,26 +166,31 @@ impl Writer {
     fn answer(&self, request: Request) {
         match request {
             Request::Append { appends, results, answer } => {
-                for (append, result) in appends.into_iter().zip(&results) {
+                for (append, result) in appends.iter().zip(&results) {
                     // For a repeated append too: if the first result was unknown, no one was woken.
                     if matches!(result, AppendResult::Committed { .. }) {
-                        self.wake(append.chat);
+                        self.wake(Wakeup::of(append));
                     }
                 }
                 let _ = answer.send(results);
             }
-            Request::Delete { chat, was_there, answer } => {
-                if was_there {
-                    self.wake(chat);
-                }
-                let _ = answer.send(Ok(()));
+            Request::Delete { chat, result, answer, .. } => {
+                let deleted = match result {
+                    Deletion::Conflict => DeleteResult::Conflict,
+                    Deletion::Nothing => DeleteResult::Deleted,
+                    Deletion::Deleted(subject) => {
+                        self.wake(Wakeup { chat, subject, holds: true });
+                        DeleteResult::Deleted
+                    }
+                };
+                let _ = answer.send(Ok(deleted));
             }
             Request::Probe { answer } => drop(answer.send(true)),
         }
     }
 
-    fn wake(&self, chat: ChatId) {
-        let _ = self.reports.wakeups.send(chat);
+    fn wake(&self, wakeup: Wakeup) {
+        let _ = self.reports.wakeups.send(wakeup);
     }
 
     /// A failed connection may be in any state, so opens a new one. If that fails, the next transaction reports why.
@@ -209,7 +226,7 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
                 results.push(append(transaction, one)?);
             }
         }
-        Request::Delete { chat, was_there, .. } => *was_there = delete(transaction, chat)?,
+        Request::Delete { chat, expected, result, .. } => *result = delete(transaction, chat, *expected)?,
         Request::Probe { .. } => schema::touch(transaction)?,
     }
     Ok(())
@@ -226,10 +243,24 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
         return Ok(AppendResult::Committed { len });
     }
     let end = len + u64::from(append.count);
-    let number = set_head(transaction, before, append, end)?;
+    let owner = match append.ownership {
+        Ownership::Release => None,
+        Ownership::Take(node) => Some(node.0.to_be_bytes()),
+        Ownership::Keep => before.as_ref().and_then(|before| before.owner),
+    };
+    let number = set_head(transaction, before, append, end, owner)?;
     transaction
-        .prepare_cached("INSERT INTO batches (chat, first, count, append_id, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute((number, len.cast_signed(), append.count, append.append_id.0.to_be_bytes(), &append.payload[..]))?;
+        .prepare_cached(
+            "INSERT INTO batches (chat, first, count, append_id, payload, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute((
+            number,
+            len.cast_signed(),
+            append.count,
+            append.append_id.0.to_be_bytes(),
+            &append.payload[..],
+            owner,
+        ))?;
     for key in &append.keys {
         transaction.prepare_cached("REPLACE INTO keys (subject, key, chat) VALUES (?1, ?2, ?3)")?.execute((
             append.head.subject.as_str(),
@@ -237,22 +268,64 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
             number,
         ))?;
     }
+    for call in &append.holds.closed {
+        transaction
+            .prepare_cached("DELETE FROM holds WHERE chat = ?1 AND call = ?2")?
+            .execute((number, call.as_str()))?;
+    }
+    for hold in &append.holds.opened {
+        open_hold(transaction, number, &append.head.subject, hold)?;
+    }
     Ok(AppendResult::Committed { len: end })
+}
+
+fn open_hold(transaction: &Transaction<'_>, number: i64, subject: &Subject, hold: &HoldRow) -> rusqlite::Result<()> {
+    let HoldRow { call, tool, approval, since, deadline, data } = hold;
+    transaction
+        .prepare_cached(
+            "REPLACE INTO holds (chat, call, subject, tool, approval, since, deadline, data)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute((
+            number,
+            call.as_str(),
+            subject.as_str(),
+            tool,
+            approval.as_ref().map(|approval| approval.as_str()),
+            since.0.cast_signed(),
+            deadline.map(|deadline| deadline.0.cast_signed()),
+            &data[..],
+        ))?;
+    Ok(())
 }
 
 /// A chat before an append.
 struct Before {
     number: i64,
     len: u64,
-    /// The append leaves the indexed columns unchanged.
+    owner: Option<[u8; 16]>,
+    /// The append leaves the indexed columns unchanged, except perhaps the owner.
     keeps_indexes: bool,
+    has_subject: bool,
 }
 
 fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Option<Before>> {
+    let Append { chat, head, .. } = append;
     transaction
-        .prepare_cached("SELECT number, len, subject = ?2 AND is_open = ?3 FROM chats WHERE id = ?1")?
-        .query_row((append.chat.as_str(), append.head.subject.as_str(), append.head.is_open), |row| {
-            Ok(Before { number: row.get(0)?, len: row.get::<_, i64>(1)?.cast_unsigned(), keeps_indexes: row.get(2)? })
+        .prepare_cached(
+            "SELECT
+                 number, len, owner, subject = ?2,
+                 subject = ?2 AND is_open = ?3 AND updated_at = ?4 AND deleted_at IS NULL
+             FROM chats WHERE id = ?1",
+        )?
+        .query_row((chat.as_str(), head.subject.as_str(), head.is_open, head.updated_at.0.cast_signed()), |row| {
+            Ok(Before {
+                number: row.get(0)?,
+                len: row.get::<_, i64>(1)?.cast_unsigned(),
+                owner: row.get(2)?,
+                has_subject: row.get(3)?,
+                keeps_indexes: row.get(4)?,
+            })
         })
         .optional()
 }
@@ -268,43 +341,71 @@ fn done(transaction: &Transaction<'_>, number: i64, append: &Append) -> rusqlite
 }
 
 /// Writes the chat's head after an append. Returns the chat's number.
-fn set_head(transaction: &Transaction<'_>, before: Option<Before>, append: &Append, len: u64) -> rusqlite::Result<i64> {
+fn set_head(
+    transaction: &Transaction<'_>,
+    before: Option<Before>,
+    append: &Append,
+    len: u64,
+    owner: Option<[u8; 16]>,
+) -> rusqlite::Result<i64> {
     let Append { chat, head, .. } = append;
     let (subject, data) = (head.subject.as_str(), &head.data[..]);
     let (len, updated_at) = (len.cast_signed(), head.updated_at.0.cast_signed());
     match before {
         // SQLite rewrites an index when one of its columns is set, even to the same value.
-        Some(Before { number, keeps_indexes: true, .. }) => {
+        Some(Before { number, keeps_indexes: true, owner: before, .. }) if before == owner => {
             transaction
-                .prepare_cached("UPDATE chats SET len = ?2, updated_at = ?3, head = ?4 WHERE number = ?1")?
-                .execute((number, len, updated_at, data))?;
+                .prepare_cached("UPDATE chats SET len = ?2, head = ?3 WHERE number = ?1")?
+                .execute((number, len, data))?;
             Ok(number)
         }
-        Some(Before { number, .. }) => {
+        Some(Before { number, has_subject, .. }) => {
             transaction
                 .prepare_cached(
-                    "UPDATE chats SET len = ?2, updated_at = ?3, head = ?4, subject = ?5, is_open = ?6
+                    "UPDATE chats
+                     SET len = ?2, updated_at = ?3, head = ?4, subject = ?5, is_open = ?6, owner = ?7, deleted_at = NULL
                      WHERE number = ?1",
                 )?
-                .execute((number, len, updated_at, data, subject, head.is_open))?;
+                .execute((number, len, updated_at, data, subject, head.is_open, owner))?;
+            if !has_subject {
+                transaction
+                    .prepare_cached("UPDATE holds SET subject = ?2 WHERE chat = ?1")?
+                    .execute((number, subject))?;
+            }
             Ok(number)
         }
         None => transaction
             .prepare_cached(
-                "INSERT INTO chats (id, len, updated_at, head, subject, is_open) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO chats (id, len, updated_at, head, subject, is_open, owner)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
-            .insert((chat.as_str(), len, updated_at, data, subject, head.is_open)),
+            .insert((chat.as_str(), len, updated_at, data, subject, head.is_open, owner)),
     }
 }
 
-/// Deletes the chat. Returns whether it existed.
-fn delete(transaction: &Transaction<'_>, chat: &ChatId) -> rusqlite::Result<bool> {
-    let number: Option<i64> = transaction
-        .prepare_cached("DELETE FROM chats WHERE id = ?1 RETURNING number")?
-        .query_row([chat.as_str()], |row| row.get(0))
+/// Deletes a chat of this length, and leaves its tombstone.
+fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqlite::Result<Deletion> {
+    let found: Option<(i64, i64, String)> = transaction
+        .prepare_cached("SELECT number, len, subject FROM chats WHERE id = ?1 AND deleted_at IS NULL")?
+        .query_row([chat.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    for sql in ["DELETE FROM batches WHERE chat = ?1", "DELETE FROM keys WHERE chat = ?1"] {
+    let Some((number, len, subject)) = found else { return Ok(Deletion::Nothing) };
+    if len.cast_unsigned() != expected {
+        return Ok(Deletion::Conflict);
+    }
+    transaction
+        .prepare_cached(
+            "UPDATE chats
+             SET len = len + 1, is_open = 0, head = x'', owner = NULL, deleted_at = unixepoch('subsec') * 1000
+             WHERE number = ?1",
+        )?
+        .execute([number])?;
+    for sql in [
+        "DELETE FROM batches WHERE chat = ?1",
+        "DELETE FROM keys WHERE chat = ?1",
+        "DELETE FROM holds WHERE chat = ?1",
+    ] {
         transaction.prepare_cached(sql)?.execute([number])?;
     }
-    Ok(number.is_some())
+    Ok(Deletion::Deleted(Subject::from(&*subject)))
 }

@@ -1,0 +1,153 @@
+//! The contract of holds.
+
+use bytes::Bytes;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    log::{Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldQuery, HoldRow, Log},
+};
+
+use super::{Shared, append, head, must, one};
+
+fn hold(call: &str, since: u64) -> HoldRow {
+    HoldRow {
+        call: call.into(),
+        tool: "pay".into(),
+        approval: Some(format!("ask {call}").as_str().into()),
+        since: Timestamp(since),
+        deadline: None,
+        data: Bytes::from(format!("{{\"call\":\"{call}\"}}")),
+    }
+}
+
+fn opens(append: Append, opened: Vec<HoldRow>) -> Append {
+    Append { holds: HoldChanges { opened, closed: Vec::new() }, ..append }
+}
+
+fn closes(append: Append, closed: &[&str]) -> Append {
+    Append { holds: HoldChanges { opened: Vec::new(), closed: closed.iter().map(|call| (*call).into()).collect() }, ..append }
+}
+
+fn of(subject: &str) -> HoldQuery {
+    HoldQuery { subject: subject.into(), only_approvals: false, after: None }
+}
+
+async fn listed(log: &dyn Log, query: HoldQuery) -> Vec<(String, HoldRow)> {
+    let holds = log.holds(query, 1000).await.expect("it lists");
+    holds.into_iter().map(|(chat, hold)| (chat.to_string(), hold)).collect()
+}
+
+/// A hold is there from the append that opens it until the one that closes it, and no longer than its chat.
+pub async fn holds_are_opened_and_closed_with_the_append(log: Shared) {
+    must(&*log, opens(append("a", 0, 1), vec![hold("one", 1), hold("two", 2)])).await;
+    must(&*log, opens(append("b", 0, 1), vec![hold("one", 3)])).await;
+    let lost = one(&*log, opens(append("a", 0, 2), vec![hold("lost", 1)])).await;
+    assert_eq!(lost, AppendResult::Conflict { len: 1 });
+    must(&*log, append("a", 1, 3)).await;
+    let expected =
+        vec![("a".to_owned(), hold("one", 1)), ("a".to_owned(), hold("two", 2)), ("b".to_owned(), hold("one", 3))];
+    assert_eq!(listed(&*log, of("ann")).await, expected, "an append that says nothing of holds changes none");
+    assert_eq!(listed(&*log, of("bob")).await, []);
+    must(&*log, closes(append("a", 2, 4), &["one", "never opened"])).await;
+    // The same call waits again, for something else.
+    let again = HoldRow { approval: None, deadline: Some(Timestamp(9)), ..hold("two", 5) };
+    let replaced = HoldChanges { opened: vec![again.clone()], closed: vec!["two".into()] };
+    must(&*log, Append { holds: replaced, ..append("a", 3, 5) }).await;
+    assert_eq!(one(&*log, closes(append("a", 2, 4), &["one"])).await, AppendResult::Committed { len: 3 });
+    let expected = vec![("b".to_owned(), hold("one", 3)), ("a".to_owned(), again)];
+    assert_eq!(listed(&*log, of("ann")).await, expected, "a repeated append changes nothing");
+    assert_eq!(log.delete(&"a".into(), 4).await, Ok(DeleteResult::Deleted));
+    assert_eq!(listed(&*log, of("ann")).await, [("b".to_owned(), hold("one", 3))]);
+    assert_eq!(log.deadlines(Timestamp(u64::MAX), 10).await, Ok(vec![]));
+}
+
+/// Oldest first, in full and in pages of any size, and only those of the subject.
+pub async fn holds_are_listed_in_order_and_in_pages(log: Shared) {
+    let mut all = Vec::new();
+    for number in 0..40u64 {
+        let (chat, subject) = (format!("chat {}", number * 7 % 10), if number % 10 < 3 { "bob" } else { "ann" });
+        let chat = if subject == "bob" { format!("{chat} of bob") } else { chat };
+        let at = all.iter().filter(|(other, ..): &&(String, _, _)| *other == chat).count() as u64;
+        let call = format!("call {}", number % 13);
+        let mut row = hold(&call, number % 4);
+        row.approval = row.approval.filter(|_| number % 3 > 0);
+        all.retain(|(other, _, known): &(String, _, HoldRow)| *other != chat || known.call != row.call);
+        let opening = opens(append(&chat, at, number.into()), vec![row.clone()]);
+        let opening = Append { head: head(subject, true, 1), ..opening };
+        let at = log.read(&ChatId::from(&*chat), 0, 1000).await.expect("it reads").len() as u64;
+        must(&*log, Append { expected: at, ..opening }).await;
+        all.push((chat, subject, row));
+    }
+    all.sort_by(|(a, _, x), (b, _, y)| (x.since, &x.call, a).cmp(&(y.since, &y.call, b)));
+    for subject in ["ann", "bob", "nobody"] {
+        for only_approvals in [false, true] {
+            let fits = |(_, whose, row): &&(String, &str, HoldRow)| {
+                *whose == subject && (row.approval.is_some() || !only_approvals)
+            };
+            let expected: Vec<_> =
+                all.iter().filter(fits).map(|(chat, _, row)| (ChatId::from(&**chat), row.clone())).collect();
+            for limit in [1, 3, 1000] {
+                let mut query = HoldQuery { only_approvals, ..of(subject) };
+                let mut found = Vec::new();
+                loop {
+                    let page = log.holds(query.clone(), limit).await.expect("it lists");
+                    assert!(page.len() <= limit);
+                    let Some((chat, last)) = page.last() else { break };
+                    query.after = Some((last.since, last.call.clone(), chat.clone()));
+                    found.extend(page);
+                }
+                assert_eq!(found, expected, "{subject}, approvals: {only_approvals}, by {limit}");
+            }
+        }
+    }
+}
+
+/// Up to a time, earliest first.
+pub async fn deadlines_come_earliest_first(log: Shared) {
+    for (chat, at) in [("a", 30), ("b", 10), ("c", 20), ("d", 40)] {
+        let due = |call: &str, at| HoldRow { deadline: Some(Timestamp(at)), ..hold(call, 1) };
+        must(&*log, opens(append(chat, 0, 1), vec![due("early", at), due("late", at + 100), hold("never", 1)])).await;
+    }
+    let due = async |until, limit| -> Vec<(u64, String, ToolCallId)> {
+        let due = log.deadlines(Timestamp(until), limit).await.expect("it lists");
+        due.into_iter().map(|(at, chat, call)| (at.0, chat.to_string(), call)).collect()
+    };
+    let early = |at, chat: &str| (at, chat.to_owned(), ToolCallId::from("early"));
+    assert_eq!(due(9, 10).await, []);
+    assert_eq!(due(10, 10).await, [early(10, "b")]);
+    assert_eq!(due(39, 10).await, [early(10, "b"), early(20, "c"), early(30, "a")]);
+    assert_eq!(due(u64::MAX, 2).await, [early(10, "b"), early(20, "c")]);
+    must(&*log, closes(append("b", 1, 2), &["early"])).await;
+    assert_eq!(due(39, 10).await, [early(20, "c"), early(30, "a")]);
+}
+
+/// Each count has a tool, a kind and an age of its own, and knows its oldest hold.
+pub async fn holds_are_counted_by_tool_kind_and_age(log: Shared) {
+    let shown = |call: &str, since| HoldRow { tool: "map".into(), approval: None, ..hold(call, since) };
+    let opened = vec![hold("a", 1), hold("b", 10), hold("c", 11), shown("d", 100), shown("e", 50)];
+    must(&*log, opens(append("chat", 0, 1), opened)).await;
+    must(&*log, opens(append("other", 0, 1), vec![hold("f", 3)])).await;
+    let count = |tool: &str, is_approval, age, count, oldest| HoldCount {
+        tool: tool.into(),
+        is_approval,
+        age,
+        count,
+        oldest: Timestamp(oldest),
+    };
+    let counts = async |times: &[u64]| {
+        let times = times.iter().map(|time| Timestamp(*time)).collect();
+        let mut counts = log.count_holds(times).await.expect("it counts");
+        counts.sort_by(|a, b| (&a.tool, a.age).cmp(&(&b.tool, b.age)));
+        counts
+    };
+    assert_eq!(counts(&[]).await, [count("map", false, 0, 2, 50), count("pay", true, 0, 4, 1)]);
+    let by_age = [
+        count("map", false, 0, 1, 100),
+        count("map", false, 1, 1, 50),
+        count("pay", true, 1, 1, 11),
+        count("pay", true, 2, 3, 1),
+    ];
+    assert_eq!(counts(&[50, 10]).await, by_age);
+    must(&*log, closes(append("other", 1, 2), &["f"])).await;
+    assert_eq!(counts(&[]).await[1], count("pay", true, 0, 3, 1));
+}
