@@ -13,7 +13,7 @@ use crate::{
 
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Hold {
     /// The call.
@@ -34,7 +34,7 @@ pub struct Hold {
 
 /// An approval request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HoldApproval {
     /// Its id.
