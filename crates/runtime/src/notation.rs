@@ -117,6 +117,9 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
             format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
         }
         Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::StopRequested { is_superseded, .. } => {
+            format!("stop requested{}", if *is_superseded { ": superseded" } else { "" })
+        }
         Fact::TurnStarted { .. } => "turn".to_owned(),
         Fact::StepStarted => "step".to_owned(),
         Fact::BlockStarted { kind: BlockKind::Text, .. } => "text".to_owned(),

@@ -7,8 +7,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::Changes, counters::Counters, deadlines,
-    dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
+    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::Changes, counters::Counters,
+    deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
 };
 use crate::{
     clock::{Clock, SystemClock},

@@ -68,7 +68,7 @@ impl ChatTask {
     }
 
     /// Reads the facts behind those that are known and those that were read.
-    pub(super) async fn read_on(&self, foreign: &mut Foreign) -> Result<(), ChatError> {
+    pub(super) async fn read_on(&mut self, foreign: &mut Foreign) -> Result<(), ChatError> {
         loop {
             let position = self.base + self.durable + foreign.facts.len() as u64;
             let batches = self.inner.log.read(&self.id, position, PAGE).await?;

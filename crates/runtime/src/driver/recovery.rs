@@ -141,7 +141,8 @@ async fn recover_one(inner: Arc<Inner>, ToRecover { chat, is_abandoned }: ToReco
         // The server is shutting down. The next start recovers the chat.
         let Some(mailbox) = inner.wake(&chat) else { return };
         let (done, recovered) = oneshot::channel();
-        let told = async { mailbox.send(Command::Recover { is_abandoned, done }).await.is_ok() && recovered.await.is_ok() };
+        let told =
+            async { mailbox.send(Command::Recover { is_abandoned, done }).await.is_ok() && recovered.await.is_ok() };
         let is_done = tokio::select! {
             is_done = told => is_done,
             () = inner.closing.cancelled() => return,
