@@ -253,7 +253,10 @@ impl Log for FaultyLog {
     }
 
     fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
-        self.inner.renew(node)
+        match self.is_full() {
+            true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
+            false => self.inner.renew(node),
+        }
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {

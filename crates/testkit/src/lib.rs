@@ -6,7 +6,9 @@ mod clock;
 mod faulty_log;
 mod gate;
 pub mod log_suite;
+mod shared_log;
 
 pub use clock::ManualClock;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
 pub use gate::Gate;
+pub use shared_log::SharedLog;

@@ -142,6 +142,9 @@ impl ChatTask {
         } else if self.owner.is_none() && self.state.is_idle() && self.feed.is_watched() {
             // Its last hold expired on a node where nobody follows it.
             self.input(Input::ResumeIdle).await?;
+        } else if !self.is_elsewhere() && self.state.is_running() {
+            // The node that took it over from this one is gone too.
+            self.input(Input::Recover).await?;
         }
         self.count_turn();
         if self.is_elsewhere() {

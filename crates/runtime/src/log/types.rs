@@ -266,7 +266,7 @@ impl Wakeup {
     /// The change that an append makes.
     pub fn of(append: &Append) -> Self {
         let Append { chat, expected, count, head, holds, .. } = append;
-        let len = Some(expected + u64::from(*count));
+        let len = Some(expected.saturating_add(u64::from(*count)));
         Self { chat: chat.clone(), subject: head.subject.clone(), len, holds: !holds.is_empty() }
     }
 }

@@ -12,7 +12,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::{Runtime, RuntimeError},
     internals::{fact::Fact, turn::Answered},
-    log::{Log, MemoryLog},
+    log::{Log, MemoryLog, NodeId, Ownership},
     subject::Subject,
 };
 use holdpoint_testkit::{AppendFault, FaultyLog, Gate};
@@ -126,22 +126,26 @@ async fn readiness_follows_the_log() {
     assert!(setup.runtime.is_writable().await);
 }
 
-/// Somebody else was first while the model wrote: the chat is read again and goes on, though nobody asks for it.
+/// Somebody else was first when a tool had ended. If the chat is still this node's, the outcome is written behind it;
+/// if it is another's, the outcome is lost with the race. Either way the turn ends, though nobody asks for it.
 #[tokio::test(start_paused = true)]
-async fn a_chat_that_was_given_up_goes_on_by_itself() {
-    let setup = setup(1, open()).await;
-    let approvals = asked(&setup.runtime, "c").await;
-    setup.log.on_append(AppendFault::Pass).on_append(AppendFault::overtaken(|ours| {
-        let mut theirs = ours.clone();
-        theirs.payload = serde_json::to_vec(&[Fact::Nothing]).expect("JSON").into();
-        theirs.count = 1;
-        theirs.append_id.0 ^= 1;
-        theirs
-    }));
-    assert_eq!(setup.decide(&approvals[0], true).await, Ok(Answered::Taken));
-    until("the turn ends by itself", || setup.has_ended("c")).await;
-    let text = history(&setup.runtime, "c").await;
-    assert!(text.contains("interrupted: outcome unknown"), "whether it ran is lost with the race: {text}");
+async fn a_chat_that_was_overtaken_goes_on_by_itself() {
+    for (taken_by, outcome) in [(None, "\"count\":1"), (Some(NodeId(7)), "interrupted: outcome unknown")] {
+        let setup = setup(1, open()).await;
+        let approvals = asked(&setup.runtime, "c").await;
+        setup.log.on_append(AppendFault::Pass).on_append(AppendFault::overtaken(move |ours| {
+            let mut theirs = ours.clone();
+            theirs.payload = serde_json::to_vec(&[Fact::Nothing]).expect("JSON").into();
+            theirs.count = 1;
+            theirs.append_id.0 ^= 1;
+            theirs.ownership = taken_by.map_or(Ownership::Keep, Ownership::Take);
+            theirs
+        }));
+        assert_eq!(setup.decide(&approvals[0], true).await, Ok(Answered::Taken));
+        until("the turn ends by itself", || setup.has_ended("c")).await;
+        let text = history(&setup.runtime, "c").await;
+        assert!(text.contains(outcome), "{taken_by:?}: {text}");
+    }
 }
 
 /// One append that can't be written, while others can, is given up in the end: it must not hold its chat for ever.

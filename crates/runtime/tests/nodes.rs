@@ -1,0 +1,320 @@
+//! Several nodes on one log: any of them takes any request, whichever runs the turn.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use holdpoint_protocol::{
+    chunk::{Chunk, Chunks},
+    ids::ChatId,
+    request::ChatRequest,
+};
+use holdpoint_runtime::{
+    driver::{Next, ResponseStream, Runtime},
+    internals::{fact::Fact, project::View, turn::Answered},
+    log::{Log, MemoryLog},
+    model::ScriptModel,
+    subject::Subject,
+    tool::{Tool, ToolContext, ToolSet},
+};
+use holdpoint_testkit::{FaultyLog, Gate, SharedLog};
+use serde_json::{Value, json};
+
+const LEASE: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Two nodes on one log, and what their tools have done.
+struct Nodes {
+    log: Arc<SharedLog>,
+    a: Runtime,
+    b: Runtime,
+    paid: Arc<AtomicUsize>,
+    slow: Gate,
+}
+
+/// `pay` needs approval and counts its runs; `slow` waits at a gate.
+fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
+    let (paid, slow) = (Arc::clone(paid), slow.clone());
+    let pay = Tool::server("pay", "Pays", move |_: Value, _: ToolContext| {
+        let count = paid.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(json!({"count": count})) }
+    });
+    let slow = Tool::server("slow", "Takes its time", move |_: Value, _: ToolContext| {
+        let slow = slow.clone();
+        async move {
+            slow.pass().await;
+            Ok(json!("slow is over"))
+        }
+    });
+    [pay.approve_always().build().expect("valid"), slow.build().expect("valid")].into_iter().collect()
+}
+
+async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
+    let script = json!({"turns": [{"steps": steps}, {"steps": [[{"text": ["second answer"]}]]}]});
+    let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+    Runtime::builder().log(log).tools(tools).model(Arc::new(model)).start().await.expect("starts")
+}
+
+impl Nodes {
+    async fn start(steps: Value) -> Self {
+        let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+        Self::on(Arc::clone(&log), log.clone(), log, steps).await
+    }
+
+    async fn on(log: Arc<SharedLog>, of_a: Arc<dyn Log>, of_b: Arc<dyn Log>, steps: Value) -> Self {
+        let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
+        let a = node(of_a, &steps, tools(&paid, &slow)).await;
+        let b = node(of_b, &steps, tools(&paid, &slow)).await;
+        Self { log, a, b, paid, slow }
+    }
+
+    fn paid(&self) -> usize {
+        self.paid.load(Ordering::SeqCst)
+    }
+
+    async fn facts(&self) -> Vec<Fact> {
+        let batches = self.log.read(&chat(), 0, 1000).await.expect("can be read");
+        let read = |payload: &[u8]| serde_json::from_slice::<Vec<Fact>>(payload).expect("facts");
+        batches.iter().flat_map(|batch| read(&batch.payload)).collect()
+    }
+}
+
+fn chat() -> ChatId {
+    "c".into()
+}
+
+fn me() -> Subject {
+    Subject::local()
+}
+
+fn call(name: &str) -> Value {
+    json!({"toolCall": {"name": name, "input": {}}})
+}
+
+fn said(text: &str) -> ChatRequest {
+    serde_json::from_value(json!({"id": "c", "messages": [{"role": "user", "content": text}]})).expect("a body")
+}
+
+async fn submit(runtime: &Runtime, text: &str) -> ResponseStream {
+    runtime.submit(&me(), said(text), View::default()).await.expect("is taken").1
+}
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+}
+
+/// The text of all chunks to the end of the response.
+async fn read(mut response: ResponseStream) -> String {
+    within("the response ends", async {
+        let mut written = Vec::new();
+        while response.read(&mut written).await == Next::More {}
+        text(written)
+    })
+    .await
+}
+
+fn text(written: Vec<Chunks>) -> String {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));
+    chunks.iter().map(|chunk| serde_json::to_string(chunk).expect("JSON") + "\n").collect()
+}
+
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    within(what, async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+async fn messages(runtime: &Runtime) -> String {
+    serde_json::to_string(&runtime.messages(&me(), &chat()).await.expect("it is there")).expect("JSON")
+}
+
+async fn the_approval(runtime: &Runtime) -> holdpoint_protocol::ids::ApprovalId {
+    until("an approval is requested", async || !runtime.approvals(&me()).await.expect("it lists").is_empty()).await;
+    runtime.approvals(&me()).await.expect("it lists").remove(0).approval_id
+}
+
+#[tokio::test]
+async fn what_waits_is_decided_on_any_node_and_shown_on_all() {
+    let nodes = Nodes::start(json!([[call("pay")], [{"text": ["all done"]}]])).await;
+    let asked = read(submit(&nodes.a, "go").await).await;
+    assert!(asked.contains("tool-approval-request"), "{asked}");
+    let approval = the_approval(&nodes.b).await;
+    let watched = nodes.a.live_from_now(&me(), &chat(), View::default()).await.expect("it follows");
+    assert_eq!(nodes.b.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
+    until("both show it", async || {
+        messages(&nodes.a).await.contains("all done") && messages(&nodes.b).await.contains("all done")
+    })
+    .await;
+    drop(watched);
+    assert_eq!(nodes.paid(), 1);
+    assert_eq!(nodes.a.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
+    assert_eq!(nodes.a.decide(&me(), approval, false).await, Ok(Answered::Contradicts));
+}
+
+#[tokio::test]
+async fn a_decision_reaches_the_node_that_runs_the_turn() {
+    for approved in [true, false] {
+        let nodes = Nodes::start(json!([[call("slow"), call("pay")], [{"text": ["all done"]}]])).await;
+        let response = submit(&nodes.a, "go").await;
+        nodes.slow.arrived().await;
+        let approval = the_approval(&nodes.b).await;
+        let decision = holdpoint_protocol::request::DecisionRequest { approved, reason: Some("because".into()) };
+        assert_eq!(nodes.b.decide(&me(), approval, decision).await, Ok(Answered::Taken));
+        until("the owner acts on it", async || {
+            nodes.facts().await.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count() == 1
+        })
+        .await;
+        assert_eq!(nodes.paid(), usize::from(approved));
+        nodes.slow.open();
+        let shown = read(response).await;
+        assert!(shown.contains("slow is over") && shown.contains("all done"), "{shown}");
+        assert!(approved || shown.contains("because"), "{shown}");
+        assert_eq!(nodes.paid(), usize::from(approved));
+    }
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_turn_of_another_node() {
+    let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
+    let response = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    within("the stop is answered", nodes.b.stop(&me(), &chat(), None)).await.expect("it stops");
+    let facts = nodes.facts().await;
+    assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
+    let shown = read(response).await;
+    assert!(shown.contains("stopped by the user"), "{shown}");
+    assert_eq!(nodes.a.turns(), 0);
+}
+
+#[tokio::test]
+async fn a_new_message_supersedes_the_turn_of_another_node() {
+    let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
+    let first = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    let second = submit(&nodes.b, "something else").await;
+    let first = read(first).await;
+    assert!(first.contains("superseded"), "{first}");
+    until("the next turn ends", async || {
+        nodes.facts().await.iter().filter(|fact| matches!(fact, Fact::TurnEnded { .. })).count() == 2
+    })
+    .await;
+    let second = read(second).await;
+    assert!(second.contains("second answer") && !second.contains("slow"), "{second}");
+    let history = messages(&nodes.b).await;
+    assert!(history.contains("something else") && history.contains("second answer"), "{history}");
+}
+
+#[tokio::test]
+async fn a_chat_that_runs_elsewhere_is_deleted() {
+    let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
+    let response = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    within("it is deleted", nodes.b.delete(&me(), &chat())).await.expect("it deletes");
+    assert!(nodes.facts().await.is_empty());
+    read(response).await;
+    until("nobody has it", async || nodes.a.messages(&me(), &chat()).await.is_err()).await;
+    // Its id may be used again, from the next position on.
+    nodes.slow.open();
+    let again = read(submit(&nodes.b, "again").await).await;
+    assert!(again.contains("slow"), "{again}");
+}
+
+#[tokio::test]
+async fn a_reader_on_another_node_sees_the_turn_as_it_is_written() {
+    let nodes = Nodes::start(json!([[{"text": ["one "]}, call("slow")], [{"text": ["two"]}]])).await;
+    let here = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let resume = holdpoint_runtime::driver::Resume::Message;
+    let there = nodes.b.resume(&me(), &chat(), view, resume).await.expect("it resumes").expect("something runs");
+    nodes.slow.open();
+    let (here, there) = (read(here).await, read(there).await);
+    for part in ["one ", "slow is over", "two"] {
+        assert!(here.contains(part) && there.contains(part), "{part}: {here}\n{there}");
+    }
+}
+
+#[tokio::test]
+async fn lost_wakeups_only_delay() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = |log: &Arc<SharedLog>| Arc::new(FaultyLog::without_wakeups(Arc::clone(log) as _));
+    let (a, b) = (deaf(&log), deaf(&log));
+    let steps = json!([[call("slow"), call("pay")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(log, a, b, steps).await;
+    let response = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    let approval = the_approval(&nodes.b).await;
+    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    until("the owner polls", async || nodes.paid() == 1).await;
+    nodes.slow.open();
+    assert!(read(response).await.contains("all done"));
+}
+
+#[tokio::test]
+async fn the_turn_of_a_node_that_is_gone_is_taken_over() {
+    let nodes = Nodes::start(json!([[call("slow"), call("pay")], [{"text": ["all done"]}]])).await;
+    let Nodes { log, a, b, paid, slow } = nodes;
+    drop(submit(&a, "go").await);
+    slow.arrived().await;
+    // A follower on the node that takes over, from before.
+    let mut live = b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    drop(a);
+    let batches = within("it is taken over", async {
+        loop {
+            let batches = log.read(&chat(), 0, 1000).await.expect("it reads");
+            let text: String =
+                batches.iter().map(|batch| String::from_utf8_lossy(&batch.payload).into_owned()).collect();
+            if text.contains("interrupted") {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let text = batches.await;
+    assert_eq!(text.matches("interrupted: outcome unknown").count(), 1, "{text}");
+    let approval = the_approval(&b).await;
+    assert_eq!(b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    until("it goes on", async || messages(&b).await.contains("all done")).await;
+    assert_eq!(paid.load(Ordering::SeqCst), 1);
+    let mut out = Vec::new();
+    within("the follower sees it", async {
+        while !format!("{out:?}").contains("all done") {
+            assert_ne!(live.next(&mut out).await, Next::Gone);
+        }
+    })
+    .await;
+}
+
+/// A node that can't renew its lease or append, and comes back.
+#[tokio::test]
+async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[call("slow"), call("pay")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    let response = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    let approval = the_approval(&nodes.b).await;
+    cut.fill_disk();
+    until("it is taken over", async || nodes.facts().await.iter().any(|fact| matches!(fact, Fact::Settled { .. })))
+        .await;
+    // Its tool ends while it is cut off: the outcome comes too late.
+    nodes.slow.open();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    cut.free_disk();
+    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    until("it goes on", async || messages(&nodes.b).await.contains("all done")).await;
+    until("the other one sees it", async || messages(&nodes.a).await.contains("all done")).await;
+    let facts = nodes.facts().await;
+    let settled = facts.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count();
+    assert_eq!((settled, nodes.paid()), (2, 1), "{facts:?}");
+    drop(response);
+}
