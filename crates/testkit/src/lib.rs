@@ -6,7 +6,11 @@ mod clock;
 mod faulty_log;
 mod gate;
 pub mod log_suite;
+#[cfg(unix)]
+mod postgres;
 
 pub use clock::ManualClock;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
 pub use gate::Gate;
+#[cfg(unix)]
+pub use postgres::Postgres;
