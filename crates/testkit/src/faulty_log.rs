@@ -12,7 +12,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
         LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -240,7 +240,7 @@ impl Log for FaultyLog {
         self.inner.deadlines(until, limit)
     }
 
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
         self.inner.count_holds(times)
     }
 

@@ -12,8 +12,9 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount, HoldQuery,
-    HoldRow, Listed, ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount,
+    HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership, PAGE_BYTES, Stored,
+    Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -155,7 +156,7 @@ impl Log for MemoryLog {
         })
     }
 
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
         Box::pin(async move { Ok(self.chats().count_holds(&times)) })
     }
 
@@ -349,14 +350,24 @@ impl Chats {
     }
 
     fn holds(&self, query: &HoldQuery, limit: usize) -> Vec<ListedHold> {
+        let (subject, only) = match &query.of {
+            HoldsOf::Subject(subject) => (Some(subject), None),
+            HoldsOf::Chat(chat) => (self.by_id.get(chat).map(|chat| &chat.head.subject), Some(chat)),
+        };
         let after = query.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let holds = self.by_subject.get(&query.subject).into_iter();
-        let holds = holds.flat_map(|owned| owned.holds.range((after.clone(), Bound::Unbounded)));
+        let owned = subject.and_then(|subject| self.by_subject.get(subject)).into_iter();
+        let holds = owned.flat_map(|owned| owned.holds.range((after.clone(), Bound::Unbounded)));
+        let holds = holds.filter(|((.., chat), _)| only.is_none_or(|only| only == chat));
         let fitting = holds.filter(|(_, hold)| hold.approval.is_some() || !query.only_approvals).take(limit);
-        fitting.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
+        let within = fitting.scan(0, |bytes, (at, hold)| {
+            let is_full = *bytes > PAGE_BYTES;
+            *bytes += hold.data.len();
+            (!is_full).then_some((at, hold))
+        });
+        within.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
     }
 
-    fn count_holds(&self, times: &[Timestamp]) -> Vec<HoldCount> {
+    fn count_holds(&self, times: &[Timestamp]) -> HoldCounts {
         let mut counts: BTreeMap<(Box<str>, bool, usize), (u64, Timestamp)> = BTreeMap::new();
         for hold in self.by_subject.values().flat_map(|owned| owned.holds.values()) {
             let age = times.iter().filter(|time| hold.since <= **time).count();
@@ -370,7 +381,8 @@ impl Chats {
             }
         }
         let count = |((tool, is_approval, age), (count, oldest))| HoldCount { tool, is_approval, age, count, oldest };
-        counts.into_iter().map(count).collect()
+        let chats = self.by_id.values().filter(|chat| !chat.holds.is_empty()).count() as u64;
+        HoldCounts { chats, holds: counts.into_iter().map(count).collect() }
     }
 
     /// Deletes a chat. `None` if there is none.

@@ -24,10 +24,13 @@ pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
     Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldChanges, HoldCount,
-    HoldQuery, HoldRow, Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, subject::Subject};
+
+/// The size of a page of holds that is full before it has as many as wanted. Inputs can be large.
+pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;
@@ -71,7 +74,7 @@ const WAKEUPS: usize = 1024;
 ///     Runtime, Subject, View,
 ///     clock::Timestamp,
 ///     log::{
-///         Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+///         Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
 ///         LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
 ///     },
 ///     protocol::{ids::{ChatId, ToolCallId}, request::ChatRequest},
@@ -138,7 +141,7 @@ const WAKEUPS: usize = 1024;
 ///         self.inner.deadlines(until, limit)
 ///     }
 ///
-///     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+///     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
 ///         self.inner.count_holds(times)
 ///     }
 ///
@@ -206,7 +209,8 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// The subject's chat that used a key last.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 
-    /// Open holds of a subject, by the beginning of their wait, their call and their chat, at most `limit`.
+    /// Open holds, by the beginning of their wait, their call and their chat, at most `limit`. There are fewer only at the
+    /// end of the list, or if their data has more than [`PAGE_BYTES`] bytes.
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>>;
 
     /// The deadlines of open holds up to a time, earliest first, at most `limit`.
@@ -218,7 +222,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Counts the open holds by tool, kind and age. The times are those between two ages, latest first. It looks at
     /// every hold.
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>>;
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>>;
 
     /// Counts the chats of a subject that are not this node's, each number up to `most`.
     fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize)

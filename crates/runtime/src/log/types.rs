@@ -93,12 +93,30 @@ pub type ListedHold = (ChatId, HoldRow);
 /// Filters for a list of holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldQuery {
-    /// The owner of their chats.
-    pub subject: Subject,
+    /// Whose holds.
+    pub of: HoldsOf,
     /// Only approval requests.
     pub only_approvals: bool,
     /// Only holds that come after this one, for paging: when its wait began, its call and its chat.
     pub after: Option<(Timestamp, ToolCallId, ChatId)>,
+}
+
+/// Whose holds are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HoldsOf {
+    /// Those in the chats of a subject.
+    Subject(Subject),
+    /// Those in one chat.
+    Chat(ChatId),
+}
+
+/// The number of open holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HoldCounts {
+    /// The number of chats with a hold.
+    pub chats: u64,
+    /// The number of holds.
+    pub holds: Vec<HoldCount>,
 }
 
 /// A number of open holds that have a tool, a kind and an age in common.

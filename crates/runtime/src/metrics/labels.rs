@@ -196,6 +196,7 @@ written! {
         Operation::Read => "read",
         Operation::List => "list",
         Operation::Find => "find",
+        Operation::Renew => "renew",
         Operation::Delete => "forget",
     };
     CauseLabel: |cause| match cause.0 {

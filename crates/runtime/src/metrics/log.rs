@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
         LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -115,7 +115,7 @@ impl Log for MeteredLog {
         self.watch(Operation::List, self.log.deadlines(until, limit))
     }
 
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
         self.watch(Operation::List, self.log.count_holds(times))
     }
 

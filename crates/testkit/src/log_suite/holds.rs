@@ -4,7 +4,7 @@ use bytes::Bytes;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldQuery, HoldRow, Log},
+    log::{Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Log, PAGE_BYTES},
 };
 
 use super::{Shared, append, head, must, one};
@@ -29,7 +29,7 @@ fn closes(append: Append, closed: &[&str]) -> Append {
 }
 
 fn of(subject: &str) -> HoldQuery {
-    HoldQuery { subject: subject.into(), only_approvals: false, after: None }
+    HoldQuery { of: HoldsOf::Subject(subject.into()), only_approvals: false, after: None }
 }
 
 async fn listed(log: &dyn Log, query: HoldQuery) -> Vec<(String, HoldRow)> {
@@ -67,27 +67,31 @@ pub async fn holds_are_listed_in_order_and_in_pages(log: Shared) {
     for number in 0..40u64 {
         let (chat, subject) = (format!("chat {}", number * 7 % 10), if number % 10 < 3 { "bob" } else { "ann" });
         let chat = if subject == "bob" { format!("{chat} of bob") } else { chat };
-        let at = all.iter().filter(|(other, ..): &&(String, _, _)| *other == chat).count() as u64;
         let call = format!("call {}", number % 13);
         let mut row = hold(&call, number % 4);
         row.approval = row.approval.filter(|_| number % 3 > 0);
         all.retain(|(other, _, known): &(String, _, HoldRow)| *other != chat || known.call != row.call);
-        let opening = opens(append(&chat, at, number.into()), vec![row.clone()]);
-        let opening = Append { head: head(subject, true, 1), ..opening };
         let at = log.read(&ChatId::from(&*chat), 0, 1000).await.expect("it reads").len() as u64;
-        must(&*log, Append { expected: at, ..opening }).await;
+        let opening = opens(append(&chat, at, number.into()), vec![row.clone()]);
+        must(&*log, Append { head: head(subject, true, 1), ..opening }).await;
         all.push((chat, subject, row));
     }
     all.sort_by(|(a, _, x), (b, _, y)| (x.since, &x.call, a).cmp(&(y.since, &y.call, b)));
-    for subject in ["ann", "bob", "nobody"] {
+    let subjects = ["ann", "bob", "nobody"].map(|subject| HoldsOf::Subject(subject.into()));
+    let chats = ["chat 3", "chat 7", "none"].map(|chat| HoldsOf::Chat(chat.into()));
+    for of in subjects.into_iter().chain(chats) {
         for only_approvals in [false, true] {
-            let fits = |(_, whose, row): &&(String, &str, HoldRow)| {
-                *whose == subject && (row.approval.is_some() || !only_approvals)
+            let fits = |(chat, whose, row): &&(String, &str, HoldRow)| {
+                let is_theirs = match &of {
+                    HoldsOf::Subject(subject) => subject.as_str() == *whose,
+                    HoldsOf::Chat(only) => only.as_str() == chat,
+                };
+                is_theirs && (row.approval.is_some() || !only_approvals)
             };
             let expected: Vec<_> =
                 all.iter().filter(fits).map(|(chat, _, row)| (ChatId::from(&**chat), row.clone())).collect();
             for limit in [1, 3, 1000] {
-                let mut query = HoldQuery { only_approvals, ..of(subject) };
+                let mut query = HoldQuery { of: of.clone(), only_approvals, after: None };
                 let mut found = Vec::new();
                 loop {
                     let page = log.holds(query.clone(), limit).await.expect("it lists");
@@ -96,7 +100,7 @@ pub async fn holds_are_listed_in_order_and_in_pages(log: Shared) {
                     query.after = Some((last.since, last.call.clone(), chat.clone()));
                     found.extend(page);
                 }
-                assert_eq!(found, expected, "{subject}, approvals: {only_approvals}, by {limit}");
+                assert_eq!(found, expected, "{of:?}, approvals: {only_approvals}, by {limit}");
             }
         }
     }
@@ -136,7 +140,8 @@ pub async fn holds_are_counted_by_tool_kind_and_age(log: Shared) {
     };
     let counts = async |times: &[u64]| {
         let times = times.iter().map(|time| Timestamp(*time)).collect();
-        let mut counts = log.count_holds(times).await.expect("it counts");
+        let HoldCounts { chats, holds: mut counts } = log.count_holds(times).await.expect("it counts");
+        assert_eq!(chats, 2);
         counts.sort_by(|a, b| (&a.tool, a.age).cmp(&(&b.tool, b.age)));
         counts
     };
@@ -149,5 +154,19 @@ pub async fn holds_are_counted_by_tool_kind_and_age(log: Shared) {
     ];
     assert_eq!(counts(&[50, 10]).await, by_age);
     must(&*log, closes(append("other", 1, 2), &["f"])).await;
-    assert_eq!(counts(&[]).await[1], count("pay", true, 0, 3, 1));
+    let left = log.count_holds(Vec::new()).await.expect("it counts");
+    assert_eq!((left.chats, &left.holds), (1, &vec![count("map", false, 0, 2, 50), count("pay", true, 0, 3, 1)]));
+}
+
+/// Holds with large inputs come in pages that fit into memory.
+pub async fn a_page_of_large_holds_ends_early(log: Shared) {
+    let large = |number| HoldRow { data: Bytes::from(vec![b'x'; PAGE_BYTES / 4]), ..hold(&format!("{number}"), number) };
+    for number in 0..10 {
+        must(&*log, opens(append(&format!("chat {number}"), 0, 1), vec![large(number)])).await;
+    }
+    let page = log.holds(of("ann"), 100).await.expect("it lists");
+    assert!((2..10).contains(&page.len()), "{} of 10", page.len());
+    let huge = HoldRow { data: Bytes::from(vec![b'x'; 2 * PAGE_BYTES]), ..hold("huge", 1) };
+    must(&*log, Append { head: head("bob", true, 1), ..opens(append("huge", 0, 1), vec![huge]) }).await;
+    assert_eq!(log.holds(of("bob"), 100).await.expect("it lists").len(), 1, "one is always given");
 }

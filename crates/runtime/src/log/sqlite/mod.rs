@@ -33,7 +33,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
     LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
@@ -222,7 +222,7 @@ impl Log for SqliteLog {
         )
     }
 
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
         self.query(
             move |connection| reader::count_holds(connection, &times),
             || "could not count the holds".to_owned(),

@@ -20,7 +20,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldQuery, HoldRow, Listed, ListedHold, NodeId, Stored, Usage,
+        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId,
+        PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -182,8 +183,16 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
         };
         Ok((ChatId::from(row.get_ref(0)?.as_str()?), hold))
     };
-    let rows = select.query_map(params_from_iter(parameters), hold)?;
-    rows.collect()
+    let (mut holds, mut bytes) = (Vec::new(), 0);
+    for row in select.query_map(params_from_iter(parameters), hold)? {
+        let row: ListedHold = row?;
+        bytes += row.1.data.len();
+        holds.push(row);
+        if bytes > PAGE_BYTES {
+            break;
+        }
+    }
+    Ok(holds)
 }
 
 /// See [`crate::log::Log::deadlines`].
@@ -204,7 +213,7 @@ pub(super) fn deadlines(
 }
 
 /// See [`crate::log::Log::count_holds`].
-pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusqlite::Result<Vec<HoldCount>> {
+pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusqlite::Result<HoldCounts> {
     let age: Vec<String> = times.iter().map(|time| format!("(since <= {})", number(time.0))).collect();
     let age = if age.is_empty() { "0".to_owned() } else { age.join(" + ") };
     let mut select = connection.prepare(&format!(
@@ -219,7 +228,9 @@ pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusql
             oldest: time(row, 4)?,
         })
     };
-    select.query_map([], count)?.collect()
+    let holds = select.query_map([], count)?.collect::<rusqlite::Result<_>>()?;
+    let chats = connection.query_row("SELECT count(DISTINCT chat) FROM holds", [], |row| row.get::<_, i64>(0))?;
+    Ok(HoldCounts { chats: chats.cast_unsigned(), holds })
 }
 
 /// See [`crate::log::Log::usage`].
@@ -286,10 +297,14 @@ pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<Value>) {
 
 /// Like [`select_heads`], for holds.
 pub(super) fn select_holds(query: &HoldQuery) -> (String, Vec<Value>) {
-    let mut sql = "SELECT id, call, tool, approval, since, deadline, data
-                   FROM holds JOIN chats ON number = chat WHERE holds.subject = ?1"
-        .to_owned();
-    let mut parameters = vec![Value::from(query.subject.as_str().to_owned())];
+    let (of, id) = match &query.of {
+        HoldsOf::Subject(subject) => ("holds.subject", subject.as_str()),
+        HoldsOf::Chat(chat) => ("id", chat.as_str()),
+    };
+    let mut sql = format!(
+        "SELECT id, call, tool, approval, since, deadline, data FROM holds JOIN chats ON number = chat WHERE {of} = ?1"
+    );
+    let mut parameters = vec![Value::from(id.to_owned())];
     if query.only_approvals {
         sql.push_str(" AND approval IS NOT NULL");
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     clock::Timestamp,
-    log::{AppendId, Head, HeadOrder, HoldChanges, Ownership},
+    log::{AppendId, Head, HeadOrder, HoldChanges, HoldsOf, Ownership},
 };
 
 const FILE: &str = "holdpoint.db";
@@ -169,7 +169,7 @@ fn no_list_looks_at_what_it_does_not_give() {
             assert_uses(&other, &sql, &[index]);
         }
         let after = after.map(|id| (Timestamp(1), id.into(), id.into()));
-        let query = HoldQuery { subject: Subject::local(), only_approvals: true, after };
+        let query = HoldQuery { of: HoldsOf::Subject(Subject::local()), only_approvals: true, after };
         let (sql, _) = reader::select_holds(&query);
         // Holds of the same call id in different chats are put in order.
         assert_uses(&other, &sql, &["holds_by_subject", "INTEGER PRIMARY KEY", "USE TEMP B-TREE FOR LAST TERM"]);
