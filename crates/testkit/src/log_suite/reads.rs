@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{AppendResult, HeadQuery};
+use holdpoint_runtime::log::{AppendResult, DeleteResult, HeadQuery, Wakeup};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Shared, all, append, append_events, join, must, one};
@@ -84,8 +84,12 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
         assert_eq!(log.read(&unknown, 5, 10).await, Ok(vec![]));
         assert_eq!(log.heads(HeadQuery::default(), 10).await, Ok(vec![]));
         assert_eq!(log.find(&"ann".into(), "unknown").await, Ok(None));
-        assert_eq!(log.delete(&unknown).await, Ok(()));
+        assert_eq!(log.delete(&unknown, 0).await, Ok(DeleteResult::Deleted));
     }
+}
+
+fn wakeup(chat: &str, holds: bool) -> Wakeup {
+    Wakeup { chat: chat.into(), subject: "ann".into(), holds }
 }
 
 /// A wakeup comes after its commit, and a failed append causes none.
@@ -94,7 +98,7 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     let mut wakeups = log.wakeups();
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "only from now on");
     assert!(matches!(one(&*log, append("before", 0, 2)).await, AppendResult::Conflict { .. }));
-    log.delete(&"unknown".into()).await.expect("it deletes");
+    log.delete(&"unknown".into(), 0).await.expect("it deletes");
 
     let writer = {
         let log = Arc::clone(&log);
@@ -107,15 +111,15 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     };
     for at in 0..50 {
         for chat in ["a", "b"] {
-            assert_eq!(wakeups.recv().await, Ok(chat.into()));
+            assert_eq!(wakeups.recv().await, Ok(wakeup(chat, false)));
             assert!(all(&*log, chat).await.len() > at, "the wakeup for event {at} came before its commit");
         }
     }
     writer.await.expect("it writes");
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
-    log.delete(&"a".into()).await.expect("it deletes");
-    assert_eq!(wakeups.recv().await, Ok("a".into()), "a chat that is deleted has changed");
+    log.delete(&"a".into(), 50).await.expect("it deletes");
+    assert_eq!(wakeups.recv().await, Ok(wakeup("a", true)), "a chat that is deleted has changed");
     // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
-    assert_eq!(wakeups.recv().await, Ok("b".into()), "a repeated append wakes again");
+    assert_eq!(wakeups.recv().await, Ok(wakeup("b", false)), "a repeated append wakes again");
 }
