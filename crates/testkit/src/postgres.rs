@@ -230,7 +230,8 @@ fn programs() -> Option<PathBuf> {
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
     let newest = debian.filter(|path| version(path).is_some()).max_by_key(|path| version(path));
-    let on_path = std::env::var_os("PATH").into_iter().flat_map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+    let on_path =
+        std::env::var_os("PATH").into_iter().flat_map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
     newest.map(|path| path.join("bin")).into_iter().chain(on_path).find(|folder| folder.join("initdb").exists())
 }
 
@@ -264,7 +265,8 @@ fn children(parent: &str) -> Vec<String> {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error: io::Error| panic!("{command:?}: {error}"));
+    let output =
+        command.stdin(Stdio::null()).output().unwrap_or_else(|error: io::Error| panic!("{command:?}: {error}"));
     if !output.status.success() {
         let _ = io::stderr().write_all(&output.stderr);
         panic!("{:?} failed: {}", command.get_program(), String::from_utf8_lossy(&output.stderr));

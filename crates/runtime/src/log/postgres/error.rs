@@ -239,9 +239,12 @@ impl Failure {
         let code = db.code();
         let is_fatal = matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
         // A server that became a standby; a statement whose tables have changed.
-        let is_outdated =
-            [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME]
-                .contains(code);
+        let is_outdated = [
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            SqlState::FEATURE_NOT_SUPPORTED,
+            SqlState::INVALID_SQL_STATEMENT_NAME,
+        ]
+        .contains(code);
         if is_fatal || is_outdated {
             return Reach::Connection;
         }

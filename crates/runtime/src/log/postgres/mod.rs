@@ -28,8 +28,8 @@ use std::{
 };
 
 use connection::Connector;
-pub use error::PostgresError;
 use error::Failure;
+pub use error::PostgresError;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use lease::Leases;
@@ -45,7 +45,7 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCount, HoldQuery, Listed, ListedHold, Log,
+    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
     LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
@@ -95,7 +95,7 @@ impl PostgresLog {
         tokio::spawn(writer.run());
         let listener = outbox.map(|outbox| {
             let (connector, wakeups) = (Arc::clone(&connector), wakeups.clone());
-            let (channel, from) = (format!("holdpoint_{schema}"), Uuid::new_v4());
+            let (channel, from) = (format!("holdpoint_{schema}"), Uuid::new_v4().to_string());
             tokio::spawn(Listener { connector, channel, from, outbox, wakeups }.run()).abort_handle()
         });
         Ok(Self {
@@ -207,19 +207,14 @@ impl Log for PostgresLog {
         })
     }
 
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<Vec<HoldCount>, LogError>> {
+    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
         Box::pin(async move {
             let counted = reader::count_holds(&self.readers, &times).await;
             counted.map_err(|failure| self.named(failure, "could not count the holds"))
         })
     }
 
-    fn usage<'a>(
-        &'a self,
-        subject: &'a Subject,
-        node: NodeId,
-        most: usize,
-    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         Box::pin(async move {
             let counted = reader::usage(&self.readers, subject, node, most).await;
             counted.map_err(|failure| self.named(failure, "could not count the open chats"))

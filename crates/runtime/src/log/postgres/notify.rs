@@ -17,7 +17,6 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_postgres::{Notification, types::Type};
-use uuid::Uuid;
 
 use super::{
     connection::{Connection, Connector, Sql},
@@ -40,14 +39,16 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// The time between two attempts to connect, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-const NOTIFY: Sql =
-    Sql { text: "SELECT pg_notify($1, payload) FROM unnest($2) AS new (payload)", types: &[Type::TEXT, Type::TEXT_ARRAY] };
+const NOTIFY: Sql = Sql {
+    text: "SELECT pg_notify($1, payload) FROM unnest($2) AS new (payload)",
+    types: &[Type::TEXT, Type::TEXT_ARRAY],
+};
 
 /// What a notification says.
 #[derive(Debug, Serialize, Deserialize, PartialEq)]
 struct Message {
     /// The log that sent it.
-    from: Uuid,
+    from: String,
     /// The chats that changed, each with its subject and whether its holds may have changed. `None`: any may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chats: Option<Vec<(ChatId, Subject, bool)>>,
@@ -88,17 +89,17 @@ impl Outbox {
     }
 
     /// Takes everything as payloads.
-    fn take(&self, from: Uuid) -> Vec<String> {
+    fn take(&self, from: &str) -> Vec<String> {
         let Pending { chats, is_everything } =
             std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         let named = if is_everything { None } else { payloads(from, chats) };
-        named.unwrap_or_else(|| vec![written(&Message { from, chats: None })])
+        named.unwrap_or_else(|| vec![written(&Message { from: from.to_owned(), chats: None })])
     }
 }
 
 /// `None` if there are too many, or one is too long.
-fn payloads(from: Uuid, chats: HashMap<ChatId, (Subject, bool)>) -> Option<Vec<String>> {
-    let frame = written(&Message { from, chats: Some(Vec::new()) }).len();
+fn payloads(from: &str, chats: HashMap<ChatId, (Subject, bool)>) -> Option<Vec<String>> {
+    let frame = written(&Message { from: from.to_owned(), chats: Some(Vec::new()) }).len();
     let mut payloads = Vec::new();
     let (mut part, mut size) = (Vec::new(), frame);
     for (chat, (subject, holds)) in chats {
@@ -108,14 +109,14 @@ fn payloads(from: Uuid, chats: HashMap<ChatId, (Subject, bool)>) -> Option<Vec<S
             return None;
         }
         if size + length > MAX_PAYLOAD {
-            payloads.push(written(&Message { from, chats: Some(std::mem::take(&mut part)) }));
+            payloads.push(written(&Message { from: from.to_owned(), chats: Some(std::mem::take(&mut part)) }));
             size = frame;
         }
         size += length;
         part.push(entry);
     }
     if !part.is_empty() {
-        payloads.push(written(&Message { from, chats: Some(part) }));
+        payloads.push(written(&Message { from: from.to_owned(), chats: Some(part) }));
     }
     (payloads.len() <= MAX_PAYLOADS).then_some(payloads)
 }
@@ -142,7 +143,7 @@ pub(super) struct Listener {
     /// One for each schema.
     pub(super) channel: String,
     /// Identifies this log among those of other nodes.
-    pub(super) from: Uuid,
+    pub(super) from: String,
     pub(super) outbox: Arc<Outbox>,
     pub(super) wakeups: broadcast::Sender<Wakeup>,
 }
@@ -188,7 +189,7 @@ impl Listener {
     }
 
     async fn send(&self, connection: &Connection) -> Result<(), Failure> {
-        let payloads = self.outbox.take(self.from);
+        let payloads = self.outbox.take(&self.from);
         if !payloads.is_empty() {
             self.in_time(connection.run(NOTIFY, &[&self.channel, &payloads])).await?;
         }
@@ -222,7 +223,7 @@ mod tests {
     }
 
     fn taken(outbox: &Outbox) -> Vec<Message> {
-        let payloads = outbox.take(Uuid::nil());
+        let payloads = outbox.take("me");
         assert!(payloads.iter().all(|payload| payload.len() < 8000 && payload.is_ascii()));
         payloads.iter().map(|payload| serde_json::from_str(payload).expect("it is read")).collect()
     }
@@ -233,7 +234,7 @@ mod tests {
         outbox.add(&Wakeup { holds: true, ..wakeup("チ\0") });
         outbox.add(&wakeup("チ\0"));
         let chats = Some(vec![("チ\0".into(), "ann".into(), true)]);
-        assert_eq!(taken(&outbox), [Message { from: Uuid::nil(), chats }]);
+        assert_eq!(taken(&outbox), [Message { from: "me".to_owned(), chats }]);
         assert_eq!(taken(&outbox), []);
     }
 
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn too_many_chats_are_everything() {
-        let everything = [Message { from: Uuid::nil(), chats: None }];
+        let everything = [Message { from: "me".to_owned(), chats: None }];
         let outbox = Outbox::default();
         (0..=MAX_CHATS).for_each(|number| outbox.add(&wakeup(&format!("{number}"))));
         assert_eq!(taken(&outbox), everything);

@@ -199,8 +199,9 @@ mod tests {
 
     #[test]
     fn a_url_says_where_and_how() {
-        let found = target("postgres://ann:s3cr%40t@a:1,b:2/log?sslmode=verify-full&sslrootcert=%2Fa%20b&application_name=x")
-            .expect("it is read");
+        let found =
+            target("postgres://ann:s3cr%40t@a:1,b:2/log?sslmode=verify-full&sslrootcert=%2Fa%20b&application_name=x")
+                .expect("it is read");
         assert_eq!(found.place, "a:1,b:2/log");
         assert_eq!(found.encryption, Encryption::VerifyFull);
         assert_eq!(found.root_certificates, Some("/a b".into()));

@@ -79,12 +79,7 @@ struct Lent<'a> {
 }
 
 impl Lent<'_> {
-    async fn query(
-        mut self,
-        text: &str,
-        types: &[Type],
-        parameters: &[Parameter<'_>],
-    ) -> Result<Vec<Row>, Failure> {
+    async fn query(mut self, text: &str, types: &[Type], parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Failure> {
         let Some(connection) = &self.connection else { return Err(Failure::Stopped) };
         let done = connection.query(text, types, parameters).await.map_err(Failure::from);
         self.is_reusable = done.as_ref().err().is_none_or(|failure| failure.reach() != Reach::Connection);

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldQuery, HoldRow, Listed, ListedHold, NodeId, Stored, Usage,
+        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold,
+        NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -56,6 +57,7 @@ const COUNT_HOLDS: Sql = Sql {
            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
     types: &[Type::INT8_ARRAY],
 };
+const COUNT_CHATS: Sql = Sql { text: "SELECT count(DISTINCT chat) FROM @.holds", types: &[] };
 const USAGE: Sql = Sql {
     text: "SELECT count(*), count(owner)
            FROM (SELECT owner FROM @.chats WHERE subject = $1 AND is_open AND owner IS DISTINCT FROM $2 LIMIT $3)
@@ -81,9 +83,8 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
 
 /// See [`crate::log::Log::heads`].
 pub(super) async fn heads(pool: &Pool, query: &HeadQuery, limit: usize) -> Result<Vec<Listed>> {
-    let mut select = Select::new(
-        "SELECT id, len, subject, is_open, updated_at, head FROM @.chats WHERE deleted_at IS NULL",
-    );
+    let mut select =
+        Select::new("SELECT id, len, subject, is_open, updated_at, head FROM @.chats WHERE deleted_at IS NULL");
     if query.only_open {
         select.and(" AND is_open");
     }
@@ -143,11 +144,18 @@ pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Op
 
 /// See [`crate::log::Log::holds`].
 pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Result<Vec<ListedHold>> {
-    let mut select = Select::new(
+    let (of, id) = match &query.of {
+        HoldsOf::Subject(subject) => ("holds.subject", subject.as_str()),
+        HoldsOf::Chat(chat) => ("chats.id", chat.as_str()),
+    };
+    // The sizes are summed by the database, so that a page with large inputs does not have to be sent whole.
+    let mut select = Select::new(&format!(
         "SELECT id, call, tool, approval, since, deadline, data
-         FROM @.holds AS holds JOIN @.chats AS chats ON number = chat WHERE holds.subject = $1",
-    );
-    select.bytes(query.subject.as_str());
+         FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY since, call, id ROWS UNBOUNDED PRECEDING) AS bytes
+               FROM (SELECT id, call, tool, approval, since, deadline, data
+                     FROM @.holds AS holds JOIN @.chats AS chats ON number = chat WHERE {of} = $1"
+    ));
+    select.bytes(id);
     if query.only_approvals {
         select.and(" AND approval IS NOT NULL");
     }
@@ -159,6 +167,9 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
         select.and(" AND (since, call) >= ($2, $3) AND (since, call, id) > ($2, $3, $4)");
     }
     select.order("since, call, id", limit);
+    select.and(format_args!(
+        ") AS page) AS summed WHERE bytes - octet_length(data) <= {PAGE_BYTES} ORDER BY since, call, id"
+    ));
     let hold = |row: &Row| {
         let approval: Option<&[u8]> = row.try_get(3)?;
         let hold = HoldRow {
@@ -181,13 +192,11 @@ pub(super) async fn deadlines(
     limit: usize,
 ) -> Result<Vec<(Timestamp, ChatId, ToolCallId)>> {
     let rows = pool.run(DEADLINES, &[&number(until.0), &most(limit)]).await?;
-    rows.iter()
-        .map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?))))
-        .collect()
+    rows.iter().map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?)))).collect()
 }
 
 /// See [`crate::log::Log::count_holds`].
-pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<Vec<HoldCount>> {
+pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<HoldCounts> {
     let times: Vec<_> = times.iter().map(|time| number(time.0)).collect();
     let rows = pool.run(COUNT_HOLDS, &[&times]).await?;
     let count = |row: &Row| {
@@ -199,7 +208,10 @@ pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<Vec<
             oldest: time(row, 4)?,
         })
     };
-    rows.iter().map(count).collect()
+    let holds = rows.iter().map(count).collect::<Result<_>>()?;
+    let chats = pool.run(COUNT_CHATS, &[]).await?;
+    let chats = chats.first().map(|row| row.try_get::<_, i64>(0)).transpose()?.unwrap_or_default().cast_unsigned();
+    Ok(HoldCounts { chats, holds })
 }
 
 /// See [`crate::log::Log::usage`].

@@ -31,7 +31,7 @@ const LOCK: i32 = 0x686f_6c64;
 const FORMAT_1: &str = "
     -- The format of the tables, and the row that a probe writes.
     CREATE TABLE @.holdpoint (
-        only       boolean PRIMARY KEY DEFAULT true CHECK (only),
+        is_only    boolean PRIMARY KEY DEFAULT true CHECK (is_only),
         format     bigint NOT NULL,
         compatible bigint NOT NULL,           -- the oldest format whose programs can use the tables
         probed_at  timestamptz

@@ -32,7 +32,9 @@ impl Tls {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let failed = |source: rustls::Error| certificates(roots, source);
         let verifier: Arc<dyn ServerCertVerifier> = match encryption {
-            Encryption::Disable | Encryption::Prefer | Encryption::Require => Arc::new(AnyCertificate(provider.clone())),
+            Encryption::Disable | Encryption::Prefer | Encryption::Require => {
+                Arc::new(AnyCertificate(provider.clone()))
+            }
             Encryption::VerifyCa | Encryption::VerifyFull => {
                 let verifier = WebPkiServerVerifier::builder_with_provider(read(roots)?.into(), provider.clone())
                     .build()
@@ -50,10 +52,7 @@ impl Tls {
     }
 }
 
-fn certificates(
-    roots: Option<&Path>,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> PostgresError {
+fn certificates(roots: Option<&Path>, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> PostgresError {
     let file = roots.unwrap_or(Path::new("the system's store")).to_owned();
     PostgresError::Certificates { file, source: source.into() }
 }

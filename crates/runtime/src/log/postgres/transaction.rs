@@ -1,5 +1,6 @@
 //! The transaction of a group of appends, in two round trips whatever their number, and the other writes.
 
+use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use tokio_postgres::{Row, types::Type};
 
@@ -107,8 +108,7 @@ const DELETE: Sql = Sql {
            SELECT subject FROM gone",
     types: &[Type::BYTEA, Type::INT8],
 };
-const EXISTS: Sql =
-    Sql { text: "SELECT 1 FROM @.chats WHERE id = $1 AND deleted_at IS NULL", types: &[Type::BYTEA] };
+const EXISTS: Sql = Sql { text: "SELECT 1 FROM @.chats WHERE id = $1 AND deleted_at IS NULL", types: &[Type::BYTEA] };
 const PROBE: Sql = Sql { text: "UPDATE @.holdpoint SET probed_at = clock_timestamp()", types: &[] };
 
 /// All statements that are sent in a pipeline.
@@ -134,14 +134,59 @@ pub(super) enum Deletion {
     Conflict,
 }
 
+/// Something to write, at once or not at all. It can be repeated.
+pub(super) trait Transaction: Sync {
+    /// Its result.
+    type Done: Send;
+
+    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Self::Done, Failure>>;
+}
+
+/// See [`append`].
+pub(super) struct Appends<'a>(pub(super) &'a [Append]);
+
+impl Transaction for Appends<'_> {
+    type Done = Vec<AppendResult>;
+
+    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Self::Done, Failure>> {
+        Box::pin(append(connection, self.0))
+    }
+}
+
+/// See [`delete`].
+pub(super) struct Delete<'a>(pub(super) &'a ChatId, pub(super) u64);
+
+impl Transaction for Delete<'_> {
+    type Done = Deletion;
+
+    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Deletion, Failure>> {
+        Box::pin(delete(connection, self.0, self.1))
+    }
+}
+
+/// Something that changes nothing.
+pub(super) struct Probe;
+
+impl Transaction for Probe {
+    type Done = ();
+
+    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            connection.run(PROBE, &[]).await?;
+            Ok(())
+        })
+    }
+}
+
 /// Appends in one transaction. After an error nothing is known of it, unless the error is the server's.
-pub(super) async fn append(connection: &Connection, appends: &[Append]) -> Result<Vec<AppendResult>, Failure> {
+async fn append(connection: &Connection, appends: &[Append]) -> Result<Vec<AppendResult>, Failure> {
     let (ids, new) = (group::ids(appends), group::new_ids(appends));
+    let (make, lock): ([Parameter<'_>; 1], [Parameter<'_>; 1]) = ([&new], [&ids]);
     let (begun, made, locked) = tokio::join!(
         biased;
         connection.begin(),
-        unless(new.is_empty(), connection, MAKE, &[&new]),
-        connection.run(LOCK, &[&ids]),
+        unless(new.is_empty(), connection, MAKE, &make),
+        connection.run(LOCK, &lock),
     );
     begun?;
     made?;
@@ -176,14 +221,8 @@ async fn write(connection: &Connection, plan: &Plan<'_>) -> Result<Vec<Row>, Fai
         &chats.are_open,
         &chats.owners,
     ];
-    let add_batches: [Parameter<'_>; 6] = [
-        &batches.chats,
-        &batches.firsts,
-        &batches.counts,
-        &batches.append_ids,
-        &batches.payloads,
-        &batches.owners,
-    ];
+    let add_batches: [Parameter<'_>; 6] =
+        [&batches.chats, &batches.firsts, &batches.counts, &batches.append_ids, &batches.payloads, &batches.owners];
     let open_holds: [Parameter<'_>; 8] = [
         &opened.chats,
         &opened.calls,
@@ -197,14 +236,16 @@ async fn write(connection: &Connection, plan: &Plan<'_>) -> Result<Vec<Row>, Fai
     let find_repeated: [Parameter<'_>; 4] =
         [&repeated.indexes, &repeated.chats, &repeated.firsts, &repeated.append_ids];
     let set_keys: [Parameter<'_>; 3] = [&keys.subjects, &keys.keys, &keys.chats];
+    let close_holds: [Parameter<'_>; 2] = [&closed.chats, &closed.calls];
+    let move_holds: [Parameter<'_>; 2] = [&moved.numbers, &moved.subjects];
     let (chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, found, committed) = tokio::join!(
         biased;
         unless(chats.numbers.is_empty(), connection, SET_CHATS, &set_chats),
         unless(batches.chats.is_empty(), connection, ADD_BATCHES, &add_batches),
         unless(keys.keys.is_empty(), connection, SET_KEYS, &set_keys),
-        unless(closed.calls.is_empty(), connection, CLOSE_HOLDS, &[&closed.chats, &closed.calls]),
+        unless(closed.calls.is_empty(), connection, CLOSE_HOLDS, &close_holds),
         unless(opened.calls.is_empty(), connection, OPEN_HOLDS, &open_holds),
-        unless(moved.numbers.is_empty(), connection, MOVE_HOLDS, &[&moved.numbers, &moved.subjects]),
+        unless(moved.numbers.is_empty(), connection, MOVE_HOLDS, &move_holds),
         unless(repeated.indexes.is_empty(), connection, FIND_REPEATED, &find_repeated),
         connection.execute("COMMIT"),
     );
@@ -227,7 +268,7 @@ async fn unless(
 }
 
 /// Deletes a chat of this length, and leaves its tombstone.
-pub(super) async fn delete(connection: &Connection, chat: &ChatId, expected: u64) -> Result<Deletion, Failure> {
+async fn delete(connection: &Connection, chat: &ChatId, expected: u64) -> Result<Deletion, Failure> {
     let id = chat.as_str().as_bytes();
     if let Ok(expected) = i64::try_from(expected)
         && let [gone, ..] = &connection.run(DELETE, &[&id, &expected]).await?[..]
@@ -237,10 +278,4 @@ pub(super) async fn delete(connection: &Connection, chat: &ChatId, expected: u64
     }
     let exists = connection.run(EXISTS, &[&id]).await?;
     Ok(if exists.is_empty() { Deletion::Nothing } else { Deletion::Conflict })
-}
-
-/// Writes something that changes nothing.
-pub(super) async fn probe(connection: &Connection) -> Result<(), Failure> {
-    connection.run(PROBE, &[]).await?;
-    Ok(())
 }

@@ -20,7 +20,7 @@ use super::{
     connection::{Connection, Connector},
     error::{Failure, PostgresError, Reach},
     notify::Outbox,
-    transaction::{self, Deletion},
+    transaction::{Appends, Delete, Deletion, PREPARED, Probe, Transaction},
 };
 use crate::log::{Append, AppendResult, DeleteResult, Health, Wakeup};
 
@@ -140,7 +140,9 @@ impl Writer {
         }
         if !probes.is_empty() {
             let is_written = self.probe().await.is_ok();
-            probes.into_iter().for_each(|answer| drop(answer.send(is_written)));
+            for answer in probes {
+                let _ = answer.send(is_written);
+            }
         }
     }
 
@@ -179,12 +181,11 @@ impl Writer {
     async fn append_together(&mut self, appends: &[Append]) -> Result<Vec<AppendResult>, Failure> {
         let bytes: usize = appends.iter().map(|append| append.payload.len() + append.head.data.len()).sum();
         let more = Duration::from_secs((bytes / BYTES_PER_SECOND).try_into().unwrap_or(u64::MAX));
-        self.write(more, async |connection| transaction::append(connection, appends).await).await
+        self.write(more, &Appends(appends)).await
     }
 
     async fn delete(&mut self, chat: ChatId, expected: u64) -> Result<DeleteResult, Failure> {
-        let deleting = async |connection: &Connection| transaction::delete(connection, &chat, expected).await;
-        Ok(match self.write(Duration::ZERO, deleting).await? {
+        Ok(match self.write(Duration::ZERO, &Delete(&chat, expected)).await? {
             Deletion::Conflict => DeleteResult::Conflict,
             Deletion::Nothing => DeleteResult::Deleted,
             Deletion::Deleted(subject) => {
@@ -195,16 +196,12 @@ impl Writer {
     }
 
     async fn probe(&mut self) -> Result<(), Failure> {
-        self.write(Duration::ZERO, async |connection| transaction::probe(connection).await).await
+        self.write(Duration::ZERO, &Probe).await
     }
 
     /// Runs a transaction, again if another one was in its way, and once more if its connection was lost: every request
     /// can be repeated.
-    async fn write<T>(
-        &mut self,
-        more_time: Duration,
-        transaction: impl AsyncFn(&Connection) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    async fn write<T: Transaction>(&mut self, more_time: Duration, transaction: &T) -> Result<T::Done, Failure> {
         let limit = self.connector.request_timeout + more_time;
         let mut is_second_connection = false;
         for last in (0..MAX_TRIES).rev() {
@@ -212,7 +209,7 @@ impl Writer {
                 Ok(connection) => connection,
                 Err(failure) => return Err(self.failing(failure)),
             };
-            let written = timeout(limit, transaction(connection)).await.unwrap_or(Err(Failure::Late(limit)));
+            let written = timeout(limit, transaction.run(connection)).await.unwrap_or(Err(Failure::Late(limit)));
             let failure = match written {
                 Ok(written) => {
                     self.succeeded();
@@ -251,7 +248,7 @@ impl Writer {
             }
             let connection = self.connector.connect().await.map_err(Failure::Connect)?;
             let limit = self.connector.request_timeout;
-            timeout(limit, connection.prepare(transaction::PREPARED)).await.map_err(|_| Failure::Late(limit))??;
+            timeout(limit, connection.prepare(PREPARED)).await.map_err(|_| Failure::Late(limit))??;
             self.connection = Some(connection);
         }
         self.connection.as_ref().ok_or(Failure::Stopped)
