@@ -4,7 +4,10 @@ use std::{
     fs,
     io::{self, Write},
     net::TcpListener,
-    os::unix::{fs::chown, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -110,6 +113,20 @@ impl Postgres {
         self.folder.join("data")
     }
 
+    /// Writes a file that only the server can read into the folder of its data.
+    ///
+    /// # Panics
+    ///
+    /// If it can't be written.
+    pub fn install(&self, name: &str, content: &[u8]) {
+        let path = self.data().join(name);
+        fs::write(&path, content).expect("it writes");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is our file");
+        if let Some((user, group)) = self.user {
+            chown(&path, Some(user), Some(group)).expect("root may change the owner");
+        }
+    }
+
     /// A name that no other test of this cluster uses, for a schema or a database.
     pub fn fresh_name() -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -192,7 +209,7 @@ impl Postgres {
 
     fn is_ready(&self) -> bool {
         let state = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
-        state.lines().nth(7).is_some_and(|status| status.trim() == "ready")
+        state.lines().nth(7).is_some_and(|status| ["ready", "standby"].contains(&status.trim()))
     }
 
     /// What the server wrote so far.

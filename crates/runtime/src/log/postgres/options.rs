@@ -86,7 +86,10 @@ pub(super) fn parse(options: &PostgresOptions) -> Result<Target, PostgresError> 
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(wrong("it does not begin with postgres://"));
     }
-    let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
+    // A password may contain a question mark.
+    let host = url.find('@').unwrap_or_default();
+    let question = url[host..].find('?').map_or(url.len(), |at| host + at);
+    let (base, parameters) = (&url[..question], url.get(question + 1..).unwrap_or_default());
     let mut encryption = None;
     let mut root_certificates = None;
     let mut others = Vec::new();
@@ -211,6 +214,9 @@ mod tests {
         assert_eq!((found.place.as_str(), found.encryption), ("host:5432/ann", Encryption::Prefer));
         let found = target("postgres://ann@h/x?sslmode=require&sslrootcert=ca.pem").expect("it is read");
         assert_eq!(found.encryption, Encryption::VerifyCa, "as in libpq");
+        let found = target("postgres://ann:a?sslmode=disable@h/x?sslmode=require").expect("it is read");
+        assert_eq!(found.encryption, Encryption::Require, "the password says nothing about it");
+        assert_eq!(found.config.get_password(), Some(&b"a?sslmode=disable"[..]));
     }
 
     #[test]
@@ -221,7 +227,7 @@ mod tests {
             "mysql://ann:s3cret@h/x",
             "postgres://",
             "postgres://ann:s3cret@h:port/x",
-            "postgres://ann:pass?s3cret@h/x",
+            "postgres://ann:s3cret@h/x?s3cret=1",
             "postgres://ann:s3cret@h/x?sslmode=s3cret",
             "postgres://ann:s3cret@h/x?sslcert=s3cret",
             "postgres://:s3cret@h/x",
