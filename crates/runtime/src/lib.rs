@@ -37,7 +37,7 @@
 //! let chunks: Vec<_> = response.collect().await;
 //! assert!(!chunks.is_empty());
 //!
-//! let approval = runtime.approvals(&ann).remove(0);
+//! let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
 //! runtime.decide(&ann, approval.approval_id, DecisionRequest { approved: true, reason: None }).await?;
 //! runtime.idle(&ann, &chat).await?;
 //! assert_eq!(runtime.messages(&ann, &chat).await?.len(), 2);

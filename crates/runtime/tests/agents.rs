@@ -173,7 +173,7 @@ async fn a_chat_has_its_own_agent() {
     assert!(text.contains("tool-approval-request"), "{text}");
     drop(runtime);
     let runtime = start(&runs).start().await.expect("starts again");
-    let approval = runtime.approvals(&Subject::local()).remove(0);
+    let approval = runtime.approvals(&Subject::local()).await.expect("it lists").remove(0);
     assert_eq!(runs.load(Ordering::SeqCst), 0);
     runtime.decide(&Subject::local(), approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
     tokio::time::timeout(PATIENCE, runtime.idle(&Subject::local(), &ChatId::from("special")))

@@ -167,8 +167,8 @@ async fn a_chat_that_waits_sleeps_and_wakes() {
     for number in 0..200 {
         questions.push(approval(&read(&mut submit(&runtime, said(&format!("c{number}"))).await).await));
     }
-    assert_eq!(runtime.holds(), 200);
-    assert_eq!(runtime.approvals(&Subject::local()).len(), 200);
+    assert_eq!(runtime.holds().await.expect("it counts"), 200);
+    assert_eq!(runtime.approvals(&Subject::local()).await.expect("it lists").len(), 200);
     while runtime.awake() > 0 {
         tokio::task::yield_now().await;
     }
@@ -178,7 +178,7 @@ async fn a_chat_that_waits_sleeps_and_wakes() {
     for number in 0..200 {
         ended(&runtime, &format!("c{number}")).await;
     }
-    assert_eq!((ran.load(Ordering::SeqCst), runtime.holds()), (200, 0));
+    assert_eq!((ran.load(Ordering::SeqCst), runtime.holds().await.expect("it counts")), (200, 0));
 }
 
 /// A tool that runs asks the user: a call of the browser's that the model knows nothing of. An answer, or none in time, comes back to it.

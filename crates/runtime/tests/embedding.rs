@@ -91,14 +91,14 @@ async fn a_check_decides_whether_a_person_is_asked() {
 
     let runtime = builder(limited(&checks), &json!({"amount": 101})).start().await.expect("starts");
     say(&runtime).await;
-    let open = runtime.approvals(&Subject::local());
+    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].reason.as_deref(), Some("over 100"));
 
     // A check that fails does not let the call through.
     let runtime = builder(limited(&checks), &json!({"amount": "much"})).start().await.expect("starts");
     say(&runtime).await;
-    let reason = runtime.approvals(&Subject::local())[0].reason.clone();
+    let reason = runtime.approvals(&Subject::local()).await.expect("it lists")[0].reason.clone();
     assert_eq!(reason.as_deref(), Some("It could not be checked whether this call needs approval: no amount"));
 }
 
@@ -108,13 +108,13 @@ async fn a_check_that_panics_or_hangs_requires_approval() {
     let act = || Tool::server("act", "Acts", |input: Value, _: ToolContext| async move { Ok(input) });
     let runtime = builder(act().approve_if(panics), &json!({})).start().await.expect("starts");
     say(&runtime).await;
-    assert_eq!(runtime.approvals(&Subject::local()).len(), 1);
+    assert_eq!(runtime.approvals(&Subject::local()).await.expect("it lists").len(), 1);
 
     tokio::time::pause();
     let hangs = |_: Value, _: ApprovalContext| std::future::pending();
     let runtime = builder(act().approve_if(hangs), &json!({})).start().await.expect("starts");
     say(&runtime).await;
-    let reason = runtime.approvals(&Subject::local())[0].reason.clone().expect("a reason");
+    let reason = runtime.approvals(&Subject::local()).await.expect("it lists")[0].reason.clone().expect("a reason");
     assert!(reason.ends_with("it took longer than 10 s"), "{reason}");
 }
 
@@ -130,7 +130,7 @@ async fn a_restart_does_not_check_again() {
     assert!(facts(&log).await.iter().any(called));
 
     let runtime = builder(limited(&checks), &json!({"amount": 101})).log(log.clone()).start().await.expect("starts");
-    let open = runtime.approvals(&Subject::local());
+    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
     assert_eq!((open.len(), open[0].reason.as_deref()), (1, Some("over 100")));
     let approval = open[0].approval_id.clone();
     // Another subject decides, and the log says who it was.
@@ -185,9 +185,9 @@ fn tidying(tidied: &Arc<AtomicUsize>) -> ToolBuilder {
     })
 }
 
-async fn until(what: impl Fn() -> bool) {
+async fn until(what: impl AsyncFn() -> bool) {
     let reached = async {
-        while !what() {
+        while !what().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -211,7 +211,7 @@ async fn a_tool_has_a_moment_after_a_stop() {
     let runtime = builder(tidying(&tidied), &json!({})).start().await.expect("starts");
     running(&runtime).await;
     runtime.stop(&Subject::local(), &chat(), None).await.expect("stops");
-    until(|| tidied.load(Ordering::SeqCst) == TIDIED).await;
+    until(async || tidied.load(Ordering::SeqCst) == TIDIED).await;
 }
 
 /// The clock of the test does not move.
@@ -248,7 +248,7 @@ async fn a_tool_has_a_time_limit() {
         read.push(chunk);
         if is_called {
             // Its limit is counted from its start.
-            until(|| tidied.load(Ordering::SeqCst) == STARTED).await;
+            until(async || tidied.load(Ordering::SeqCst) == STARTED).await;
             clock.advance(Duration::from_secs(31));
         }
     }
@@ -276,12 +276,12 @@ async fn open_holds_include_the_prompts_of_running_tools() {
     });
     let runtime = builder(tool, &json!({})).start().await.expect("starts");
     running(&runtime).await;
-    until(|| !runtime.open_holds(&Subject::local()).is_empty()).await;
-    let open = runtime.open_holds(&Subject::local());
+    until(async || !runtime.open_holds(&Subject::local()).await.expect("it lists").is_empty()).await;
+    let open = runtime.open_holds(&Subject::local()).await.expect("it lists");
     assert_eq!((open.len(), &open[0].chat, &*open[0].hold.name), (1, &chat(), "ask_user"));
-    assert!(runtime.open_holds(&Subject::from("another")).is_empty());
+    assert!(runtime.open_holds(&Subject::from("another")).await.expect("it lists").is_empty());
     runtime.stop(&Subject::local(), &chat(), None).await.expect("stops");
-    until(|| !answers.lock().expect("no panic").is_empty()).await;
+    until(async || !answers.lock().expect("no panic").is_empty()).await;
 }
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn idle_completes_when_a_turn_waits_or_has_ended() {
         tokio::time::timeout(PATIENCE, idle).await.expect("in time").expect("is there");
     };
     idle().await;
-    let open = runtime.approvals(&Subject::local());
+    let open = runtime.approvals(&Subject::local()).await.expect("it lists");
     let yes = DecisionRequest { approved: true, reason: None };
     assert_eq!(runtime.decide(&Subject::local(), open[0].approval_id.clone(), yes).await, Ok(Answered::Taken));
     idle().await;

@@ -102,7 +102,7 @@ async fn what_was_committed_survives_being_killed() {
             let batches = all(&log, chat).await;
             assert!(batches.len() as u64 >= len, "round {round}: chat {chat} has {} of {len}", batches.len());
             for (at, batch) in (0..).zip(batches) {
-                assert_eq!(batch, Batch { first: at, count: 1, payload: payload(chat, at) });
+                assert_eq!(batch, Batch { first: at, count: 1, payload: payload(chat, at), owner: None });
             }
         }
     }

@@ -154,7 +154,7 @@ async fn a_forgotten_chat_is_not_in_the_file_any_more() {
     drop(log);
     assert!(contains());
     let log = open(dir.path());
-    log.delete(&"chat".into()).await.expect("it deletes");
+    log.delete(&"chat".into(), 2).await.expect("it deletes");
     drop(log);
     assert!(!contains());
 }

@@ -57,9 +57,9 @@ impl World {
         assert!(found.is_ok(), "{:?} are left, not {wanted:?}", self.chats().await);
     }
 
-    fn metric(&self, name: &str) -> f64 {
+    async fn metric(&self, name: &str) -> f64 {
         let mut text = String::new();
-        self.runtime.write_metrics(&mut text);
+        self.runtime.write_metrics(&mut text).await;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         line.unwrap_or_else(|| panic!("{name} in {text}"))
     }
@@ -76,7 +76,7 @@ async fn old_chats_go_and_open_ones_stay() {
     world.until(&["done", "late", "young"]).await;
     world.clock.advance(6 * DAY);
     world.until(&["young"]).await;
-    assert_eq!(world.metric("holdpoint_retention_removed_total"), 2.0);
+    assert_eq!(world.metric("holdpoint_retention_removed_total").await, 2.0);
     // A chat that is used again is young again.
     world.clock.advance(3 * DAY);
     world.play("young", "hello again").await;
@@ -107,8 +107,8 @@ async fn a_chat_with_an_open_hold_is_kept_and_counted() {
     world.play("talks", "hello").await;
     world.clock.advance(30 * DAY);
     world.until(&["pays"]).await;
-    assert_eq!(world.metric("holdpoint_retention_kept"), 1.0);
-    let waiting = world.runtime.approvals(&Subject::local());
+    assert_eq!(world.metric("holdpoint_retention_kept").await, 1.0);
+    let waiting = world.runtime.approvals(&Subject::local()).await.expect("it lists");
     assert_eq!(waiting.len(), 1, "it can still be decided");
 
     // Decided, it is not open any more, and goes when it is old enough again.
@@ -156,5 +156,5 @@ async fn many_old_chats_go_in_batches() {
         assert!(before - left <= 100, "{} at once", before - left);
         before = left;
     }
-    assert_eq!(world.metric("holdpoint_retention_removed_total"), 250.0);
+    assert_eq!(world.metric("holdpoint_retention_removed_total").await, 250.0);
 }

@@ -161,7 +161,7 @@ mod tests {
         let request = ChatRequest::user("chat", "Refund A1");
         let (chat, response) = runtime.submit(&ann, request, View::default()).await?;
         response.collect::<Vec<_>>().await;
-        let approval = runtime.approvals(&ann).remove(0);
+        let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
         assert_eq!(approval.reason.as_deref(), Some("more than 100 dollars"));
         runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
         runtime.idle(&ann, &chat).await?;

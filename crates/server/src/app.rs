@@ -166,8 +166,8 @@ impl Server {
     }
 
     /// The metrics of this server and its runtime, in the OpenMetrics text format, as `/metrics` returns them.
-    pub fn metrics(&self) -> String {
-        self.inner.metrics.text(&self.inner.runtime)
+    pub async fn metrics(&self) -> String {
+        self.inner.metrics.text(&self.inner.runtime).await
     }
 
     /// The approximate number of bytes of bodies being read and of responses being written. Small ones are not counted.

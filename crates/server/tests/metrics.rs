@@ -161,8 +161,8 @@ async fn servers_do_not_mix_and_keys_are_looked_at() {
     let (one, other) = (setup.start().await, TestServer::demo().await);
     assert_eq!(one.get("/metrics").await.0, 401);
     other.chat().ask("hello").await;
-    assert_eq!(value(&one.server.metrics(), "holdpoint_turns_started_total", &[]), Some(0.0));
-    assert_eq!(value(&other.server.metrics(), "holdpoint_turns_started_total", &[]), Some(1.0));
+    assert_eq!(value(&one.server.metrics().await, "holdpoint_turns_started_total", &[]), Some(0.0));
+    assert_eq!(value(&other.server.metrics().await, "holdpoint_turns_started_total", &[]), Some(1.0));
 }
 
 /// The names of all metrics in a text, as Prometheus stores them.

@@ -244,12 +244,7 @@ impl Log for FaultyLog {
         self.inner.count_holds(times)
     }
 
-    fn usage<'a>(
-        &'a self,
-        subject: &'a Subject,
-        node: NodeId,
-        most: usize,
-    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         self.inner.usage(subject, node, most)
     }
 

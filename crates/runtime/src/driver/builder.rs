@@ -1,4 +1,4 @@
-//! The builder of a runtime. Starting it restores the holds and deadlines.
+//! The builder of a runtime. Starting it reads no chats: what waits stays in the log until it is due.
 
 use std::{
     sync::{Arc, Mutex},
@@ -6,16 +6,16 @@ use std::{
 };
 
 use holdpoint_protocol::ids::ChatId;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Agent, Limits, Runtime, agent::AgentChoice, append, counters::Counters, deadlines, holds::Holds, load, recovery,
-    retention, runtime::Inner,
+    Agent, Limits, Runtime, agent::AgentChoice, append, changes::Changes, counters::Counters, deadlines, dispatch,
+    lists::HoldCountCache, recovery, retention, runtime::Inner,
 };
 use crate::{
     clock::{Clock, SystemClock},
-    log::{HeadQuery, Log, LogError, MemoryLog},
+    log::{Log, LogError, MemoryLog, NodeId},
     metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
     subject::Subject,
@@ -125,7 +125,11 @@ impl RuntimeBuilder {
             agents,
             clock,
             limits,
-            holds: Arc::new(Holds::default()),
+            node: NodeId(uuid::Uuid::new_v4().as_u128()),
+            running: Arc::default(),
+            changes: Changes::default(),
+            holds_changed: Notify::new(),
+            hold_counts: HoldCountCache::default(),
             counters: Counters::default(),
             to_recover,
             chats: Mutex::default(),
@@ -134,21 +138,14 @@ impl RuntimeBuilder {
             cancelling: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
-        let mut query = HeadQuery { only_open: true, ..HeadQuery::default() };
-        loop {
-            let page = inner.log.heads(query.clone(), 1000).await?;
-            let Some((last, ..)) = page.last() else { break };
-            query.after = Some(last.clone());
-            for (id, _, head) in page {
-                let data = load::head(&inner, &id, &head).await;
-                if data.is_running {
-                    inner.recover(id.clone());
-                }
-                inner.holds.set(&id, &head.subject, data.holds);
-            }
-        }
+        inner.log.renew(inner.node).await?;
+        // Fails now rather than later if the log can't be read.
+        inner.log.abandoned(inner.node, 1).await?;
+        let wakeups = inner.log.wakeups();
+        tokio::spawn(dispatch::run(Arc::clone(&inner), wakeups));
         tokio::spawn(deadlines::run(Arc::clone(&inner)));
         tokio::spawn(recovery::run(Arc::clone(&inner), recovering));
+        tokio::spawn(recovery::sweep(Arc::clone(&inner)));
         tokio::spawn(append::watch_health(Arc::clone(&inner)));
         if let Some(age) = retention {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));

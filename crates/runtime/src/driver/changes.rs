@@ -12,12 +12,16 @@ use crate::subject::Subject;
 
 /// A change that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Change {
-    /// The chat.
-    pub chat: ChatId,
-    /// Whether its approval requests changed.
-    pub approvals: bool,
+pub enum Change {
+    /// A chat has changed.
+    Chat {
+        /// The chat.
+        chat: ChatId,
+        /// Whether its approval requests may have changed.
+        approvals: bool,
+    },
+    /// Some changes were missed. Read the lists again.
+    Missed,
 }
 
 /// The number of changes buffered for a slow reader.
@@ -57,9 +61,14 @@ impl Changes {
     pub(super) fn tell(&self, subject: &Subject, chat: &ChatId, approvals: bool) {
         let channels = &mut self.lock().by_subject;
         let Some(channel) = channels.get(subject) else { return };
-        if channel.send(Change { chat: chat.clone(), approvals }).is_err() {
+        if channel.send(Change::Chat { chat: chat.clone(), approvals }).is_err() {
             channels.remove(subject);
         }
+    }
+
+    /// Tells everybody that changes were missed.
+    pub(super) fn missed(&self) {
+        self.lock().by_subject.retain(|_, channel| channel.send(Change::Missed).is_ok());
     }
 }
 
@@ -74,8 +83,10 @@ mod tests {
         changes.tell(&ann, &"before".into(), true);
         let (mut anns, mut bobs) = (changes.of(&ann), changes.of(&bob));
         changes.tell(&ann, &"c".into(), true);
-        assert_eq!(anns.try_recv(), Ok(Change { chat: "c".into(), approvals: true }));
+        assert_eq!(anns.try_recv(), Ok(Change::Chat { chat: "c".into(), approvals: true }));
         assert!(bobs.try_recv().is_err(), "a change of somebody else's wakes nobody");
+        changes.missed();
+        assert_eq!((anns.try_recv(), bobs.try_recv()), (Ok(Change::Missed), Ok(Change::Missed)));
         drop(anns);
         changes.tell(&ann, &"d".into(), false);
         assert_eq!(changes.lock().by_subject.len(), 1);

@@ -17,9 +17,10 @@ use super::{
     agent::Agent,
     counters::count,
     feed::{Feed, FeedReader},
-    holds::Place,
+    head::Hold,
     journal,
     load::{LoadError, Loaded, Memory, load},
+    running::Place,
     runtime::Inner,
     unreadable,
     work::{next_events, sleep_until},
@@ -27,7 +28,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::Fact,
-    log::LogError,
+    log::{DeleteResult, LogError},
     metrics::Channel,
     model::{Model, ModelError},
     subject::Subject,
@@ -99,8 +100,16 @@ pub(super) struct ChatTask {
     pub(super) feed: Arc<Feed>,
     pub(super) memory: Memory,
     pub(super) title: String,
+    /// The number of facts that the log had of earlier chats with this id, which were deleted.
+    pub(super) base: u64,
+    /// The owner of those chats. Nobody else may use the id.
+    former_owner: Option<Subject>,
     /// The number of facts on disk.
     pub(super) durable: u64,
+    /// The open holds on disk.
+    pub(super) holds: Vec<Hold>,
+    /// The time of the last change that a list shows.
+    pub(super) updated_at: Timestamp,
     /// Facts not on disk yet: text, for a moment.
     pub(super) pending: Vec<Arc<Fact>>,
     pub(super) pending_bytes: usize,
@@ -122,7 +131,7 @@ pub(super) struct ChatTask {
 impl ChatTask {
     /// Loads the chat and serves it until it can sleep.
     pub(super) async fn run(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
-        let Loaded { facts, memory } = match load(&inner, &id).await {
+        let Loaded { facts, base, former_owner, memory } = match load(&inner, &id).await {
             Ok(loaded) => loaded,
             Err(LoadError::Unreadable(error)) => {
                 tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
@@ -145,7 +154,11 @@ impl ChatTask {
             feed: Arc::new(Feed::new(Vec::new())),
             memory,
             title: String::new(),
+            base,
+            former_owner,
             durable: facts.len() as u64,
+            holds: Vec::new(),
+            updated_at: Timestamp(0),
             pending: Vec::new(),
             pending_bytes: 0,
             flush_at: None,
@@ -160,6 +173,7 @@ impl ChatTask {
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
+        task.holds = Hold::of(&task.state);
         task.choose_agent();
         task.feed.push(facts);
         task.feed.set_bytes(task.memory.bytes());
@@ -172,6 +186,11 @@ impl ChatTask {
     /// Asks the program for the agent of this chat, if it has facts.
     fn choose_agent(&mut self) {
         self.agent = self.state.subject.as_ref().and_then(|subject| self.inner.chosen_agent(&self.id, subject));
+    }
+
+    /// Whether this subject may begin a chat with this id.
+    fn may_open(&self, subject: &Subject) -> bool {
+        self.state.subject.is_none() && self.former_owner.as_ref().is_none_or(|owner| owner == subject)
     }
 
     /// The tools of this chat.
@@ -242,7 +261,7 @@ impl ChatTask {
                     return Ok(());
                 }
                 let is_submit = matches!(*input, Input::Submit(_));
-                let is_new = self.state.subject.is_none() && is_submit;
+                let is_new = self.may_open(&subject) && is_submit;
                 if !is_new && self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
                     return Ok(());
@@ -252,8 +271,15 @@ impl ChatTask {
                 if is_submit {
                     self.agent = self.inner.chosen_agent(&self.id, &subject);
                 }
-                let refuses = if is_submit { self.refusal(&subject) } else { None };
-                let taken = self.input_within(*input, refuses).await;
+                let refuses = if is_submit { self.refusal(&subject).await } else { Ok(None) };
+                let taken = match refuses {
+                    Ok(refuses) => self.input_within(*input, refuses).await,
+                    // Nothing has changed, so the chat goes on.
+                    Err(error) => {
+                        let _ = reply.send(Err(error));
+                        return Ok(());
+                    }
+                };
                 if let Ok(Reply::Rejected(Rejection::Limit(_))) = taken {
                     count(&self.inner.counters.refused_turns);
                 }
@@ -266,7 +292,7 @@ impl ChatTask {
             Command::Read { subject, may_be_new, reply } => {
                 let is_theirs = match &self.state.subject {
                     Some(owner) => *owner == subject,
-                    None => may_be_new,
+                    None => may_be_new && self.may_open(&subject),
                 };
                 let _ = reply.send(if is_theirs { Ok(self.feed.reader()) } else { Err(ChatError::NotFound) });
                 Ok(())
@@ -296,14 +322,21 @@ impl ChatTask {
                     let _ = reply.send(Err(ChatError::NotFound));
                     return Ok(());
                 }
-                if let Err(error) = self.inner.log.delete(&self.id).await {
-                    // The chat still exists, and so does what runs in it.
-                    let _ = reply.send(Err(ChatError::Log(error)));
-                    return Ok(());
+                match self.inner.log.delete(&self.id, self.base + self.durable).await {
+                    Ok(DeleteResult::Deleted) => {
+                        let _ = reply.send(Ok(()));
+                        Err(ChatError::NotFound)
+                    }
+                    Ok(DeleteResult::Conflict) => {
+                        let _ = reply.send(Err(ChatError::Lost));
+                        Err(ChatError::Lost)
+                    }
+                    Err(error) => {
+                        // The chat still exists, and so does what runs in it.
+                        let _ = reply.send(Err(ChatError::Log(error)));
+                        Ok(())
+                    }
                 }
-                self.inner.holds.set(&self.id, &subject, Vec::new());
-                let _ = reply.send(Ok(()));
-                Err(ChatError::NotFound)
             }
         }
     }

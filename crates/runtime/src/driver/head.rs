@@ -1,26 +1,31 @@
-//! The head of a chat: its summary for lists, the inbox and a restart, readable without its facts.
+//! What is stored of a chat besides its facts: its head for lists, and a row for each of its holds.
 
-use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ToolCallId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
-use crate::{clock::Timestamp, log, subject::Subject, turn::ChatState};
+use super::seal::{SealError, seal, unseal};
+use crate::{
+    clock::Timestamp,
+    log::{self, HoldChanges, HoldRow},
+    subject::Subject,
+    turn::ChatState,
+};
 
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Hold {
     /// The call.
     pub call: ToolCallId,
     /// The tool.
     pub name: Box<str>,
-    /// The input that was shown, as JSON text to save memory: there can be very many holds.
+    /// The input that was shown, as JSON text.
     pub input: Box<str>,
     /// The approval request, if it waits for a decision.
     #[serde(rename = "question")]
     pub request: Option<HoldApproval>,
-    /// When the wait began. Older heads lack it.
+    /// When the wait began. Holds of earlier versions lack it.
     #[serde(default)]
     pub since: Option<Timestamp>,
     /// The deadline.
@@ -29,7 +34,7 @@ pub struct Hold {
 
 /// An approval request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HoldApproval {
     /// Its id.
@@ -40,44 +45,10 @@ pub struct HoldApproval {
     pub asked_at: Timestamp,
 }
 
-/// The runtime's part of a [`log::Head`]. Reading is strict: a damaged head must not pass for one without holds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct HeadData {
-    /// The beginning of the first user message.
-    pub(super) title: String,
-    /// Whether something was running on the server.
-    pub(super) is_running: bool,
-    pub(super) holds: Vec<Hold>,
-}
-
-/// Why a head can't be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum HeadError {
-    #[error("its checksum is not that of what it says")]
-    Sum,
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
-
-/// The last field of a head: a checksum of everything before it.
-const SUM_KEY: &[u8] = b",\"sum\":\"";
-const SUM_LEN: usize = SUM_KEY.len() + 16 + 2;
-
-fn sum_of(fields: &[u8]) -> [u8; SUM_LEN] {
-    // FNV-1a: it detects flipped bits, not tampering.
-    let hash = fields
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
-    let mut sum = [0; SUM_LEN];
-    sum[..SUM_KEY.len()].copy_from_slice(SUM_KEY);
-    sum[SUM_KEY.len()..].copy_from_slice(format!("{hash:016x}\"}}").as_bytes());
-    sum
-}
-
-impl HeadData {
-    pub(super) fn of(state: &ChatState, title: &str) -> Self {
-        let holds = state.open_calls().filter(|(_, call)| call.is_held()).map(|(id, call)| Hold {
+impl Hold {
+    /// The open holds of a chat.
+    pub(super) fn of(state: &ChatState) -> Vec<Self> {
+        let held = state.open_calls().filter(|(_, call)| call.is_held()).map(|(id, call)| Hold {
             call: id.clone(),
             name: call.name.as_str().into(),
             input: call.input.to_string().into(),
@@ -89,49 +60,100 @@ impl HeadData {
             since: call.since(),
             deadline: call.deadline(),
         });
-        Self { title: title.to_owned(), is_running: state.is_running(), holds: holds.collect() }
+        held.collect()
     }
 
-    pub(super) fn read(head: &log::Head) -> Result<Self, HeadError> {
-        let data = match head.data.split_last_chunk::<SUM_LEN>() {
-            Some((fields, sum)) if sum.starts_with(SUM_KEY) => {
-                if *sum != sum_of(fields) {
-                    return Err(HeadError::Sum);
-                }
-                [fields, b"}"].concat()
-            }
-            // Heads of earlier versions have no checksum.
-            _ => head.data.to_vec(),
-        };
-        Ok(serde_json::from_slice(&data)?)
+    /// The changes from these holds to those.
+    pub(super) fn changes(before: &[Self], after: &[Self], now: Timestamp) -> HoldChanges {
+        let opened = after.iter().filter(|hold| !before.contains(hold)).map(|hold| hold.row(now)).collect();
+        let is_gone = |hold: &&Self| after.iter().all(|open| open.call != hold.call);
+        let closed = before.iter().filter(is_gone).map(|hold| hold.call.clone()).collect();
+        HoldChanges { opened, closed }
     }
 
-    pub(super) fn write(&self, subject: &Subject, now: Timestamp) -> log::Head {
-        let mut data = serde_json::to_vec(self).unwrap_or_default();
-        data.pop();
-        let sum = sum_of(&data);
-        data.extend_from_slice(&sum);
-        let data = Bytes::from(data);
-        let is_open = self.is_running || !self.holds.is_empty();
-        log::Head { subject: subject.clone(), is_open, updated_at: now, data }
+    fn row(&self, now: Timestamp) -> HoldRow {
+        let asked_at = self.request.as_ref().map(|request| request.asked_at);
+        HoldRow {
+            call: self.call.clone(),
+            tool: self.name.clone(),
+            approval: self.request.as_ref().map(|request| request.approval.clone()),
+            since: self.since.or(asked_at).unwrap_or(now),
+            deadline: self.deadline,
+            data: seal(self),
+        }
+    }
+
+    /// Reads a row. A damaged row must not pass for another hold: people approve what they are shown.
+    pub(super) fn read(row: &HoldRow) -> Result<Self, SealError> {
+        let hold: Self = unseal(&row.data)?;
+        let approval = hold.request.as_ref().map(|request| &request.approval);
+        let is_whole = hold.call == row.call && hold.name == row.tool && approval == row.approval.as_ref();
+        if is_whole { Ok(hold) } else { Err(SealError::Sum) }
+    }
+}
+
+/// The runtime's part of a [`log::Head`]. Reading is strict: a damaged head must not pass for one without holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct HeadData {
+    /// The beginning of the first user message.
+    pub(super) title: String,
+    /// Whether something was running on the server.
+    pub(super) is_running: bool,
+    /// The number of open holds.
+    #[serde(deserialize_with = "count_of_holds")]
+    pub(super) holds: usize,
+}
+
+/// In heads of earlier versions, the holds themselves are in the place of their number.
+fn count_of_holds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Count(usize),
+        Holds(Vec<IgnoredAny>),
+    }
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Count(count) => count,
+        Stored::Holds(holds) => holds.len(),
+    })
+}
+
+impl HeadData {
+    pub(super) fn of(state: &ChatState, title: &str, holds: usize) -> Self {
+        Self { title: title.to_owned(), is_running: state.is_running(), holds }
+    }
+
+    pub(super) fn read(head: &log::Head) -> Result<Self, SealError> {
+        unseal(&head.data)
+    }
+
+    pub(super) fn write(&self, subject: &Subject, updated_at: Timestamp) -> log::Head {
+        let is_open = self.is_running || self.holds > 0;
+        log::Head { subject: subject.clone(), is_open, updated_at, data: seal(self) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
-    fn head() -> (HeadData, log::Head) {
+    fn hold() -> Hold {
         let request = HoldApproval { approval: "a".into(), reason: "why".into(), asked_at: Timestamp(5) };
-        let hold = Hold {
+        Hold {
             call: "c".into(),
             name: "pay".into(),
             input: r#"{"x":"\\"}"#.into(),
             request: Some(request),
             deadline: Some(Timestamp(9)),
             since: Some(Timestamp(5)),
-        };
-        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: vec![hold] };
+        }
+    }
+
+    fn head() -> (HeadData, log::Head) {
+        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1 };
         let head = data.write(&Subject::local(), Timestamp(7));
         (data, head)
     }
@@ -141,31 +163,62 @@ mod tests {
         let (data, head) = head();
         assert_eq!(HeadData::read(&head).ok(), Some(data.clone()));
         let json: serde_json::Value = serde_json::from_slice(&head.data).expect("people may look at it");
-        assert_eq!(json["title"], data.title);
-        assert_eq!(json["holds"][0]["question"]["approval"], "a", "the name in stored heads");
-        let earlier = log::Head { data: serde_json::to_vec(&data).expect("JSON").into(), ..head };
-        assert_eq!(HeadData::read(&earlier).ok(), Some(data), "written before there were sums");
+        assert_eq!((&json["title"], &json["holds"]), (&data.title.clone().into(), &1.into()));
+    }
+
+    /// Format 1 kept the holds in the head, before that without a checksum.
+    #[test]
+    fn a_head_of_an_earlier_version_is_read() {
+        let (data, head) = head();
+        let text = r#"{"title":"send 50 \ud83d\ude00","isRunning":true,"holds":[{"call":"c","name":"pay","input":"{}","question":{"approval":"a","reason":"why","askedAt":5},"since":5,"deadline":9}]}"#;
+        let earlier = log::Head { data: Bytes::from_static(text.as_bytes()), ..head };
+        assert_eq!(HeadData::read(&earlier).ok(), Some(data));
+    }
+
+    #[test]
+    fn a_hold_is_json_and_comes_back() {
+        let row = hold().row(Timestamp(99));
+        assert_eq!((row.since, row.deadline), (Timestamp(5), Some(Timestamp(9))));
+        assert_eq!(Hold::read(&row).ok(), Some(hold()));
+        let json: serde_json::Value = serde_json::from_slice(&row.data).expect("people may look at it");
+        assert_eq!(json["question"]["approval"], "a", "the name in stored holds");
+        let other = HoldRow { call: "d".into(), ..row };
+        assert!(Hold::read(&other).is_err(), "the data of another hold");
+    }
+
+    #[test]
+    fn only_changes_are_written() {
+        let (one, two) = (hold(), Hold { call: "d".into(), ..hold() });
+        let asked = Hold { request: None, ..one.clone() };
+        let (now, none) = (Timestamp(1), HoldChanges::default());
+        assert_eq!(Hold::changes(&[one.clone()], &[one.clone()], now), none);
+        let both = Hold::changes(&[one.clone()], &[asked.clone(), two.clone()], now);
+        assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], closed: vec![] });
+        assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two], now).closed, [one.call]);
     }
 
     /// No flipped bit turns a head into another valid one, let alone an empty one.
     #[test]
     fn no_flipped_bit_goes_unseen() {
         let (_, head) = head();
-        for at in 0..head.data.len() {
-            for bit in 0..8 {
-                let mut data = head.data.to_vec();
-                data[at] ^= 1 << bit;
-                let flipped = log::Head { data: data.into(), ..head.clone() };
-                assert!(HeadData::read(&flipped).is_err(), "byte {at}, bit {bit}");
+        let row = hold().row(Timestamp(1));
+        let is_bad_head = |data: Bytes| HeadData::read(&log::Head { data, ..head.clone() }).is_err();
+        let is_bad_hold = |data: Bytes| Hold::read(&HoldRow { data, ..row.clone() }).is_err();
+        let cases: [(&Bytes, &dyn Fn(Bytes) -> bool); 2] = [(&head.data, &is_bad_head), (&row.data, &is_bad_hold)];
+        for (whole, is_bad) in cases {
+            for at in 0..whole.len() {
+                for bit in 0..8 {
+                    let mut data = whole.to_vec();
+                    data[at] ^= 1 << bit;
+                    assert!(is_bad(data.into()), "byte {at}, bit {bit}");
+                }
             }
-        }
-        for len in 0..head.data.len() {
-            let cut = log::Head { data: head.data.slice(..len), ..head.clone() };
-            assert!(HeadData::read(&cut).is_err(), "cut to {len} bytes");
-        }
-        for text in ["", "{\"", "{}", "null", r#"{"title":"","isRunning":false}"#] {
-            let other = log::Head { data: Bytes::from_static(text.as_bytes()), ..head.clone() };
-            assert!(HeadData::read(&other).is_err(), "{text}");
+            for len in 0..whole.len() {
+                assert!(is_bad(whole.slice(..len)), "cut to {len} bytes");
+            }
+            for text in ["", "{\"", "{}", "null", r#"{"title":"","isRunning":false}"#] {
+                assert!(is_bad(Bytes::from_static(text.as_bytes())), "{text}");
+            }
         }
     }
 }

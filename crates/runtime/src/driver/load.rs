@@ -4,10 +4,15 @@ use std::sync::{Arc, atomic::Ordering};
 
 use holdpoint_protocol::ids::ChatId;
 
-use super::{counters::count, head::HeadData, runtime::Inner};
+use super::{
+    counters::count,
+    head::{HeadData, Hold},
+    runtime::Inner,
+};
 use crate::{
     fact::{Fact, text_of},
-    log::{Head, LogError},
+    log::{Head, LogError, Stored},
+    subject::Subject,
     turn::ChatState,
 };
 
@@ -17,6 +22,10 @@ const PAGE: usize = 256;
 /// The facts of a chat, and the memory they occupy until dropped.
 pub(super) struct Loaded {
     pub(super) facts: Vec<Arc<Fact>>,
+    /// The number of facts that the log had of earlier chats with this id, which were deleted.
+    pub(super) base: u64,
+    /// The owner of those chats, if there is no chat now.
+    pub(super) former_owner: Option<Subject>,
     pub(super) memory: Memory,
 }
 
@@ -67,19 +76,30 @@ impl Drop for Memory {
 
 /// Loads all facts of a chat.
 pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
-    let mut loaded = Loaded { facts: Vec::new(), memory: Memory::new(inner) };
+    let failed = |error| match error {
+        LogError::Damaged(text) => {
+            count(&inner.counters.unreadable_chats);
+            LoadError::Unreadable(text)
+        }
+        failed => LoadError::Log(failed),
+    };
+    let mut loaded = Loaded { facts: Vec::new(), base: 0, former_owner: None, memory: Memory::new(inner) };
     loop {
-        let batches = inner.log.read(id, loaded.facts.len() as u64, PAGE).await.map_err(|error| match error {
-            LogError::Damaged(text) => {
-                count(&inner.counters.unreadable_chats);
-                LoadError::Unreadable(text)
-            }
-            failed => LoadError::Log(failed),
-        })?;
+        let after = loaded.base + loaded.facts.len() as u64;
+        let batches = inner.log.read(id, after, PAGE).await.map_err(failed)?;
         if batches.is_empty() {
+            if loaded.facts.is_empty()
+                && let Some(Stored::Tombstone { len, subject }) = inner.log.stored(id).await.map_err(failed)?
+            {
+                loaded.base = len;
+                loaded.former_owner = Some(subject);
+            }
             return Ok(loaded);
         }
         for batch in batches {
+            if loaded.facts.is_empty() {
+                loaded.base = batch.first;
+            }
             if !loaded.memory.load(batch.payload.len()) {
                 return Err(LoadError::NoRoom);
             }
@@ -105,7 +125,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
         Ok(loaded) => {
             let mut state = ChatState::default();
             loaded.facts.iter().for_each(|fact| state.apply(fact));
-            HeadData::of(&state, &title(&loaded.facts))
+            HeadData::of(&state, &title(&loaded.facts), Hold::of(&state).len())
         }
         Err(LoadError::Log(error)) => {
             tracing::error!(chat = %id, %error, "the chat can't be read either");

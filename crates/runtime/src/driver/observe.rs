@@ -2,16 +2,17 @@
 
 use std::{sync::PoisonError, time::Duration};
 
-use super::{Counts, Runtime};
+use super::{Counts, Runtime, RuntimeError};
 use crate::{log::Health, metrics::Waiting};
 
 /// The timeout of a probe of the log.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Runtime {
-    /// The number of open holds in all chats.
-    pub fn holds(&self) -> usize {
-        self.inner.holds.len()
+    /// The number of open holds in all chats, as of a moment ago.
+    pub async fn holds(&self) -> Result<u64, RuntimeError> {
+        let (_, counts) = self.inner.count_holds().await.map_err(RuntimeError::Log)?;
+        Ok(counts.holds.iter().map(|count| count.count).sum())
     }
 
     /// The number of awake chats: something runs in them, or somebody follows them.
@@ -21,15 +22,16 @@ impl Runtime {
 
     /// Appends the metrics of this runtime in the OpenMetrics text format, without the end marker: a program may add
     /// its own.
-    pub fn write_metrics(&self, out: &mut String) {
-        let waiting = self.inner.holds.waiting(self.inner.clock.now());
+    pub async fn write_metrics(&self, out: &mut String) {
+        // While the log can't be read, the metrics of the holds are missing.
+        let waiting = self.inner.count_holds().await.map_or_else(|_| Waiting::default(), Waiting::of);
         let now = Waiting { awake: self.awake(), running: self.turns(), ..waiting };
         self.inner.metrics.write(now, self.counts(), out);
     }
 
     /// The number of running turns: the model writes, or a tool runs on the server.
     pub fn turns(&self) -> usize {
-        self.inner.holds.turns()
+        self.inner.running.turns()
     }
 
     /// Counts since the start, for the operator.

@@ -1,28 +1,13 @@
-//! What a program that embeds the runtime needs besides the endpoints: open holds, the end of a turn, the shutdown.
+//! What a program that embeds the runtime needs besides the endpoints: the end of a turn, the shutdown.
 
 use std::time::Duration;
 
 use holdpoint_protocol::ids::ChatId;
 
-use super::{Hold, Runtime, RuntimeError};
+use super::{Runtime, RuntimeError};
 use crate::{subject::Subject, tool::CANCELLATION_GRACE, turn::ChatState};
 
-/// An open hold, and its chat.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct OpenHold {
-    /// The chat.
-    pub chat: ChatId,
-    /// The hold.
-    pub hold: Hold,
-}
-
 impl Runtime {
-    /// A subject's open holds in all chats: approval requests, calls in a browser, and prompts of running tools.
-    pub fn open_holds(&self, subject: &Subject) -> Vec<OpenHold> {
-        self.inner.holds.of(subject)
-    }
-
     /// Completes when nothing runs in a chat: its turn has ended, or waits at a hold.
     pub async fn idle(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         loop {

@@ -10,14 +10,14 @@ use super::{
     append,
     chat::{ChatError, ChatTask},
     checks::checked,
-    head::HeadData,
+    head::{HeadData, Hold},
     journal,
     load::title_of,
     work::prompt_response,
 };
 use crate::{
     fact::{Fact, Outcome},
-    log::{Append, AppendId, LogError},
+    log::{Append, AppendId, LogError, Ownership},
     model::ModelRequest,
     project::conversation,
     subject::Subject,
@@ -53,27 +53,30 @@ impl ChatTask {
     }
 
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
-    pub(super) fn refusal(&mut self, subject: &Subject) -> Option<Refusal> {
+    pub(super) async fn refusal(&mut self, subject: &Subject) -> Result<Option<Refusal>, ChatError> {
         let limits = &self.inner.limits;
         if self.memory.bytes() >= limits.chat_bytes {
-            return Some(Refusal::FullChat { limit: limits.chat_bytes });
+            return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
         }
         if self.place.is_some() {
-            return None;
+            return Ok(None);
         }
-        match self.inner.holds.begin(&self.id, subject, limits) {
+        let most = limits.open_chats_per_subject.max(limits.turns_per_subject);
+        let elsewhere = self.inner.log.usage(subject, self.inner.node, most).await?;
+        let is_open = !self.holds.is_empty();
+        match self.inner.running.begin(&self.id, subject, limits, elsewhere, is_open) {
             Ok(place) => {
                 self.place = Some(place);
-                None
+                Ok(None)
             }
-            Err(refusal) => Some(refusal),
+            Err(refusal) => Ok(Some(refusal)),
         }
     }
 
     /// Counts the turn while it runs, but not while it waits.
     pub(super) fn count_turn(&mut self) {
         match (self.state.is_running(), &self.place, &self.state.subject) {
-            (true, None, Some(subject)) => self.place = Some(self.inner.holds.resume(&self.id, subject)),
+            (true, None, Some(subject)) => self.place = Some(self.inner.running.resume(&self.id, subject)),
             (false, Some(_), _) => self.place = None,
             _ => {}
         }
@@ -126,25 +129,35 @@ impl ChatTask {
         let Ok(count) = u32::try_from(batch.len()) else { return Err(ChatError::Lost) };
         let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
         let payload = serde_json::to_vec(&encoded).map_err(|error| LogError::Failed(error.to_string()))?;
-        let head = HeadData::of(&self.state, &self.title);
+        let now = self.inner.clock.now();
+        if !facts.is_empty() {
+            // Text alone is no change that a list shows.
+            self.updated_at = now;
+        }
+        let holds = Hold::of(&self.state);
         let append = Append {
             chat: self.id.clone(),
-            expected: self.durable,
+            expected: self.base + self.durable,
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
             count,
             payload: Bytes::from(payload),
-            head: head.write(&subject, self.inner.clock.now()),
+            head: HeadData::of(&self.state, &self.title, holds.len()).write(&subject, self.updated_at),
             keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
+            holds: Hold::changes(&self.holds, &holds, now),
+            ownership: match self.state.is_running() {
+                true => Ownership::Take(self.inner.node),
+                false => Ownership::Release,
+            },
         };
         let bytes = append.payload.len();
         append::append(&self.inner, append).await?;
         self.durable += u64::from(count);
+        self.holds = holds;
         self.memory.grow(bytes);
         self.feed.set_bytes(self.memory.bytes());
         if facts.is_empty() {
             return Ok(());
         }
-        self.inner.holds.set(&self.id, &subject, head.holds);
         self.feed.push(facts.clone());
         facts.iter().for_each(|fact| self.effect(fact));
         Ok(())

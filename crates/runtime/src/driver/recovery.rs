@@ -4,10 +4,13 @@
 //! log says. The queue here wakes the chats that need it, a few at a time, and retries each until it succeeds.
 //! `turn/recover.rs` decides what recovery means for a turn.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::{
+    sync::{Semaphore, mpsc, oneshot},
+    time,
+};
 
 use super::{
     chat::{ChatError, ChatTask, Command},
@@ -17,6 +20,8 @@ use crate::{backoff::Backoff, turn::Input};
 
 /// The number of chats recovered at a time.
 const MAX_CONCURRENT_CHATS: usize = 16;
+/// The number of interrupted chats read at a time.
+const SWEEP_PAGE: usize = 64;
 /// Delays before a failed recovery is retried. They use system time instead of the injected clock: the cause is the
 /// disk.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
@@ -40,13 +45,51 @@ impl ChatTask {
     }
 }
 
+/// Queues the chats whose owner is gone: once if this node alone uses the log, else again and again.
+pub(super) async fn sweep(inner: Arc<Inner>) {
+    // Those that are queued, or can't be recovered.
+    let mut known: HashSet<ChatId> = HashSet::new();
+    loop {
+        let limit = known.len() + SWEEP_PAGE;
+        let found = tokio::select! {
+            found = inner.log.abandoned(inner.node, limit) => found,
+            () = inner.closing.cancelled() => return,
+        };
+        let pause = match found {
+            Ok(chats) => {
+                if chats.len() < limit {
+                    known.retain(|chat| chats.contains(chat));
+                }
+                let fresh: Vec<ChatId> = chats.into_iter().filter(|chat| !known.contains(chat)).collect();
+                match (fresh.is_empty(), inner.log.lease()) {
+                    (true, None) => return,
+                    (true, Some(lease)) => lease / 3,
+                    (false, _) => {
+                        fresh.iter().for_each(|chat| inner.recover(chat.clone()));
+                        known.extend(fresh);
+                        continue;
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "interrupted turns can't be looked for; retrying");
+                MAX_BACKOFF
+            }
+        };
+        tokio::select! {
+            () = time::sleep(pause) => {}
+            () = inner.closing.cancelled() => return,
+        }
+    }
+}
+
 /// Recovers the queued chats, each until it succeeds.
 pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ChatId>) {
     let places = Arc::new(Semaphore::new(MAX_CONCURRENT_CHATS));
     loop {
         let next = async {
             let permit = Arc::clone(&places).acquire_owned().await.ok()?;
-            inner.holds.room(&inner.limits).await;
+            inner.running.room(&inner.limits).await;
             Some((permit, chats.recv().await?))
         };
         let next = tokio::select! {

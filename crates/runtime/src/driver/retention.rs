@@ -10,7 +10,7 @@ use holdpoint_protocol::ids::ChatId;
 use super::{chat::Command, runtime::Inner};
 use crate::{
     clock::Timestamp,
-    log::{HeadQuery, LogError},
+    log::{HeadOrder, HeadQuery, LogError},
 };
 
 /// The time between two batches.
@@ -46,7 +46,7 @@ struct Sweep {
 
 impl Sweep {
     async fn step(&mut self, inner: &Arc<Inner>, before: Timestamp) -> Result<(), LogError> {
-        let query = HeadQuery { after: self.after.clone(), ..HeadQuery::default() };
+        let query = HeadQuery { order: HeadOrder::Id { after: self.after.clone() }, ..HeadQuery::default() };
         let page = inner.log.heads(query, MAX_CHECKED_CHATS).await?;
         let is_last = page.len() < MAX_CHECKED_CHATS;
         let mut removed = 0;

@@ -9,10 +9,10 @@ use holdpoint_protocol::{
     holds::ChatHold,
     ids::{ApprovalId, ChatId, ToolCallId},
     message::UiMessage,
-    request::{AckRequest, Answer, ChatRequest, DecisionRequest, PendingApproval},
+    request::{AckRequest, Answer, ChatRequest, DecisionRequest},
 };
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -21,17 +21,17 @@ use tokio_util::{
 use super::{
     Change, Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
     agent::AgentChoice,
+    changes::Changes,
     chat::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
-    head::HeadData,
-    holds::Holds,
-    load,
+    lists::HoldCountCache,
+    running::Running,
 };
 use crate::{
     clock::{Clock, Timestamp},
     fact::{CallOrder, NextTurn},
-    log::{HeadQuery, Log, LogError},
+    log::{Log, LogError, NodeId, Stored},
     metrics::{Channel, Metrics},
     model::Model,
     project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
@@ -99,7 +99,13 @@ pub(super) struct Inner {
     pub(super) agents: Option<AgentChoice>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
-    pub(super) holds: Arc<Holds>,
+    /// This node, the owner of the chats in which it runs something.
+    pub(super) node: NodeId,
+    pub(super) running: Arc<Running>,
+    pub(super) changes: Changes,
+    /// Signalled when holds have opened or closed.
+    pub(super) holds_changed: Notify,
+    pub(super) hold_counts: HoldCountCache,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
     /// The queue of chats to recover.
@@ -359,8 +365,8 @@ impl Runtime {
 
     /// Whether a subject owns a chat with this id. `false` if the log can't tell.
     pub async fn knows(&self, subject: &Subject, chat: &ChatId) -> bool {
-        let head = self.inner.log.head(chat).await;
-        head.is_ok_and(|head| head.is_some_and(|(_, head)| head.subject == *subject))
+        let stored = self.inner.log.stored(chat).await;
+        matches!(stored, Ok(Some(Stored::Chat { head, .. })) if head.subject == *subject)
     }
 
     /// Opens a chat for reading.
@@ -383,41 +389,14 @@ impl Runtime {
         Ok(self.open(subject, chat).await?.holds(listed))
     }
 
-    /// A subject's chats, most recently changed first.
-    pub async fn chats(&self, subject: &Subject) -> Result<Vec<ChatSummary>, RuntimeError> {
-        let mut chats = Vec::new();
-        let mut query = HeadQuery { subject: Some(subject.clone()), ..HeadQuery::default() };
-        loop {
-            let page = self.inner.log.heads(query.clone(), 1000).await.map_err(RuntimeError::Log)?;
-            let Some((last, ..)) = page.last() else { break };
-            query.after = Some(last.clone());
-            for (id, _, head) in page {
-                let HeadData { title, is_running, holds } = load::head(&self.inner, &id, &head).await;
-                chats.push(ChatSummary { id, title, updated_at: head.updated_at, holds: holds.len(), is_running });
-            }
-        }
-        chats.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
-        Ok(chats)
-    }
-
     /// Deletes a chat and all its facts.
     pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         self.inner.send(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
-    /// A subject's open approval requests, oldest first.
-    pub fn approvals(&self, subject: &Subject) -> Vec<PendingApproval> {
-        self.inner.holds.approvals(subject)
-    }
-
-    /// The total size in bytes of the inputs in a subject's inbox.
-    pub fn approvals_bytes(&self, subject: &Subject) -> usize {
-        self.inner.holds.approvals_bytes(subject)
-    }
-
     /// Changes to a subject's chats and approval requests, from now on. Lossy.
     pub fn changes(&self, subject: &Subject) -> broadcast::Receiver<Change> {
-        self.inner.holds.changes.of(subject)
+        self.inner.changes.of(subject)
     }
 
     /// The tools of chats without an agent of their own.

@@ -15,7 +15,9 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::{Cause, Fact, Outcome},
-    log::{Append, AppendId, LogError},
+    log::{
+        Append, AppendId, DeleteResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, LogError, Ownership, Stored,
+    },
     metrics::HoldKind,
     subject::Subject,
 };
@@ -41,39 +43,47 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
 }
 
 async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), ChatError> {
-    let head = inner.log.head(id).await?;
-    if head.is_none_or(|(_, head)| head.subject != *subject) {
+    let (len, head) = stored(inner, id).await?;
+    if head.subject != *subject {
         return Err(ChatError::NotFound);
     }
-    inner.log.delete(id).await?;
-    inner.holds.set(id, subject, Vec::new());
-    Ok(())
+    match inner.log.delete(id, len).await? {
+        DeleteResult::Deleted => Ok(()),
+        DeleteResult::Conflict => Err(ChatError::Lost),
+    }
 }
 
 async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, ChatError> {
-    let head = inner.log.head(id).await?;
-    if head.is_none_or(|(_, head)| head.updated_at >= before || head.is_open) {
+    let (len, head) = stored(inner, id).await?;
+    if head.updated_at >= before || head.is_open {
         return Ok(false);
     }
-    inner.log.delete(id).await?;
-    Ok(true)
+    Ok(inner.log.delete(id, len).await? == DeleteResult::Deleted)
 }
 
-/// Settles an expired hold, using only the chat's head.
+async fn stored(inner: &Inner, id: &ChatId) -> Result<(u64, Head), ChatError> {
+    match inner.log.stored(id).await? {
+        Some(Stored::Chat { len, head }) => Ok((len, head)),
+        Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
+    }
+}
+
+/// Settles an expired hold, using only what is stored beside the facts.
 async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), ChatError> {
-    let Some((len, head)) = inner.log.head(id).await? else { return Ok(()) };
+    let (len, head) = stored(inner, id).await?;
     let now = inner.clock.now();
-    let Ok(mut data) = HeadData::read(&head) else { return Err(ChatError::Unreadable) };
-    let is_due = |deadline| deadline <= now;
-    let due = data.holds.iter().position(|hold| hold.call == *call && hold.deadline.is_some_and(is_due));
-    let Some(hold) = due.map(|at| data.holds.remove(at)) else { return Ok(()) };
-    let text = match hold.request {
+    let query = HoldQuery { of: HoldsOf::Chat(id.clone()), only_approvals: false, after: None };
+    let holds = inner.log.holds(query, usize::MAX).await?;
+    let is_due = |hold: &HoldRow| hold.call == *call && hold.deadline.is_some_and(|deadline| deadline <= now);
+    let Some((_, hold)) = holds.iter().find(|(_, hold)| is_due(hold)) else { return Ok(()) };
+    let text = match hold.approval {
         Some(_) => "Approval request timed out",
         None => "Tool execution timed out: the browser gave no answer in time",
     };
     let settled =
         Fact::Settled { call: call.clone(), outcome: Outcome::Error(text.to_owned()), cause: Cause::Expired, at: now };
     let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError::Failed(error.to_string()))?;
+    let data = HeadData { holds: holds.len() - 1, ..HeadData::read(&head).unwrap_or_default() };
     let append = Append {
         chat: id.clone(),
         expected: len,
@@ -82,9 +92,10 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         payload: Bytes::from(payload),
         head: data.write(&head.subject, now),
         keys: Vec::new(),
+        holds: HoldChanges { opened: Vec::new(), closed: vec![call.clone()] },
+        ownership: Ownership::Keep,
     };
     append::append(inner, append).await?;
-    inner.metrics.expired(HoldKind::of(&hold));
-    inner.holds.set(id, &head.subject, data.holds);
+    inner.metrics.expired(HoldKind::of(hold.approval.is_some(), &hold.tool));
     Ok(())
 }

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
+    log::{DeleteResult, Stored},
     model::ModelError,
     tool::{CANCELLATION_GRACE, Execution, PromptResponse, Prompter, ToolContext, ToolError},
     turn::{Input, Phase, step_on},
@@ -102,14 +103,16 @@ impl ChatTask {
         before: Timestamp,
         reply: oneshot::Sender<Result<bool, ChatError>>,
     ) -> Result<(), ChatError> {
-        let head = self.inner.log.head(&self.id).await?;
-        let is_old = head.is_some_and(|(_, head)| head.updated_at < before && !head.is_open);
+        let stored = self.inner.log.stored(&self.id).await?;
+        let is_old = matches!(stored, Some(Stored::Chat { head, .. }) if head.updated_at < before && !head.is_open);
         if !is_old || self.state.turn.is_some() || self.feed.is_watched() {
             let _ = reply.send(Ok(false));
             return Ok(());
         }
-        let deleted = self.inner.log.delete(&self.id).await.map_err(ChatError::Log);
-        let _ = reply.send(deleted.map(|()| true));
+        let deleted = self.inner.log.delete(&self.id, self.base + self.durable).await;
+        let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
+        let _ = reply.send(is_deleted.map_err(ChatError::Log));
+        // Whatever came of it, the next task reads what is there.
         Err(ChatError::NotFound)
     }
 

@@ -12,9 +12,9 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount,
-    HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership, PAGE_BYTES, Stored,
-    Usage, WAKEUPS, Wakeup,
+    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount, HoldCounts,
+    HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership, PAGE_BYTES, Stored, Usage,
+    WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -160,12 +160,7 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().count_holds(&times)) })
     }
 
-    fn usage<'a>(
-        &'a self,
-        subject: &'a Subject,
-        node: NodeId,
-        most: usize,
-    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         Box::pin(async move {
             let chats = self.chats();
             let open = chats.by_subject.get(subject).into_iter().flat_map(|owned| &owned.open);

@@ -225,8 +225,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>>;
 
     /// Counts the chats of a subject that are not this node's, each number up to `most`.
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize)
-    -> BoxFuture<'a, Result<Usage, LogError>>;
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>>;
 
     /// The time after which a node that has not renewed its lease is gone; `None` if one node at a time uses the log.
     fn lease(&self) -> Option<Duration> {

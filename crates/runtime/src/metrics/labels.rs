@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 
 use super::{Cause, Histograms, TurnEnd};
-use crate::{driver::Hold, turn::Call};
+use crate::{clock::Timestamp, turn::Call};
 
 /// The endpoint that an answer came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -37,11 +37,11 @@ pub(crate) enum HoldKind {
 impl HoldKind {
     pub(super) const ALL: [Self; 3] = [Self::Approval, Self::Frontend, Self::Prompt];
 
-    pub(crate) fn of(hold: &Hold) -> Self {
-        match hold.request {
-            Some(_) => Self::Approval,
-            None if &*hold.name == PROMPT_TOOL => Self::Prompt,
-            None => Self::Frontend,
+    pub(crate) fn of(is_approval: bool, tool: &str) -> Self {
+        match (is_approval, tool) {
+            (true, _) => Self::Approval,
+            (false, PROMPT_TOOL) => Self::Prompt,
+            (false, _) => Self::Frontend,
         }
     }
 
@@ -60,15 +60,17 @@ impl HoldKind {
 pub(crate) struct Age(&'static str);
 
 impl Age {
-    pub(crate) fn of(seconds: f64) -> Self {
-        Self(match seconds {
-            ..60.0 => "under 1m",
-            ..600.0 => "1m to 10m",
-            ..3600.0 => "10m to 1h",
-            ..86_400.0 => "1h to 1d",
-            _ => "over 1d",
-        })
+    const ALL: [&str; 5] = ["under 1m", "1m to 10m", "10m to 1h", "1h to 1d", "over 1d"];
+
+    /// The bucket of holds that began before this many of the [`age_limits`].
+    pub(crate) fn at(limits: usize) -> Self {
+        Self(Self::ALL[limits.min(Self::ALL.len() - 1)])
     }
+}
+
+/// The times between two age buckets, latest first.
+pub(crate) fn age_limits(now: Timestamp) -> Vec<Timestamp> {
+    [60, 600, 3600, 86_400].map(|seconds: u64| Timestamp(now.0.saturating_sub(seconds * 1000))).to_vec()
 }
 
 /// A tool's name as a label. See [`super::names::ToolNames`].

@@ -119,12 +119,7 @@ impl Log for MeteredLog {
         self.watch(Operation::List, self.log.count_holds(times))
     }
 
-    fn usage<'a>(
-        &'a self,
-        subject: &'a Subject,
-        node: NodeId,
-        most: usize,
-    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         self.watch(Operation::Read, self.log.usage(subject, node, most))
     }
 

@@ -12,7 +12,7 @@ mod names;
 use std::sync::Arc;
 
 pub use labels::Channel;
-pub(crate) use labels::{Age, HoldKind};
+pub(crate) use labels::{Age, HoldKind, age_limits};
 use labels::{
     AppendLabels, CallLabels, DecisionLabels, EndLabels, ExpiryLabels, HoldLabels, KindLabels, ModelLabels,
     OperationLabels, StateLabels, TokenLabels, ToolLabels, ToolName,
@@ -29,6 +29,7 @@ use crate::{
     clock::Timestamp,
     driver::Counts,
     fact::{Cause, Fact, TurnEnd},
+    log::{HoldCount, HoldCounts},
     turn::ChatState,
 };
 
@@ -75,6 +76,23 @@ pub(crate) struct Waiting {
     pub(crate) holds: Vec<(Box<str>, HoldKind, Age, u64)>,
     /// The age of the oldest hold of each kind, in seconds.
     pub(crate) oldest: Vec<(HoldKind, f64)>,
+}
+
+impl Waiting {
+    /// The gauges of the holds.
+    pub(crate) fn of((now, counts): (Timestamp, HoldCounts)) -> Self {
+        let mut waiting = Self { chats: usize::try_from(counts.chats).unwrap_or(usize::MAX), ..Self::default() };
+        for HoldCount { tool, is_approval, age, count, oldest } in counts.holds {
+            let kind = HoldKind::of(is_approval, &tool);
+            let seconds = now.0.saturating_sub(oldest.0) as f64 / 1000.0;
+            match waiting.oldest.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, oldest)) => *oldest = oldest.max(seconds),
+                None => waiting.oldest.push((kind, seconds)),
+            }
+            waiting.holds.push((tool, kind, Age::at(age), count));
+        }
+        waiting
+    }
 }
 
 impl Metrics {

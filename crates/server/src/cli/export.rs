@@ -11,7 +11,7 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::transfer::{ExportError, export},
-    log::{HeadQuery, Log, LogError, SqliteError, SqliteLog},
+    log::{HeadOrder, HeadQuery, Log, LogError, SqliteError, SqliteLog},
 };
 use holdpoint_server::config::ConfigError;
 
@@ -99,7 +99,7 @@ async fn write(args: &Args, log: &dyn Log, name: &str, out: &mut dyn Write) -> R
             loop {
                 let page = log.heads(query.clone(), 1000).await?;
                 let Some((last, ..)) = page.last() else { break };
-                query.after = Some(last.clone());
+                query.order = HeadOrder::Id { after: Some(last.clone()) };
                 for (chat, ..) in &page {
                     one(log, chat, out, &mut summary).await.map_err(failed)?;
                 }

@@ -6,12 +6,15 @@ use holdpoint_protocol::{
     request::{AckResponse, DecisionRequest, PendingApproval},
 };
 
-use super::list;
+use super::{
+    list,
+    page::{PageQuery, json_bytes, with_next},
+};
 use crate::{
     app::Server,
     auth::Caller,
     openapi,
-    request::{Failure, PathId, body, in_force, parse},
+    request::{Failure, Parameters, PathId, body, in_force, parse},
 };
 
 /// Lists the open approval requests, oldest first.
@@ -20,12 +23,19 @@ use crate::{
     path = "/api/approvals",
     tag = "holds",
     operation_id = "listApprovals",
-    responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, example = json!([openapi::examples::approval()]))),
+    params(PageQuery),
+    responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([openapi::examples::approval()]))),
 )]
-pub(crate) async fn list(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
-    let runtime = &server.inner.runtime;
-    let held = server.inner.responses.of(&subject).hold(runtime.approvals_bytes(&subject)).await?;
-    Ok(list::array(runtime.approvals(&subject), held))
+pub(crate) async fn list(
+    State(server): State<Server>,
+    Caller(subject): Caller,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Response, Failure> {
+    let (limit, after) = query.read()?;
+    let page = server.inner.runtime.approvals_page(&subject, after, limit).await?;
+    let bytes = page.items.iter().map(|approval| json_bytes(&approval.input)).sum();
+    let held = server.inner.responses.of(&subject).hold(bytes).await?;
+    Ok(with_next(list::array(page.items, held), limit, page.next))
 }
 
 /// Decides one approval request.

@@ -1,11 +1,19 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
-use axum::{Json, extract::State, http::StatusCode, response::Response};
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
 use holdpoint_runtime::internals::project::Listed;
 use serde::{Deserialize, Serialize};
 
-use super::list;
+use super::{
+    list,
+    page::{PageQuery, with_next},
+};
 use crate::{
     app::Server,
     auth::Caller,
@@ -19,21 +27,24 @@ use crate::{
     path = "/api/chats",
     tag = "chats",
     operation_id = "listChats",
-    responses((status = 200, description = "The chats.", body = Vec<ListedChat>, example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
+    params(PageQuery),
+    responses((status = 200, description = "The chats.", body = Vec<ListedChat>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
 )]
 pub(crate) async fn list(
     State(server): State<Server>,
     Caller(subject): Caller,
-) -> Result<Json<Vec<ListedChat>>, Failure> {
-    let chats = server.inner.runtime.chats(&subject).await?;
-    let chats = chats.into_iter().map(|chat| ListedChat {
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Response, Failure> {
+    let (limit, after) = query.read()?;
+    let page = server.inner.runtime.chats_page(&subject, after, limit).await?;
+    let chats = page.items.into_iter().map(|chat| ListedChat {
         id: chat.id,
         title: chat.title,
         updated_at: chat.updated_at.iso8601(),
         holds: chat.holds,
         is_running: chat.is_running,
     });
-    Ok(Json(chats.collect()))
+    Ok(with_next(Json(chats.collect::<Vec<_>>()).into_response(), limit, page.next))
 }
 
 /// Reads the stored messages, including open holds. A message that is being written is left out.

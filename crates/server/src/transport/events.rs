@@ -52,14 +52,14 @@ impl Events for Changes {
             () = self.draining.cancelled() => return false,
         };
         match change {
-            Ok(change) => {
-                write(&ServerEvent::Chat { chat_id: change.chat.clone() }, out);
-                if change.approvals {
-                    write(&ServerEvent::Approvals { chat_id: change.chat }, out);
+            Ok(Change::Chat { chat, approvals }) => {
+                write(&ServerEvent::Chat { chat_id: chat.clone() }, out);
+                if approvals {
+                    write(&ServerEvent::Approvals { chat_id: chat }, out);
                 }
                 true
             }
-            Err(RecvError::Lagged(_)) => {
+            Ok(Change::Missed) | Err(RecvError::Lagged(_)) => {
                 write(&ServerEvent::Missed, out);
                 true
             }

@@ -19,5 +19,5 @@ use crate::{app::Server, auth::Caller, metrics};
     )),
 )]
 pub(crate) async fn get(State(server): State<Server>, Caller(_): Caller) -> Response {
-    metrics::response(server.metrics())
+    metrics::response(server.metrics().await)
 }

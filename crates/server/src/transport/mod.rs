@@ -11,6 +11,7 @@ pub(crate) mod health;
 mod list;
 pub(crate) mod live;
 pub(crate) mod metrics;
+mod page;
 mod socket;
 mod sse;
 pub(crate) mod stream;

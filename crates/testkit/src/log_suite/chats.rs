@@ -31,8 +31,7 @@ pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
             let expected: Vec<_> = ids.iter().filter(fits).cloned().collect();
             let mut newest = expected.clone();
             newest.sort_by_key(|id| (std::cmp::Reverse(time(id)), id.clone()));
-            let orders =
-                [(HeadOrder::Id { after: None }, &expected), (HeadOrder::Newest { after: None }, &newest)];
+            let orders = [(HeadOrder::Id { after: None }, &expected), (HeadOrder::Newest { after: None }, &newest)];
             for (order, expected) in orders {
                 for limit in [1, 7, 1000] {
                     let query = HeadQuery { subject: subject.map(Into::into), only_open, order: order.clone() };
@@ -154,7 +153,11 @@ pub async fn a_deleted_chat_leaves_a_tombstone(log: Shared) {
         let late = one(&*log, append("b", at, 99)).await;
         assert_eq!(late, AppendResult::Conflict { len: 4 }, "at {at}");
     }
-    assert_eq!(one(&*log, append("b", 2, 2)).await, AppendResult::Conflict { len: 4 }, "nor does a repeated append pass");
+    assert_eq!(
+        one(&*log, append("b", 2, 2)).await,
+        AppendResult::Conflict { len: 4 },
+        "nor does a repeated append pass"
+    );
     must(&*log, append_events("b", 4, 0, 2)).await;
     for after in [0, 3, 4, 5] {
         let batches = log.read(&"b".into(), after, 10).await.expect("it reads");

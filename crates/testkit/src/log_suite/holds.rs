@@ -4,7 +4,10 @@ use bytes::Bytes;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Log, PAGE_BYTES},
+    log::{
+        Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Log,
+        PAGE_BYTES,
+    },
 };
 
 use super::{Shared, append, head, must, one};
@@ -25,7 +28,10 @@ fn opens(append: Append, opened: Vec<HoldRow>) -> Append {
 }
 
 fn closes(append: Append, closed: &[&str]) -> Append {
-    Append { holds: HoldChanges { opened: Vec::new(), closed: closed.iter().map(|call| (*call).into()).collect() }, ..append }
+    Append {
+        holds: HoldChanges { opened: Vec::new(), closed: closed.iter().map(|call| (*call).into()).collect() },
+        ..append
+    }
 }
 
 fn of(subject: &str) -> HoldQuery {
@@ -160,7 +166,8 @@ pub async fn holds_are_counted_by_tool_kind_and_age(log: Shared) {
 
 /// Holds with large inputs come in pages that fit into memory.
 pub async fn a_page_of_large_holds_ends_early(log: Shared) {
-    let large = |number| HoldRow { data: Bytes::from(vec![b'x'; PAGE_BYTES / 4]), ..hold(&format!("{number}"), number) };
+    let large =
+        |number| HoldRow { data: Bytes::from(vec![b'x'; PAGE_BYTES / 4]), ..hold(&format!("{number}"), number) };
     for number in 0..10 {
         must(&*log, opens(append(&format!("chat {number}"), 0, 1), vec![large(number)])).await;
     }

@@ -17,14 +17,14 @@ use std::sync::Arc;
 pub use appends::*;
 use bytes::Bytes;
 pub use chats::*;
-pub use holds::*;
-pub use owners::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{Append, AppendId, AppendResult, Batch, Head, HoldChanges, Log, Ownership},
     subject::Subject,
 };
+pub use holds::*;
+pub use owners::*;
 pub use reads::*;
 pub use tails::*;
 

@@ -1,4 +1,5 @@
 import type { ChatSummary } from "../protocol.js";
+import { readPages } from "./read-pages.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -6,5 +7,5 @@ import type { ServerOptions } from "./server-options.js";
 export async function fetchChats(
   options: ServerOptions & { signal?: AbortSignal | undefined } = {},
 ): Promise<ChatSummary[]> {
-  return await new Server(options).json<ChatSummary[]>("/api/chats", { signal: options.signal });
+  return await readPages<ChatSummary>(new Server(options), "/api/chats", options.signal);
 }

@@ -54,7 +54,7 @@ async fn over_the_limit_of_the_user_somebody_approves() {
     // It is over Ann's.
     let ann = ask(&runtime, "ann").await;
     assert_eq!(database.refunded("ann").await.expect("a sum"), 0.0);
-    let approval = runtime.approvals(&ann).remove(0);
+    let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
     assert_eq!(approval.reason.as_deref(), Some("more than your limit of 100 dollars"));
     runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
     runtime.idle(&ann, &ChatId::from("chat of ann")).await.expect("is idle");
@@ -68,7 +68,7 @@ async fn an_approval_that_nobody_gives_expires() {
     let (runtime, clock) = refunding(&database, 250.0).await;
     let ann = ask(&runtime, "ann").await;
     clock.advance(Duration::from_secs(301));
-    while !runtime.open_holds(&ann).is_empty() {
+    while !runtime.open_holds(&ann).await.expect("it lists").is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(database.refunded("ann").await.expect("a sum"), 0.0);

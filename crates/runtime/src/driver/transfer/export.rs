@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Line, VERSION};
 use crate::{
     fact::Fact,
-    log::{Log, LogError},
+    log::{Log, LogError, Stored},
 };
 
 /// The number of batches per read.
@@ -31,26 +31,29 @@ pub enum ExportError {
 
 /// Writes one chat, as of this call: later appends are left out. Returns the number of its facts.
 pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
-    let Some((length, head)) = log.head(chat).await? else { return Err(ExportError::NotFound) };
+    let Some(Stored::Chat { len, head }) = log.stored(chat).await? else { return Err(ExportError::NotFound) };
     let (subject, updated_at) = (head.subject, head.updated_at);
     line(out, &Line::Chat { version: VERSION, chat: chat.clone(), subject, updated_at })?;
-    let mut first = 0;
-    while first < length {
-        let batches = log.read(chat, first, PAGE).await?;
+    // The facts are counted from the beginning of this chat. The log counts those of deleted chats with the same id too.
+    let (mut end, mut base) = (0, None);
+    while end < len {
+        let batches = log.read(chat, end, PAGE).await?;
         if batches.is_empty() {
-            return Err(ExportError::Unreadable { at: first, problem: "it is missing".to_owned() });
+            return Err(ExportError::Unreadable { at: end, problem: "it is missing".to_owned() });
         }
-        for batch in batches.into_iter().take_while(|batch| batch.first < length) {
+        for batch in batches.into_iter().take_while(|batch| batch.first < len) {
+            let base = *base.get_or_insert(batch.first);
             let unreadable =
                 |error: serde_json::Error| ExportError::Unreadable { at: batch.first, problem: error.to_string() };
             // Decoded as facts, so that everything exported can be imported. Written as stored, so that nothing is
             // lost.
             serde_json::from_slice::<Vec<Fact>>(&batch.payload).map_err(unreadable)?;
             let facts: Vec<Value> = serde_json::from_slice(&batch.payload).map_err(unreadable)?;
-            line(out, &Line::Facts { chat: chat.clone(), first: batch.first, facts })?;
-            first = batch.first + u64::from(batch.count);
+            line(out, &Line::Facts { chat: chat.clone(), first: batch.first - base, facts })?;
+            end = batch.first + u64::from(batch.count);
         }
     }
+    let length = len - base.unwrap_or_default();
     line(out, &Line::End { chat: chat.clone(), length })?;
     Ok(length)
 }

@@ -11,9 +11,12 @@ use serde_json::Value;
 use super::{Line, VERSION};
 use crate::{
     clock::Timestamp,
-    driver::{head::HeadData, record::key_of},
+    driver::{
+        head::{HeadData, Hold},
+        record::key_of,
+    },
     fact::{Fact, text_of},
-    log::{Append, AppendId, AppendResult, Log, LogError},
+    log::{Append, AppendId, AppendResult, HoldChanges, Log, LogError, NodeId, Ownership, Stored},
     subject::Subject,
     turn::ChatState,
 };
@@ -139,19 +142,32 @@ impl<'a> Importer<'a> {
 
     async fn write(&self, draft: Draft) -> Result<Imported, ImportError> {
         let Draft { chat, subject, updated_at, state, title, batches, .. } = draft;
-        if self.log.head(&chat).await?.is_some() {
-            let is_same = self.has(&chat, &batches, state.len).await?;
-            return Ok(if is_same { Imported::Known { chat } } else { Imported::Taken { chat } });
-        }
-        let head = HeadData::of(&state, &title).write(&subject, updated_at);
-        let appends = batches.into_iter().map(|batch| Append {
+        // Positions of a deleted chat are not used again.
+        let base = match self.log.stored(&chat).await? {
+            None => 0,
+            Some(Stored::Tombstone { len, subject: owner }) if owner == subject => len,
+            Some(Stored::Tombstone { .. }) => return Ok(Imported::Taken { chat }),
+            Some(Stored::Chat { .. }) => {
+                let is_same = self.has(&chat, &batches, state.len).await?;
+                return Ok(if is_same { Imported::Known { chat } } else { Imported::Taken { chat } });
+            }
+        };
+        let holds = Hold::of(&state);
+        let head = HeadData::of(&state, &title, holds.len()).write(&subject, updated_at);
+        // The next start recovers what was running: its owner is a node that does not exist.
+        let ownership = if state.is_running() { Ownership::Take(NodeId(0)) } else { Ownership::Release };
+        let changes = Hold::changes(&[], &holds, updated_at);
+        let last = batches.len() - 1;
+        let appends = batches.into_iter().enumerate().map(|(number, batch)| Append {
             chat: chat.clone(),
-            expected: batch.first,
+            expected: base + batch.first,
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
             count: batch.count,
             payload: batch.payload,
             head: head.clone(),
             keys: batch.keys,
+            holds: if number == last { changes.clone() } else { HoldChanges::default() },
+            ownership,
         });
         // One call of the log writes everything or nothing.
         let results = self.log.append_many(appends.collect()).await;
@@ -167,16 +183,17 @@ impl<'a> Importer<'a> {
         for batch in batches {
             wanted.extend(serde_json::from_slice::<Vec<Value>>(&batch.payload).unwrap_or_default());
         }
-        let mut at = 0;
+        let (mut at, mut base) = (0, None);
         while at < length {
-            let found = self.log.read(chat, at, 64).await?;
+            let found = self.log.read(chat, base.unwrap_or_default() + at, 64).await?;
             if found.is_empty() {
                 return Ok(false);
             }
             for batch in found {
+                let base = *base.get_or_insert(batch.first);
                 let facts: Vec<Value> = serde_json::from_slice(&batch.payload).unwrap_or_default();
                 let from = usize::try_from(at).unwrap_or(usize::MAX);
-                let is_same = batch.first == at && wanted.get(from..from + facts.len()) == Some(&facts[..]);
+                let is_same = batch.first == base + at && wanted.get(from..from + facts.len()) == Some(&facts[..]);
                 if !is_same || facts.is_empty() {
                     return Ok(false);
                 }

@@ -182,33 +182,21 @@ impl Log for SqliteLog {
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        self.query(
-            move |connection| reader::heads(connection, &query, limit),
-            || "could not list the chats".to_owned(),
-        )
+        self.query(move |connection| reader::heads(connection, &query, limit), || "could not list the chats".to_owned())
     }
 
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
         let wanted = chat.clone();
-        self.query(
-            move |connection| reader::stored(connection, &wanted),
-            move || format!("could not read chat {chat}"),
-        )
+        self.query(move |connection| reader::stored(connection, &wanted), move || format!("could not read chat {chat}"))
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         let (whose, wanted) = (subject.clone(), key.to_owned());
-        self.query(
-            move |connection| reader::find(connection, &whose, &wanted),
-            move || format!("could not find {key}"),
-        )
+        self.query(move |connection| reader::find(connection, &whose, &wanted), move || format!("could not find {key}"))
     }
 
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        self.query(
-            move |connection| reader::holds(connection, &query, limit),
-            || "could not list the holds".to_owned(),
-        )
+        self.query(move |connection| reader::holds(connection, &query, limit), || "could not list the holds".to_owned())
     }
 
     fn deadlines(
@@ -223,18 +211,10 @@ impl Log for SqliteLog {
     }
 
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        self.query(
-            move |connection| reader::count_holds(connection, &times),
-            || "could not count the holds".to_owned(),
-        )
+        self.query(move |connection| reader::count_holds(connection, &times), || "could not count the holds".to_owned())
     }
 
-    fn usage<'a>(
-        &'a self,
-        subject: &'a Subject,
-        node: NodeId,
-        most: usize,
-    ) -> BoxFuture<'a, Result<Usage, LogError>> {
+    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         let whose = subject.clone();
         self.query(
             move |connection| reader::usage(connection, &whose, node, most),

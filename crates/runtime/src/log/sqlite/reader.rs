@@ -20,8 +20,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId,
-        PAGE_BYTES, Stored, Usage,
+        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold,
+        NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -234,12 +234,7 @@ pub(super) fn count_holds(connection: &Connection, times: &[Timestamp]) -> rusql
 }
 
 /// See [`crate::log::Log::usage`].
-pub(super) fn usage(
-    connection: &Connection,
-    subject: &Subject,
-    node: NodeId,
-    limit: usize,
-) -> rusqlite::Result<Usage> {
+pub(super) fn usage(connection: &Connection, subject: &Subject, node: NodeId, limit: usize) -> rusqlite::Result<Usage> {
     let mut select = connection.prepare_cached(
         "SELECT count(*), count(owner) FROM
              (SELECT owner FROM chats WHERE subject = ?1 AND is_open AND owner IS NOT ?2 LIMIT ?3)",
@@ -255,9 +250,8 @@ pub(super) fn usage(
 pub(super) fn abandoned(connection: &Connection, node: NodeId, limit: usize) -> rusqlite::Result<Vec<ChatId>> {
     let mut select =
         connection.prepare_cached("SELECT id FROM chats WHERE owner IS NOT NULL AND owner <> ?1 LIMIT ?2")?;
-    let rows = select.query_map((node.0.to_be_bytes(), most(limit)), |row| {
-        Ok(ChatId::from(row.get_ref(0)?.as_str()?))
-    })?;
+    let rows =
+        select.query_map((node.0.to_be_bytes(), most(limit)), |row| Ok(ChatId::from(row.get_ref(0)?.as_str()?)))?;
     rows.collect()
 }
 

@@ -22,9 +22,20 @@ const MAX_GROUP_REQUESTS: usize = 512;
 
 /// A request to the writer, with room for its result. The transaction fills it in, and it is sent after the commit.
 pub(super) enum Request {
-    Append { appends: Vec<Append>, results: Vec<AppendResult>, answer: oneshot::Sender<Vec<AppendResult>> },
-    Delete { chat: ChatId, expected: u64, result: Deletion, answer: oneshot::Sender<Result<DeleteResult, QueryFailure>> },
-    Probe { answer: oneshot::Sender<bool> },
+    Append {
+        appends: Vec<Append>,
+        results: Vec<AppendResult>,
+        answer: oneshot::Sender<Vec<AppendResult>>,
+    },
+    Delete {
+        chat: ChatId,
+        expected: u64,
+        result: Deletion,
+        answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
+    },
+    Probe {
+        answer: oneshot::Sender<bool>,
+    },
 }
 
 /// What a deletion found.
@@ -400,11 +411,9 @@ fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqli
              WHERE number = ?1",
         )?
         .execute([number])?;
-    for sql in [
-        "DELETE FROM batches WHERE chat = ?1",
-        "DELETE FROM keys WHERE chat = ?1",
-        "DELETE FROM holds WHERE chat = ?1",
-    ] {
+    for sql in
+        ["DELETE FROM batches WHERE chat = ?1", "DELETE FROM keys WHERE chat = ?1", "DELETE FROM holds WHERE chat = ?1"]
+    {
         transaction.prepare_cached(sql)?.execute([number])?;
     }
     Ok(Deletion::Deleted(Subject::from(&*subject)))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holdpoint_runtime::log::{HeadQuery, Log, SqliteLog};
+use holdpoint_runtime::log::{HeadOrder, HeadQuery, Log, SqliteLog};
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
@@ -46,7 +46,7 @@ async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::l
         while count < MAX_COUNTED_CHATS {
             let page = log.heads(query.clone(), 1000).await?;
             let Some((last, ..)) = page.last() else { break };
-            query.after = Some(last.clone());
+            query.order = HeadOrder::Id { after: Some(last.clone()) };
             count += page.len();
         }
         counts.push(if count < MAX_COUNTED_CHATS { count.to_string() } else { format!("{MAX_COUNTED_CHATS} or more") });

@@ -1,0 +1,99 @@
+//! Pages of lists: `?limit=` and `?after=`, and the `link` to the next page.
+
+use std::{fmt::Display, str::FromStr};
+
+use axum::{
+    http::{HeaderValue, header},
+    response::Response,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::request::Failure;
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
+
+/// The query of a list.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// The maximum number of entries, 1 to 1000. 100 by default.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+    /// Only entries after this cursor, which is that of a `next` link.
+    after: Option<String>,
+}
+
+impl PageQuery {
+    /// The limit and the cursor.
+    pub(super) fn read<C: FromStr<Err: Display>>(&self) -> Result<(usize, Option<C>), Failure> {
+        let wrong = |limit: &str| Failure::invalid(format!("limit: {limit:?} is not a number from 1 to {MAX_LIMIT}"));
+        let limit = match self.limit.as_deref() {
+            None => DEFAULT_LIMIT,
+            Some(text) => {
+                let limit = text.parse().map_err(|_| wrong(text))?;
+                if !(1..=MAX_LIMIT).contains(&limit) {
+                    return Err(wrong(text));
+                }
+                limit
+            }
+        };
+        let cursor = |text: &String| {
+            let bytes = hex::decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            bytes.unwrap_or_default().parse().map_err(|error: C::Err| Failure::invalid(format!("after: {error}")))
+        };
+        Ok((limit, self.after.as_ref().map(cursor).transpose()?))
+    }
+}
+
+/// Adds the link to the next page. It is relative, since the server may be mounted anywhere.
+pub(super) fn with_next(mut response: Response, limit: usize, next: Option<impl Display>) -> Response {
+    let link = next.map(|cursor| format!("<?limit={limit}&after={}>; rel=\"next\"", hex::encode(cursor.to_string())));
+    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
+        response.headers_mut().insert(header::LINK, link);
+    }
+    response
+}
+
+/// About the size of a value as JSON.
+pub(super) fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| json_bytes(item) + 1).sum(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + 4 + json_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdpoint_runtime::driver::ChatCursor;
+
+    use super::*;
+
+    fn read(limit: Option<&str>, after: Option<&str>) -> Result<(usize, Option<ChatCursor>), Failure> {
+        PageQuery { limit: limit.map(str::to_owned), after: after.map(str::to_owned) }.read()
+    }
+
+    #[test]
+    fn a_link_leads_to_the_next_page() {
+        let cursor: ChatCursor = "7.a<b>,\u{fc}".parse().expect("a cursor");
+        let response = with_next(Response::default(), 5, Some(&cursor));
+        let link = response.headers()[header::LINK].to_str().expect("text").to_owned();
+        let after = link.strip_prefix("<?limit=5&after=").and_then(|rest| rest.strip_suffix(">; rel=\"next\""));
+        assert_eq!(read(Some("5"), after), Ok((5, Some(cursor))), "{link}");
+        assert!(!with_next(Response::default(), 5, None::<ChatCursor>).headers().contains_key(header::LINK));
+    }
+
+    #[test]
+    fn what_is_no_limit_or_cursor_is_refused() {
+        assert_eq!(read(None, None), Ok((100, None)));
+        for limit in ["0", "1001", "-1", "x", "", "1.5"] {
+            assert!(read(Some(limit), None).is_err(), "{limit}");
+        }
+        for after in ["", "x", "zz", "37", "ff2e"] {
+            assert!(read(None, Some(after)).is_err(), "{after}");
+        }
+    }
+}
