@@ -1,6 +1,7 @@
 //! The PostgreSQL engine: the log's contract, bad input, outages of the database, and several nodes.
 
 mod bad_input;
+mod cost;
 mod nodes;
 mod outages;
 mod proxy;

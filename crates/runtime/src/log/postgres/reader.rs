@@ -42,11 +42,8 @@ const FIND: Sql = Sql {
     types: &[Type::BYTEA, Type::BYTEA],
 };
 const DEADLINES: Sql = Sql {
-    text: "SELECT deadline, id, call
-           FROM (SELECT deadline, chat, call FROM @.holds WHERE deadline <= $1 ORDER BY deadline, chat, call LIMIT $2)
-               AS due
-           JOIN @.chats ON number = chat
-           ORDER BY deadline, chat, call",
+    text: "SELECT deadline, (SELECT id FROM @.chats WHERE number = chat), call FROM @.holds
+           WHERE deadline <= $1 ORDER BY deadline, chat, call LIMIT $2",
     types: &[Type::INT8, Type::INT8],
 };
 const COUNT_HOLDS: Sql = Sql {
