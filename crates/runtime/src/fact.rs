@@ -42,6 +42,9 @@ pub enum Fact {
     /// The user asked for a new answer: this assistant message and everything after it is cut.
     Regenerated {
         cut: Option<MessageId>,
+        /// The turn that gives it, if another turn has to end first because another node runs it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<NextTurn>,
     },
     /// A turn began.
     TurnStarted {
@@ -156,6 +159,13 @@ pub enum Fact {
         outcome: Outcome,
         cause: Cause,
         at: Timestamp,
+    },
+    /// The turn is to end. Written by a node that does not run it; the node that does ends it.
+    StopRequested {
+        reason: Option<String>,
+        /// Whether a newer message, or the request for a new answer, takes its place.
+        #[serde(default)]
+        is_superseded: bool,
     },
     /// The turn ended.
     TurnEnded {

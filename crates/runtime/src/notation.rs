@@ -116,7 +116,10 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
             let cut = cut.as_ref().map_or(String::new(), |id| format!(" in place of {id}"));
             format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
         }
-        Fact::Regenerated { cut } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::Regenerated { cut, .. } => format!("regenerated {}", cut.as_ref().map_or("", |id| id.as_str())),
+        Fact::StopRequested { is_superseded, .. } => {
+            format!("stop requested{}", if *is_superseded { ": superseded" } else { "" })
+        }
         Fact::TurnStarted { .. } => "turn".to_owned(),
         Fact::StepStarted => "step".to_owned(),
         Fact::BlockStarted { kind: BlockKind::Text, .. } => "text".to_owned(),

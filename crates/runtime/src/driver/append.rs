@@ -37,7 +37,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
         };
         match appended.first() {
             Some(AppendResult::Committed { .. }) => return Ok(()),
-            Some(AppendResult::Conflict { .. }) => return Err(ChatError::Lost),
+            Some(AppendResult::Conflict { .. }) => return Err(ChatError::Conflict),
             Some(AppendResult::Unknown) | None => {}
         }
         count(&inner.counters.repeated_appends);

@@ -1,17 +1,14 @@
 //! The builder of a runtime. Starting it reads no chats: what waits stays in the log until it is due.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Agent, Limits, Runtime, agent::AgentChoice, append, changes::Changes, counters::Counters, deadlines, dispatch,
-    lists::HoldCountCache, recovery, retention, runtime::Inner,
+    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::Changes, counters::Counters,
+    deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -115,7 +112,7 @@ impl RuntimeBuilder {
     pub async fn start(self) -> Result<Runtime, StartError> {
         self.tools.check()?;
         let Self { log, tools, model, agents, clock, limits, retention } = self;
-        let metrics = Metrics::new();
+        let (metrics, lease) = (Metrics::new(), log.lease());
         let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
             log: Arc::new(MeteredLog::new(log, metrics.clone())),
@@ -131,8 +128,9 @@ impl RuntimeBuilder {
             holds_changed: Notify::new(),
             hold_counts: HoldCountCache::default(),
             counters: Counters::default(),
+            lease: Lease::new(lease),
             to_recover,
-            chats: Mutex::default(),
+            chats: AwakeChats::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             cancelling: CancellationToken::new(),
@@ -146,6 +144,7 @@ impl RuntimeBuilder {
         tokio::spawn(deadlines::run(Arc::clone(&inner)));
         tokio::spawn(recovery::run(Arc::clone(&inner), recovering));
         tokio::spawn(recovery::sweep(Arc::clone(&inner)));
+        tokio::spawn(lease::keep(Arc::clone(&inner)));
         tokio::spawn(append::watch_health(Arc::clone(&inner)));
         if let Some(age) = retention {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));

@@ -1,7 +1,7 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -9,17 +9,19 @@ use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::{AbortHandle, Id, JoinSet},
-    time::Instant,
+    time::{self, Instant},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::Agent,
+    awake::Changed,
     counters::count,
     feed::{Feed, FeedReader},
     head::Hold,
     journal,
     load::{LoadError, Loaded, Memory, load},
+    record::OnConflict,
     running::Place,
     runtime::Inner,
     unreadable,
@@ -28,13 +30,18 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::Fact,
-    log::{DeleteResult, LogError},
+    log::{DeleteResult, LogError, NodeId},
     metrics::Channel,
     model::{Model, ModelError},
     subject::Subject,
     tool::{Prompt, PromptResponse, ToolSet},
     turn::{ChatState, Input, Rejection, Reply},
 };
+
+/// How often a chat that other nodes may append to is read, in case a wakeup was lost.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a command may wait for another node.
+const DEFERRED_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A command to a chat.
 pub(super) enum Command {
@@ -54,8 +61,9 @@ pub(super) enum Command {
     Progress { call: ToolCallId, output: Value },
     /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
-    /// A request to recover the chat. `done` is signalled once that has happened.
-    Recover { done: oneshot::Sender<()> },
+    /// A request to recover the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled once that
+    /// has happened.
+    Recover { is_abandoned: bool, done: oneshot::Sender<()> },
     /// Deletes the chat if it has not changed since `before` and nothing in it is open.
     Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
     /// Deletes the chat.
@@ -75,9 +83,12 @@ pub(super) struct Taken {
 pub(super) enum ChatError {
     #[error("no such chat")]
     NotFound,
-    /// Another writer has appended to the log: send the command again.
+    /// The chat is not what the task knows of it, or its task has ended: send the command again.
     #[error("somebody else was first")]
     Lost,
+    /// Another writer has appended to the log: read that, and decide again.
+    #[error("somebody else has appended to it")]
+    Conflict,
     /// Its facts can't be decoded.
     #[error("its facts can't be decoded")]
     Unreadable,
@@ -106,6 +117,13 @@ pub(super) struct ChatTask {
     former_owner: Option<Subject>,
     /// The number of facts on disk.
     pub(super) durable: u64,
+    /// The node that runs the turn, as of the facts on disk.
+    pub(super) owner: Option<NodeId>,
+    pub(super) changed: Arc<Changed>,
+    /// Set when another node has appended something that may have consequences.
+    pub(super) must_follow: bool,
+    /// Commands that wait until the node that runs the turn has ended it.
+    pub(super) deferred: Vec<Command>,
     /// The open holds on disk.
     pub(super) holds: Vec<Hold>,
     /// The time of the last change that a list shows.
@@ -130,8 +148,13 @@ pub(super) struct ChatTask {
 
 impl ChatTask {
     /// Loads the chat and serves it until it can sleep.
-    pub(super) async fn run(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Receiver<Command>) {
-        let Loaded { facts, base, former_owner, memory } = match load(&inner, &id).await {
+    pub(super) async fn run(
+        inner: Arc<Inner>,
+        id: ChatId,
+        mut mailbox: mpsc::Receiver<Command>,
+        changed: Arc<Changed>,
+    ) {
+        let Loaded { facts, base, former_owner, owner, memory } = match load(&inner, &id).await {
             Ok(loaded) => loaded,
             Err(LoadError::Unreadable(error)) => {
                 tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
@@ -157,6 +180,10 @@ impl ChatTask {
             base,
             former_owner,
             durable: facts.len() as u64,
+            owner,
+            changed,
+            must_follow: false,
+            deferred: Vec::new(),
             holds: Vec::new(),
             updated_at: Timestamp(0),
             pending: Vec::new(),
@@ -205,7 +232,15 @@ impl ChatTask {
 
     async fn serve(&mut self) {
         loop {
+            if std::mem::take(&mut self.must_follow)
+                && let Err(error) = self.follow().await
+            {
+                return self.give_up(&error).await;
+            }
             let is_quiet = self.answer.is_none() && self.running_tools.is_empty() && self.pending.is_empty();
+            let is_quiet = is_quiet && self.deferred.is_empty() && !self.must_follow;
+            let (changed, known) = (Arc::clone(&self.changed), self.base + self.durable);
+            let is_shared = self.inner.lease.is_shared();
             let is_ending = self.inner.ending.is_cancelled();
             if is_ending {
                 // Nobody will answer a prompt any more. Cancel the prompts, so that their tools can finish.
@@ -222,7 +257,10 @@ impl ChatTask {
                 Some(command) = self.mailbox.recv() => self.command(command).await,
                 Some(done) = self.running_tools.join_next_with_id(), if !self.running_tools.is_empty() => self.tool_done(done).await,
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
-                () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new()).await,
+                () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
+                () = changed.beyond(known), if is_shared => self.catch_up().await,
+                // A wakeup may be lost.
+                () = time::sleep(POLL_INTERVAL), if is_shared => self.catch_up().await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };
@@ -251,10 +289,13 @@ impl ChatTask {
 
     /// Closes the mailbox and fails the commands in it.
     async fn leave(&mut self, error: &ChatError) {
+        for command in self.deferred.drain(..) {
+            command.fail(error.clone());
+        }
         self.inner.turn_away(&self.id, &mut self.mailbox, error).await;
     }
 
-    async fn command(&mut self, command: Command) -> Result<(), ChatError> {
+    pub(super) async fn command(&mut self, command: Command) -> Result<(), ChatError> {
         match command {
             Command::Input { input, subject, channel, until, reply } => {
                 if until <= Instant::now() {
@@ -272,14 +313,26 @@ impl ChatTask {
                     self.agent = self.inner.chosen_agent(&self.id, &subject);
                 }
                 let refuses = if is_submit { self.refusal(&subject).await } else { Ok(None) };
-                let taken = match refuses {
-                    Ok(refuses) => self.input_within(*input, refuses).await,
+                let refuses = match refuses {
+                    Ok(refuses) => refuses,
                     // Nothing has changed, so the chat goes on.
                     Err(error) => {
                         let _ = reply.send(Err(error));
                         return Ok(());
                     }
                 };
+                let taken = loop {
+                    match self.input_within(Input::clone(&input), refuses).await {
+                        Err(ChatError::Conflict) => self.catch_up().await?,
+                        taken => break taken,
+                    }
+                };
+                let is_stop = matches!(*input, Input::Stop { .. });
+                if is_stop && taken.is_ok() && self.is_elsewhere() && self.state.turn.is_some() {
+                    let until = Instant::now() + DEFERRED_TIMEOUT;
+                    self.deferred.push(Command::Input { input, subject, channel, until, reply });
+                    return Ok(());
+                }
                 if let Ok(Reply::Rejected(Rejection::Limit(_))) = taken {
                     count(&self.inner.counters.refused_turns);
                 }
@@ -311,8 +364,12 @@ impl ChatTask {
                 drop(permit);
                 expired
             }
-            Command::Recover { done } => {
-                // The task recovered the chat when it started. The receiver is gone during a shutdown.
+            Command::Recover { is_abandoned, done } => {
+                // The task recovered the chat when it started, unless another node ran it.
+                if is_abandoned {
+                    self.take_over().await?;
+                }
+                // The receiver is gone during a shutdown.
                 let _ = done.send(());
                 Ok(())
             }
@@ -320,6 +377,11 @@ impl ChatTask {
             Command::Delete { subject, reply } => {
                 if self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
+                    return Ok(());
+                }
+                if self.is_elsewhere() {
+                    self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
+                    self.deferred.push(Command::Delete { subject, reply });
                     return Ok(());
                 }
                 match self.inner.log.delete(&self.id, self.base + self.durable).await {

@@ -1,4 +1,4 @@
-//! Routes the log's wakeups to those who wait for a change: listeners of lists, and the deadlines.
+//! Routes the log's wakeups to those who wait for a change: chats that are awake, listeners of lists, the deadlines.
 
 use std::sync::Arc;
 
@@ -15,13 +15,15 @@ pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wake
             () = inner.closing.cancelled() => return,
         };
         match wakeup {
-            Ok(Wakeup { chat, subject, holds }) => {
+            Ok(Wakeup { chat, subject, len, holds }) => {
+                inner.chats.changed(&chat, len);
                 inner.changes.tell(&subject, &chat, holds);
                 if holds {
                     inner.holds_changed.notify_waiters();
                 }
             }
             Err(RecvError::Lagged(_)) => {
+                inner.chats.all_changed();
                 inner.changes.missed();
                 inner.holds_changed.notify_waiters();
             }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     fact::{Fact, text_of},
-    log::{Head, LogError, Stored},
+    log::{Head, LogError, NodeId, Stored},
     subject::Subject,
     turn::ChatState,
 };
@@ -26,6 +26,8 @@ pub(super) struct Loaded {
     pub(super) base: u64,
     /// The owner of those chats, if there is no chat now.
     pub(super) former_owner: Option<Subject>,
+    /// The node that runs the turn.
+    pub(super) owner: Option<NodeId>,
     pub(super) memory: Memory,
 }
 
@@ -83,7 +85,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
         }
         failed => LoadError::Log(failed),
     };
-    let mut loaded = Loaded { facts: Vec::new(), base: 0, former_owner: None, memory: Memory::new(inner) };
+    let mut loaded = Loaded { facts: Vec::new(), base: 0, former_owner: None, owner: None, memory: Memory::new(inner) };
     loop {
         let after = loaded.base + loaded.facts.len() as u64;
         let batches = inner.log.read(id, after, PAGE).await.map_err(failed)?;
@@ -100,6 +102,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
             if loaded.facts.is_empty() {
                 loaded.base = batch.first;
             }
+            loaded.owner = batch.owner;
             if !loaded.memory.load(batch.payload.len()) {
                 return Err(LoadError::NoRoom);
             }

@@ -1,9 +1,6 @@
 //! Commands to chats. A command wakes its chat, and is sent again if the chat fell asleep meanwhile.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
 use tokio::{
@@ -14,6 +11,7 @@ use tracing::Instrument;
 
 use super::{
     RuntimeError,
+    awake::Awake,
     chat::{ChatError, ChatTask, Command},
     counters::count,
     runtime::Inner,
@@ -33,9 +31,9 @@ const MAX_BACKOFF: Duration = Duration::from_millis(100);
 impl Inner {
     /// Closes the mailbox of a chat that falls asleep. Commands already in it can still be received.
     pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chats = self.chats.lock();
         mailbox.close();
-        if chats.get(id).is_some_and(mpsc::Sender::is_closed) {
+        if chats.get(id).is_some_and(|awake| awake.mailbox.is_closed()) {
             chats.remove(id);
         }
     }
@@ -50,18 +48,19 @@ impl Inner {
 
     /// The mailbox of a chat. Wakes the chat if necessary.
     pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = chats.get(id).filter(|sender| !sender.is_closed()) {
-            return Some(sender.clone());
+        let mut chats = self.chats.lock();
+        if let Some(awake) = chats.get(id).filter(|awake| !awake.mailbox.is_closed()) {
+            return Some(awake.mailbox.clone());
         }
         if self.tasks.is_closed() {
             return None;
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
-        chats.insert(id.clone(), sender.clone());
+        let changed = Arc::default();
+        chats.insert(id.clone(), Awake { mailbox: sender.clone(), changed: Arc::clone(&changed) });
         // No parent span: the task outlives the request that woke the chat.
         let span = tracing::info_span!(parent: None, "chat", chat = %id);
-        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox).instrument(span));
+        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox, changed).instrument(span));
         Some(sender)
     }
 
@@ -98,7 +97,7 @@ impl Inner {
                 Err(ChatError::NoRoom) => Err(RuntimeError::Busy),
                 Err(ChatError::Log(error)) => Err(RuntimeError::Log(error)),
                 Err(ChatError::Closing) => Err(RuntimeError::ShuttingDown),
-                Err(ChatError::Lost) => {
+                Err(ChatError::Lost | ChatError::Conflict) => {
                     backoff.wait().await;
                     continue;
                 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod append;
+mod awake;
 mod builder;
 mod changes;
 mod chat;
@@ -14,8 +15,10 @@ mod counters;
 mod deadlines;
 mod dispatch;
 mod feed;
+mod follow;
 mod head;
 mod journal;
+mod lease;
 mod limits;
 mod lists;
 mod load;

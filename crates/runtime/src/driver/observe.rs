@@ -1,6 +1,6 @@
 //! Observability of a runtime, for operators.
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use super::{Counts, Runtime, RuntimeError};
 use crate::{log::Health, metrics::Waiting};
@@ -17,7 +17,7 @@ impl Runtime {
 
     /// The number of awake chats: something runs in them, or somebody follows them.
     pub fn awake(&self) -> usize {
-        self.inner.chats.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.inner.chats.len()
     }
 
     /// Appends the metrics of this runtime in the OpenMetrics text format, without the end marker: a program may add

@@ -10,6 +10,7 @@ use super::{
     append,
     chat::{ChatError, ChatTask},
     checks::checked,
+    follow::Foreign,
     head::{HeadData, Hold},
     journal,
     load::title_of,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     fact::{Fact, Outcome},
-    log::{Append, AppendId, LogError, Ownership},
+    log::{Append, AppendId, Head, LogError, Ownership},
     model::ModelRequest,
     project::conversation,
     subject::Subject,
@@ -33,21 +34,58 @@ const FLUSH_BYTES: usize = 256 * 1024;
 /// The maximum number of model events handled at once.
 const MAX_MODEL_EVENTS: usize = 256;
 
+/// What to do when another node has appended first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnConflict {
+    /// Append the same behind it: what this node runs does not depend on what others may append.
+    Rebase,
+    /// Decide again.
+    Decide,
+}
+
+impl OnConflict {
+    fn of(input: &Input) -> Self {
+        match input {
+            Input::Model(_)
+            | Input::CheckedCall(_)
+            | Input::ModelFailed(_)
+            | Input::ToolDone { .. }
+            | Input::Progress { .. }
+            | Input::Prompt { .. } => Self::Rebase,
+            Input::Submit(_)
+            | Input::Result { .. }
+            | Input::Decide { .. }
+            | Input::Expired { .. }
+            | Input::Stop { .. }
+            | Input::ResumeIdle
+            | Input::Follow
+            | Input::Recover => Self::Decide,
+        }
+    }
+}
+
 impl ChatTask {
     /// Runs one input through the turn machine, and carries out what follows.
     pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
-        self.input_within(input, None).await
+        loop {
+            match self.input_within(input.clone(), None).await {
+                Err(ChatError::Conflict) => self.catch_up().await?,
+                done => return done,
+            }
+        }
     }
 
-    /// Like `input`, with a limit that may prevent a new turn.
+    /// Like `input`, with a limit that may prevent a new turn. After a conflict, nothing has happened: catch up, and try
+    /// again.
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
+        let on_conflict = OnConflict::of(&input);
         let mut facts = Vec::new();
         let mut reply = Reply::None;
         self.decide(|state, env| {
             env.refuses = refuses;
             reply = step_on(state, input, env, &mut facts);
         });
-        let recorded = self.record(facts).await;
+        let recorded = self.record(facts, on_conflict).await;
         self.count_turn();
         recorded.map(|()| reply)
     }
@@ -58,7 +96,7 @@ impl ChatTask {
         if self.memory.bytes() >= limits.chat_bytes {
             return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
         }
-        if self.place.is_some() {
+        if self.place.is_some() || self.is_elsewhere() {
             return Ok(None);
         }
         let most = limits.open_chats_per_subject.max(limits.turns_per_subject);
@@ -75,7 +113,8 @@ impl ChatTask {
 
     /// Counts the turn while it runs, but not while it waits.
     pub(super) fn count_turn(&mut self) {
-        match (self.state.is_running(), &self.place, &self.state.subject) {
+        let is_running_here = self.state.is_running() && !self.is_elsewhere();
+        match (is_running_here, &self.place, &self.state.subject) {
             (true, None, Some(subject)) => self.place = Some(self.inner.running.resume(&self.id, subject)),
             (false, Some(_), _) => self.place = None,
             _ => {}
@@ -92,6 +131,7 @@ impl ChatTask {
             model: model.version(),
             max_steps: self.inner.limits.steps,
             max_holds: self.inner.limits.holds_per_chat,
+            is_elsewhere: self.is_elsewhere(),
             refuses: None,
             new_id: &mut new_id,
         };
@@ -99,14 +139,14 @@ impl ChatTask {
     }
 
     /// Shows facts, after writing those that must be durable, and carries out their effects.
-    pub(super) async fn record(&mut self, facts: Vec<Fact>) -> Result<(), ChatError> {
+    pub(super) async fn record(&mut self, facts: Vec<Fact>, on_conflict: OnConflict) -> Result<(), ChatError> {
         if facts.is_empty() {
             return Ok(());
         }
         let facts: Vec<Arc<Fact>> = facts.into_iter().map(Arc::new).collect();
         facts.iter().for_each(|fact| self.note(fact));
         if facts.iter().any(|fact| fact.must_be_durable()) {
-            self.commit(facts).await
+            self.commit(facts, on_conflict).await
         } else {
             self.pending_bytes += facts.iter().map(|fact| fact.text_len()).sum::<usize>();
             self.pending.extend(facts.iter().cloned());
@@ -115,16 +155,16 @@ impl ChatTask {
             if self.pending.len() < FLUSH_FACTS && self.pending_bytes < FLUSH_BYTES {
                 return Ok(());
             }
-            self.commit(Vec::new()).await
+            self.commit(Vec::new(), OnConflict::Rebase).await
         }
     }
 
     /// Writes the pending facts and these, then shows these.
-    pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>) -> Result<(), ChatError> {
-        let mut batch = std::mem::take(&mut self.pending);
-        self.pending_bytes = 0;
-        self.flush_at = None;
-        batch.extend(facts.iter().cloned());
+    pub(super) async fn commit(&mut self, facts: Vec<Arc<Fact>>, on_conflict: OnConflict) -> Result<(), ChatError> {
+        let pending = std::mem::take(&mut self.pending);
+        let pending_bytes = std::mem::take(&mut self.pending_bytes);
+        let flush_at = self.flush_at.take();
+        let batch = [&pending[..], &facts].concat();
         let Some(subject) = self.state.subject.clone() else { return Ok(()) };
         let Ok(count) = u32::try_from(batch.len()) else { return Err(ChatError::Lost) };
         let encoded: Vec<&Fact> = batch.iter().map(|fact| &**fact).collect();
@@ -135,7 +175,12 @@ impl ChatTask {
             self.updated_at = now;
         }
         let holds = Hold::of(&self.state);
-        let append = Append {
+        let ownership = match (self.is_elsewhere(), self.state.is_running()) {
+            (true, _) => Ownership::Keep,
+            (false, true) => Ownership::Take(self.inner.node),
+            (false, false) => Ownership::Release,
+        };
+        let mut append = Append {
             chat: self.id.clone(),
             expected: self.base + self.durable,
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
@@ -144,23 +189,60 @@ impl ChatTask {
             head: HeadData::of(&self.state, &self.title, holds.len()).write(&subject, self.updated_at),
             keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
             holds: Hold::changes(&self.holds, &holds, now),
-            ownership: match self.state.is_running() {
-                true => Ownership::Take(self.inner.node),
-                false => Ownership::Release,
-            },
+            ownership,
         };
         let bytes = append.payload.len();
-        append::append(&self.inner, append).await?;
+        let mut foreign = Foreign::of(self.owner);
+        loop {
+            match append::append(&self.inner, append.clone()).await {
+                Ok(()) => break,
+                Err(ChatError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+            if on_conflict == OnConflict::Decide {
+                // The text that is shown is still to be written.
+                (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
+                self.restore();
+                return Err(ChatError::Conflict);
+            }
+            let known = foreign.facts.len();
+            self.read_on(&mut foreign).await?;
+            if foreign.facts.len() == known {
+                // Nothing was added to the chat, so it was deleted.
+                return Err(ChatError::Lost);
+            }
+            if !foreign.is_owned_by(self.inner.node) {
+                // What ran here is another node's now, and so is what comes of it.
+                self.restore();
+                self.absorb(foreign).await;
+                return Ok(());
+            }
+            append.expected = self.base + self.durable + foreign.facts.len() as u64;
+            append.head = self.head_with(&foreign, &subject);
+        }
         self.durable += u64::from(count);
         self.holds = holds;
+        self.owner = match ownership {
+            Ownership::Keep => self.owner,
+            Ownership::Take(node) => Some(node),
+            Ownership::Release => None,
+        };
         self.memory.grow(bytes);
         self.feed.set_bytes(self.memory.bytes());
-        if facts.is_empty() {
-            return Ok(());
+        if !facts.is_empty() {
+            self.feed.push(facts.clone());
+            facts.iter().for_each(|fact| self.effect(fact));
         }
-        self.feed.push(facts.clone());
-        facts.iter().for_each(|fact| self.effect(fact));
+        let foreign = foreign.now_owned_by(self.owner);
+        self.absorb(foreign).await;
         Ok(())
+    }
+
+    /// The head after what another node has appended meanwhile.
+    fn head_with(&self, foreign: &Foreign, subject: &Subject) -> Head {
+        let mut state = self.state.clone();
+        foreign.facts.iter().for_each(|fact| state.apply(fact));
+        HeadData::of(&state, &self.title, Hold::of(&state).len()).write(subject, self.updated_at)
     }
 
     /// Carries out the effect of a fact that is on disk.

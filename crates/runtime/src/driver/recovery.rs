@@ -20,6 +20,8 @@ use crate::{backoff::Backoff, turn::Input};
 
 /// The number of chats recovered at a time.
 const MAX_CONCURRENT_CHATS: usize = 16;
+/// How often a node that may not take over looks whether it may.
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of interrupted chats read at a time.
 const SWEEP_PAGE: usize = 64;
 /// Delays before a failed recovery is retried. They use system time instead of the injected clock: the cause is the
@@ -27,20 +29,40 @@ const SWEEP_PAGE: usize = 64;
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
+/// A chat whose turn may have been interrupted.
+pub(super) struct ToRecover {
+    chat: ChatId,
+    /// Whether the node that ran the turn is gone.
+    is_abandoned: bool,
+}
+
 impl Inner {
-    /// Queues a chat whose turn may have been interrupted.
-    pub(super) fn recover(&self, id: ChatId) {
+    /// Queues a chat whose task on this node gave up.
+    pub(super) fn recover(&self, chat: ChatId) {
         // The queue is closed during a shutdown.
-        let _ = self.to_recover.send(id);
+        let _ = self.to_recover.send(ToRecover { chat, is_abandoned: false });
     }
 }
 
 impl ChatTask {
     /// Resumes the turn that is running according to the log. Called once, when the task starts.
     pub(super) async fn resume_turn(&mut self) -> Result<(), ChatError> {
-        if self.state.is_running() {
+        if self.state.is_running() && !self.is_elsewhere() {
             self.input(Input::Recover).await?;
         }
+        Ok(())
+    }
+
+    /// Takes over the turn of a node that is gone.
+    pub(super) async fn take_over(&mut self) -> Result<(), ChatError> {
+        if !self.is_elsewhere() {
+            return Ok(());
+        }
+        tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");
+        // Until the first append takes the chat: if another node is first, it is learned then.
+        self.owner = None;
+        self.resume_turn().await?;
+        self.must_follow = true;
         Ok(())
     }
 }
@@ -50,6 +72,12 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
     // Those that are queued, or can't be recovered.
     let mut known: HashSet<ChatId> = HashSet::new();
     loop {
+        if !inner.lease.may_take_over() {
+            tokio::select! {
+                () = time::sleep(LEASE_CHECK_INTERVAL) => continue,
+                () = inner.closing.cancelled() => return,
+            }
+        }
         let limit = known.len() + SWEEP_PAGE;
         let found = tokio::select! {
             found = inner.log.abandoned(inner.node, limit) => found,
@@ -65,7 +93,9 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
                     (true, None) => return,
                     (true, Some(lease)) => lease / 3,
                     (false, _) => {
-                        fresh.iter().for_each(|chat| inner.recover(chat.clone()));
+                        for chat in &fresh {
+                            let _ = inner.to_recover.send(ToRecover { chat: chat.clone(), is_abandoned: true });
+                        }
                         known.extend(fresh);
                         continue;
                     }
@@ -84,7 +114,7 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
 }
 
 /// Recovers the queued chats, each until it succeeds.
-pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ChatId>) {
+pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<ToRecover>) {
     let places = Arc::new(Semaphore::new(MAX_CONCURRENT_CHATS));
     loop {
         let next = async {
@@ -105,13 +135,14 @@ pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<Ch
     }
 }
 
-async fn recover_one(inner: Arc<Inner>, chat: ChatId) {
+async fn recover_one(inner: Arc<Inner>, ToRecover { chat, is_abandoned }: ToRecover) {
     let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
     loop {
         // The server is shutting down. The next start recovers the chat.
         let Some(mailbox) = inner.wake(&chat) else { return };
         let (done, recovered) = oneshot::channel();
-        let told = async { mailbox.send(Command::Recover { done }).await.is_ok() && recovered.await.is_ok() };
+        let told =
+            async { mailbox.send(Command::Recover { is_abandoned, done }).await.is_ok() && recovered.await.is_ok() };
         let is_done = tokio::select! {
             is_done = told => is_done,
             () = inner.closing.cancelled() => return,

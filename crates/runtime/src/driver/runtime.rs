@@ -1,9 +1,6 @@
 //! The runtime's handle: cheap to clone, and the owner of every task.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::sync::Arc;
 
 use holdpoint_protocol::{
     holds::ChatHold,
@@ -21,11 +18,14 @@ use tokio_util::{
 use super::{
     Change, Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
     agent::AgentChoice,
+    awake::AwakeChats,
     changes::Changes,
     chat::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
+    lease::Lease,
     lists::HoldCountCache,
+    recovery::ToRecover,
     running::Running,
 };
 use crate::{
@@ -108,10 +108,11 @@ pub(super) struct Inner {
     pub(super) hold_counts: HoldCountCache,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
+    pub(super) lease: Lease,
     /// The queue of chats to recover.
-    pub(super) to_recover: mpsc::UnboundedSender<ChatId>,
+    pub(super) to_recover: mpsc::UnboundedSender<ToRecover>,
     /// Chats that are awake.
-    pub(super) chats: Mutex<HashMap<ChatId, mpsc::Sender<Command>>>,
+    pub(super) chats: AwakeChats,
     pub(super) tasks: TaskTracker,
     /// Cancelled to end the tasks of chats that only wait, even if they are followed.
     pub(super) ending: CancellationToken,

@@ -36,7 +36,7 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
                 drop(permit);
             }
             // Recovery is impossible, so do not retry.
-            Command::Recover { done } => drop(done.send(())),
+            Command::Recover { done, .. } => drop(done.send(())),
             other => other.fail(ChatError::Unreadable),
         }
     }

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::{
     chat::{ChatError, ChatTask, Command},
     progress,
+    record::OnConflict,
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -34,6 +35,7 @@ impl ChatTask {
         let has_own_tools = self.agent.is_some();
         let clock = Arc::clone(&self.inner.clock);
         let (inner, name, origin) = (Arc::clone(&self.inner), call.name.clone(), call.origin.clone());
+        let chat = self.id.clone();
         let cancellation = self.inner.cancelling.child_token();
         let (reporter, reported) = progress::reporter();
         let context = ToolContext {
@@ -56,6 +58,13 @@ impl ChatTask {
                 None if has_own_tools => None,
                 None => inner.tool_to_come(&name, origin.as_deref()).await,
             };
+            if !inner.lease.is_valid() {
+                inner.lease.valid().await;
+                if !inner.owns(&chat).await {
+                    // Another node has the chat. This one learns it by its next append.
+                    std::future::pending::<()>().await;
+                }
+            }
             drop(inner);
             // The tool has been removed or was never listed. The call still needs an outcome.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
@@ -178,7 +187,7 @@ impl ChatTask {
             // Discard the rest of this step's stream.
             self.answer = None;
         }
-        let recorded = self.record(facts).await;
+        let recorded = self.record(facts, OnConflict::Rebase).await;
         self.count_turn();
         recorded
     }

@@ -403,7 +403,7 @@ impl Chats {
             });
         }
         self.tombstones.insert(id.clone(), (len + 1, subject.clone()));
-        Ok(Some(Wakeup { chat: id.clone(), subject, holds: true }))
+        Ok(Some(Wakeup { chat: id.clone(), subject, len: Some(len + 1), holds: true }))
     }
 }
 

@@ -256,6 +256,8 @@ pub struct Wakeup {
     pub chat: ChatId,
     /// Its owner.
     pub subject: Subject,
+    /// Its length now, as far as known.
+    pub len: Option<u64>,
     /// Whether its holds may have changed.
     pub holds: bool,
 }
@@ -263,8 +265,9 @@ pub struct Wakeup {
 impl Wakeup {
     /// The change that an append makes.
     pub fn of(append: &Append) -> Self {
-        let Append { chat, head, holds, .. } = append;
-        Self { chat: chat.clone(), subject: head.subject.clone(), holds: !holds.is_empty() }
+        let Append { chat, expected, count, head, holds, .. } = append;
+        let len = Some(expected + u64::from(*count));
+        Self { chat: chat.clone(), subject: head.subject.clone(), len, holds: !holds.is_empty() }
     }
 }
 

@@ -64,7 +64,7 @@ impl Talk {
                     Some(_) => self.waiting.push(said),
                 }
             }
-            Fact::Regenerated { cut } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
             Fact::TurnStarted { .. } => self.turn = TurnCalls::begin(fact, false),
             Fact::TurnEnded { .. } => {
                 self.end_step();

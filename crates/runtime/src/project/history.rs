@@ -63,7 +63,7 @@ impl Book {
                 self.cut(cut.as_ref());
                 self.messages.push(message.clone());
             }
-            Fact::Regenerated { cut } => {
+            Fact::Regenerated { cut, .. } => {
                 self.put_down();
                 self.cut(cut.as_ref());
             }

@@ -63,7 +63,7 @@ impl Book {
                 self.cut(cut.as_ref());
                 self.messages.push(message.id.clone());
             }
-            Fact::Regenerated { cut } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
             Fact::TurnStarted { message, .. } => {
                 self.messages.push(message.clone());
                 // Calls that were cut are listed under the turn that replaced theirs.

@@ -70,6 +70,9 @@ fn decision(
         return Answered::TooLate(Cause::Expired);
     }
     draft.push(Fact::Decided { call: id.clone(), approved, reason: reason.clone(), by, at: env.now });
+    if env.is_elsewhere {
+        return Answered::Taken;
+    }
     if approved {
         calls::start(draft, &id, env);
     } else {

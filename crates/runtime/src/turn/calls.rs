@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Call, Draft, Env, Phase, Reply, Stage,
-    state::{ApprovalRequest, OpenInput},
+    state::{ApprovalRequest, OpenInput, StopRequest},
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
@@ -23,7 +23,7 @@ pub(super) fn advance(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 
 /// Once all calls are settled, starts the next step, or the next turn if one waits.
 pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    if !draft.state.is_idle() {
+    if env.is_elsewhere || !draft.state.is_idle() {
         return;
     }
     if !draft.state.next.is_empty() {
@@ -66,15 +66,18 @@ fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
 }
 
 fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    let Some(turn) = draft.state.turn.as_ref().filter(|turn| turn.phase == Phase::Calls) else { return };
+    let is_here = |turn: &&super::Turn| turn.phase == Phase::Calls && !env.is_elsewhere;
+    let Some(turn) = draft.state.turn.as_ref().filter(is_here) else { return };
     let order = turn.order;
     for id in turn.calls.clone() {
         match draft.call(&id).map(|call| (&call.stage, call.request.as_ref().and_then(|request| request.answer))) {
             Some((Stage::Made, _)) => ask_or_start(draft, &id, env),
-            // Decided, but not acted on: the log was cut off in between.
+            // Decided, but not acted on: on another node, or the log was cut off in between.
             Some((Stage::Asked, Some((true, _)))) => start(draft, &id, env),
             Some((Stage::Asked, Some((false, _)))) => {
-                settle(draft, &id, Outcome::Denied { reason: None }, Cause::Decision, env);
+                let request = draft.call(&id).and_then(|call| call.request.as_ref());
+                let reason = request.and_then(|request| request.answer_reason.clone());
+                settle(draft, &id, Outcome::Denied { reason }, Cause::Decision, env);
             }
             _ => {}
         }
@@ -244,10 +247,45 @@ pub(super) fn no_answer(returns: Returns) -> Outcome {
     }
 }
 
+/// Acts on what other nodes have appended: decisions, outcomes, a newer message, a request to stop.
+pub(super) fn follow(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    let Some(turn) = &draft.state.turn else { return };
+    match turn.stop.clone() {
+        Some(StopRequest { is_superseded: true, .. }) => {
+            stop_writing(draft, "superseded");
+            supersede_calls(draft, &[], env);
+            let end = TurnEnd::Stopped { reason: Some("superseded".to_owned()) };
+            draft.push(Fact::TurnEnded { end, at: env.now });
+            begin_last(draft, env);
+        }
+        Some(StopRequest { reason, .. }) => stop(draft, reason, env),
+        None => {
+            take_up(draft, env);
+            if !draft.state.next.is_empty() {
+                let open = draft.state.open_calls().filter(|(_, call)| call.runs_here());
+                let running: Vec<ToolCallId> = open.map(|(id, _)| id.clone()).collect();
+                supersede_calls(draft, &running, env);
+            }
+            resume_if_idle(draft, env);
+        }
+    }
+}
+
+/// Asks the node that runs the turn to end it, unless it has been asked.
+pub(super) fn request_stop(draft: &mut Draft<'_>, reason: Option<String>, is_superseded: bool) {
+    let is_news = |turn: &super::Turn| turn.stop.as_ref().is_none_or(|stop| is_superseded && !stop.is_superseded);
+    if draft.state.turn.as_ref().is_some_and(is_news) {
+        draft.push(Fact::StopRequested { reason, is_superseded });
+    }
+}
+
 /// Stops the turn and settles its open calls.
 pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<'_>) {
     if draft.state.turn.is_none() {
         return;
+    }
+    if env.is_elsewhere {
+        return request_stop(draft, reason, false);
     }
     let text = match &reason {
         Some(reason) => format!("stopped: {reason}"),

@@ -78,6 +78,8 @@ pub enum Input {
     },
     /// A client has connected: a turn that went idle after an unwatched expiry resumes.
     ResumeIdle,
+    /// Another node has appended to the chat that this one runs: act on it.
+    Follow,
     /// The server has restarted: what is running according to the state no longer runs.
     Recover,
 }

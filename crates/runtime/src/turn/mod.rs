@@ -35,6 +35,9 @@ pub struct Env<'a> {
     pub max_steps: u32,
     /// The maximum number of open holds in a chat.
     pub max_holds: usize,
+    /// Whether another node runs the turn. Then an input adds what happened and nothing that follows from it: that node
+    /// reads it and acts.
+    pub is_elsewhere: bool,
     /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
     /// Returns a new id each time, without a prefix.
@@ -83,6 +86,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
         Input::ResumeIdle => calls::resume_if_idle(draft_ref, env),
+        Input::Follow => calls::follow(draft_ref, env),
         Input::Recover => recover::recover(draft_ref, env),
     }
     reply

@@ -11,7 +11,11 @@ use crate::fact::{Cause, Fact, Outcome};
 /// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
 pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let Some(turn) = &draft.state.turn else { return };
+    let is_stopped = turn.stop.is_some();
     if turn.phase == Phase::Model {
+        if is_stopped {
+            return calls::follow(draft, env);
+        }
         if turn.steps > 0 {
             draft.push(Fact::StepAbandoned);
         }
@@ -32,6 +36,9 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
             let text = "interrupted: outcome unknown".to_owned();
             calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
         }
+    }
+    if is_stopped {
+        return calls::follow(draft, env);
     }
     let is_last = draft.state.next.is_empty();
     let expired_unseen = is_last && draft.state.is_idle() && last_cause(draft) == Some(Cause::Expired);

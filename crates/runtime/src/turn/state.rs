@@ -78,6 +78,8 @@ pub struct ApprovalRequest {
     pub expires: Option<Timestamp>,
     /// The decision, and its position in the log.
     pub answer: Option<(bool, u64)>,
+    /// The reason of the decision.
+    pub answer_reason: Option<String>,
 }
 
 /// The stage of a call.
@@ -128,6 +130,17 @@ pub struct Turn {
     pub blocks: u32,
     /// Inputs that the model is writing.
     pub inputs: Vec<OpenInput>,
+    /// The request to end it, made on another node.
+    pub stop: Option<StopRequest>,
+}
+
+/// A request to end a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopRequest {
+    /// The reason.
+    pub reason: Option<String>,
+    /// Whether a newer message takes its place.
+    pub is_superseded: bool,
 }
 
 /// The input of a call while the model writes it.
@@ -218,7 +231,15 @@ impl ChatState {
                 self.messages.push((message.id.clone(), Role::User, position));
                 self.next.extend(*next);
             }
-            Fact::Regenerated { cut } => self.cut(cut.as_ref()),
+            Fact::Regenerated { cut, next } => {
+                self.cut(cut.as_ref());
+                self.next.extend(*next);
+            }
+            Fact::StopRequested { reason, is_superseded } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.stop = Some(StopRequest { reason: reason.clone(), is_superseded: *is_superseded });
+                }
+            }
             Fact::TurnStarted { message, order, is_resubmit, .. } => {
                 if !self.next.is_empty() {
                     self.next.remove(0);
@@ -236,6 +257,7 @@ impl ChatState {
                     block: None,
                     blocks: 0,
                     inputs: Vec::new(),
+                    stop: None,
                 });
             }
             Fact::TurnEnded { .. } => self.turn = None,
@@ -281,12 +303,14 @@ impl ChatState {
                         asked_at: *at,
                         expires: *expires,
                         answer: None,
+                        answer_reason: None,
                     });
                 });
             }
-            Fact::Decided { call, approved, .. } => self.change(call, |call| {
+            Fact::Decided { call, approved, reason, .. } => self.change(call, |call| {
                 if let Some(request) = &mut call.request {
                     request.answer = Some((*approved, position));
+                    request.answer_reason.clone_from(reason);
                 }
             }),
             Fact::Started { call, deadline, at } => {

@@ -75,7 +75,17 @@ fn say(
     if cut.is_none() && known.iter().any(|(known, ..)| *known == said.id) {
         said.id = env.message_id();
     }
-    if answers.is_empty() {
+    if env.is_elsewhere {
+        // The node that runs the turn starts what the answers release, and begins the new turn.
+        draft.push(Fact::Said { message: said, cut, next: Some(next) });
+        let is_superseded = answers.is_empty();
+        for answer in answers {
+            answers::take(draft, answer, subject, env);
+        }
+        if is_superseded {
+            calls::request_stop(draft, Some("superseded".to_owned()), true);
+        }
+    } else if answers.is_empty() {
         calls::supersede(draft, env);
         draft.push(Fact::Said { message: said, cut, next: None });
         calls::begin(draft, next, env);
@@ -126,8 +136,14 @@ fn regenerate(
     if let Some(refusal) = env.refuses {
         return Err(refusal.into());
     }
+    if env.is_elsewhere {
+        draft.push(Fact::Regenerated { cut, next: Some(next) });
+        calls::request_stop(draft, Some("superseded".to_owned()), true);
+        let before = draft.state.next.len().saturating_sub(1);
+        return Ok(ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) });
+    }
     calls::supersede(draft, env);
-    draft.push(Fact::Regenerated { cut });
+    draft.push(Fact::Regenerated { cut, next: None });
     calls::begin(draft, next, env);
     Ok(new_turn(draft))
 }

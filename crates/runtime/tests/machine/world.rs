@@ -159,6 +159,7 @@ impl World {
             model: "dice",
             max_steps: 6,
             max_holds: 3,
+            is_elsewhere: false,
             refuses: None,
             new_id: &mut new_id,
         };

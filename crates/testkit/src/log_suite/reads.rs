@@ -88,8 +88,8 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
     }
 }
 
-fn wakeup(chat: &str, holds: bool) -> Wakeup {
-    Wakeup { chat: chat.into(), subject: "ann".into(), holds }
+fn wakeup(chat: &str, len: u64, holds: bool) -> Wakeup {
+    Wakeup { chat: chat.into(), subject: "ann".into(), len: Some(len), holds }
 }
 
 /// A wakeup comes after its commit, and a failed append causes none.
@@ -111,15 +111,15 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     };
     for at in 0..50 {
         for chat in ["a", "b"] {
-            assert_eq!(wakeups.recv().await, Ok(wakeup(chat, false)));
+            assert_eq!(wakeups.recv().await, Ok(wakeup(chat, at as u64 + 1, false)));
             assert!(all(&*log, chat).await.len() > at, "the wakeup for event {at} came before its commit");
         }
     }
     writer.await.expect("it writes");
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
     log.delete(&"a".into(), 50).await.expect("it deletes");
-    assert_eq!(wakeups.recv().await, Ok(wakeup("a", true)), "a chat that is deleted has changed");
+    assert_eq!(wakeups.recv().await, Ok(wakeup("a", 51, true)), "a chat that is deleted has changed");
     // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
-    assert_eq!(wakeups.recv().await, Ok(wakeup("b", false)), "a repeated append wakes again");
+    assert_eq!(wakeups.recv().await, Ok(wakeup("b", 1, false)), "a repeated append wakes again");
 }

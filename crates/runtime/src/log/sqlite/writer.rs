@@ -185,12 +185,12 @@ impl Writer {
                 }
                 let _ = answer.send(results);
             }
-            Request::Delete { chat, result, answer, .. } => {
+            Request::Delete { chat, expected, result, answer } => {
                 let deleted = match result {
                     Deletion::Conflict => DeleteResult::Conflict,
                     Deletion::Nothing => DeleteResult::Deleted,
                     Deletion::Deleted(subject) => {
-                        self.wake(Wakeup { chat, subject, holds: true });
+                        self.wake(Wakeup { chat, subject, len: Some(expected + 1), holds: true });
                         DeleteResult::Deleted
                     }
                 };

@@ -82,6 +82,7 @@ impl Case {
             model: "dice",
             max_steps: self.max_steps,
             max_holds: self.max_holds,
+            is_elsewhere: false,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
             new_id: &mut new_id,
         };

@@ -1,0 +1,170 @@
+//! Facts that other nodes append to a chat that is awake here.
+//!
+//! They are folded behind what is already shown here, be it on disk or not: what another node may append while this one
+//! runs the turn (decisions, results, expiries, new messages, requests to stop) does not depend on the order.
+
+use std::sync::Arc;
+
+use super::{
+    chat::{ChatError, ChatTask},
+    head::Hold,
+    work::prompt_response,
+};
+use crate::{
+    fact::Fact,
+    log::{LogError, NodeId, Stored},
+    turn::{ChatState, Input},
+};
+
+/// The number of batches per read.
+const PAGE: usize = 64;
+
+/// Facts that were appended elsewhere.
+#[derive(Default)]
+pub(super) struct Foreign {
+    pub(super) facts: Vec<Arc<Fact>>,
+    owner: Option<NodeId>,
+    bytes: usize,
+}
+
+impl Foreign {
+    /// None yet, in a chat with this owner.
+    pub(super) fn of(owner: Option<NodeId>) -> Self {
+        Self { owner, ..Self::default() }
+    }
+
+    /// The same, followed by an append that left this owner.
+    pub(super) fn now_owned_by(self, owner: Option<NodeId>) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// Whether this node owns the chat after them.
+    pub(super) fn is_owned_by(&self, node: NodeId) -> bool {
+        self.owner == Some(node)
+    }
+}
+
+impl ChatTask {
+    /// Whether another node runs the turn.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        // On a log of one node at a time, another owner is gone.
+        self.inner.lease.is_shared() && self.owner.is_some_and(|owner| owner != self.inner.node)
+    }
+
+    /// Reads what others have appended, and acts on it.
+    pub(super) async fn catch_up(&mut self) -> Result<(), ChatError> {
+        let mut foreign = Foreign::of(self.owner);
+        self.read_on(&mut foreign).await?;
+        if foreign.facts.is_empty() && self.changed.is_beyond(self.base + self.durable) {
+            // There is more, but no facts: the chat was deleted.
+            return match self.inner.log.stored(&self.id).await? {
+                Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
+                Some(Stored::Chat { .. }) => Err(ChatError::Lost),
+                Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
+            };
+        }
+        self.absorb(foreign).await;
+        Ok(())
+    }
+
+    /// Reads the facts behind those that are known and those that were read.
+    pub(super) async fn read_on(&mut self, foreign: &mut Foreign) -> Result<(), ChatError> {
+        loop {
+            let position = self.base + self.durable + foreign.facts.len() as u64;
+            let batches = self.inner.log.read(&self.id, position, PAGE).await?;
+            if batches.is_empty() {
+                return Ok(());
+            }
+            for batch in batches {
+                if batch.first != self.base + self.durable + foreign.facts.len() as u64 {
+                    // The chat was deleted, and its id is used again.
+                    return Err(ChatError::Lost);
+                }
+                let facts: Vec<Fact> =
+                    serde_json::from_slice(&batch.payload).map_err(|error| LogError::Failed(error.to_string()))?;
+                foreign.facts.extend(facts.into_iter().map(Arc::new));
+                foreign.bytes += batch.payload.len();
+                foreign.owner = batch.owner;
+            }
+        }
+    }
+
+    /// Folds and shows facts that were appended elsewhere. What follows from them is done next.
+    pub(super) async fn absorb(&mut self, foreign: Foreign) {
+        let Foreign { facts, owner, bytes } = foreign;
+        if facts.is_empty() {
+            return;
+        }
+        self.durable += facts.len() as u64;
+        self.memory.grow(bytes);
+        self.feed.set_bytes(self.memory.bytes());
+        facts.iter().for_each(|fact| self.state.apply(fact));
+        facts.iter().for_each(|fact| self.note(fact));
+        self.feed.push(facts.clone());
+        let was_here = self.owner == Some(self.inner.node);
+        self.owner = owner;
+        self.holds = Hold::of(&self.state);
+        if was_here && self.owner != Some(self.inner.node) {
+            tracing::warn!(chat = %self.id, "another node has taken over the chat");
+            self.drop_work().await;
+        }
+        for fact in &facts {
+            match &**fact {
+                Fact::Settled { call, outcome, cause, .. } => {
+                    if let Some(answer) = self.prompts.remove(call) {
+                        let _ = answer.send(prompt_response(outcome, *cause));
+                    }
+                    self.cancel_tool(call);
+                }
+                Fact::TurnEnded { .. } | Fact::StepAbandoned => self.answer = None,
+                _ => {}
+            }
+        }
+        self.must_follow = true;
+    }
+
+    /// Stops what runs here: it is another node's now.
+    async fn drop_work(&mut self) {
+        self.answer = None;
+        self.running_tools.shutdown().await;
+        self.running.clear();
+        self.prompts.clear();
+        self.pending.clear();
+        self.pending_bytes = 0;
+        self.flush_at = None;
+        self.place = None;
+    }
+
+    /// Does what follows from facts that were appended elsewhere.
+    pub(super) async fn follow(&mut self) -> Result<(), ChatError> {
+        if self.owner == Some(self.inner.node) {
+            self.input(Input::Follow).await?;
+        } else if self.owner.is_none() && self.state.is_idle() && self.feed.is_watched() {
+            // Its last hold expired on a node where nobody follows it.
+            self.input(Input::ResumeIdle).await?;
+        }
+        self.count_turn();
+        if self.is_elsewhere() {
+            return Ok(());
+        }
+        for command in std::mem::take(&mut self.deferred) {
+            self.command(command).await?;
+        }
+        Ok(())
+    }
+
+    /// Undoes facts that were decided but not appended: the state is again that of what is shown.
+    pub(super) fn restore(&mut self) {
+        let mut state = ChatState::default();
+        self.feed.after(0).iter().for_each(|fact| state.apply(fact));
+        if let (Some(turn), Some(before)) = (&mut state.turn, &self.state.turn) {
+            // The model's own ids are not in the log.
+            for input in &mut turn.inputs {
+                if let Some(known) = before.inputs.iter().find(|known| known.call == input.call) {
+                    input.theirs.clone_from(&known.theirs);
+                }
+            }
+        }
+        self.state = state;
+    }
+}

@@ -1,0 +1,162 @@
+//! This node's lease. Nodes that share a log take over the chats of one whose lease has lapsed.
+//!
+//! The lease is not what keeps the log right: an owner that was replaced can't append. It keeps two nodes from running
+//! the same tool, so a tool is started only under a valid lease, by this node's monotonic clock.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use holdpoint_protocol::ids::ChatId;
+use tokio::{
+    sync::Notify,
+    time::{self, Instant},
+};
+
+use super::runtime::Inner;
+use crate::log::Stored;
+
+/// A renewal is repeated this often within a lease.
+const RENEWALS_PER_LEASE: u32 = 3;
+
+/// The lease of this node.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// `None` if one node at a time uses the log.
+    length: Option<Duration>,
+    times: Mutex<Times>,
+    renewed: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// Since when it has been valid without a gap.
+    since: Instant,
+    until: Instant,
+}
+
+impl Lease {
+    /// A lease that was renewed just now.
+    pub(super) fn new(length: Option<Duration>) -> Self {
+        let now = Instant::now();
+        let times = Mutex::new(Times { since: now, until: now + length.unwrap_or_default() });
+        Self { length, times, renewed: Notify::new() }
+    }
+
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether other nodes use the log.
+    pub(super) fn is_shared(&self) -> bool {
+        self.length.is_some()
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.length.is_none() || Instant::now() < self.times().until
+    }
+
+    /// Completes while the lease is valid.
+    pub(super) async fn valid(&self) {
+        loop {
+            let renewed = self.renewed.notified();
+            if self.is_valid() {
+                return;
+            }
+            renewed.await;
+        }
+    }
+
+    /// Whether other nodes have had time to renew theirs: after an outage of the database, all are late, and none is
+    /// gone.
+    pub(super) fn may_take_over(&self) -> bool {
+        let now = Instant::now();
+        let times = *self.times();
+        self.length.is_none_or(|length| now < times.until && now >= times.since + length)
+    }
+
+    fn renew(&self, asked_at: Instant) {
+        let mut times = self.times();
+        let until = asked_at + self.length.unwrap_or_default();
+        if times.until < Instant::now() {
+            times.since = asked_at;
+        }
+        times.until = times.until.max(until);
+        drop(times);
+        self.renewed.notify_waiters();
+    }
+}
+
+impl Inner {
+    /// Whether this node owns a chat, according to the log.
+    pub(super) async fn owns(&self, chat: &ChatId) -> bool {
+        let mut after = 0;
+        loop {
+            let Ok(Some(Stored::Chat { len, .. })) = self.log.stored(chat).await else { return false };
+            if len == after {
+                return false;
+            }
+            // Each batch carries the owner after it, so the last one tells.
+            match self.log.read(chat, len - 1, 1).await.as_deref() {
+                Ok([batch]) if batch.first + u64::from(batch.count) >= len => return batch.owner == Some(self.node),
+                Ok(_) => after = len,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// Renews the lease until the runtime ends.
+pub(super) async fn keep(inner: Arc<Inner>) {
+    let Some(length) = inner.lease.length else { return };
+    let interval = length / RENEWALS_PER_LEASE;
+    let mut is_failing = false;
+    loop {
+        let asked_at = Instant::now();
+        let renewed = tokio::select! {
+            renewed = time::timeout(length, inner.log.renew(inner.node)) => renewed,
+            () = inner.closing.cancelled() => return,
+        };
+        match renewed {
+            Ok(Ok(())) => {
+                inner.lease.renew(asked_at);
+                if std::mem::take(&mut is_failing) {
+                    tracing::warn!("this node's lease is renewed again");
+                }
+            }
+            failed if !is_failing => {
+                is_failing = true;
+                tracing::warn!(?failed, "this node's lease can't be renewed; retrying");
+            }
+            _ => {}
+        }
+        tokio::select! {
+            () = time::sleep_until(asked_at + interval) => {}
+            () = inner.closing.cancelled() => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gap_puts_off_taking_over() {
+        let lease = Lease::new(Some(Duration::from_secs(5)));
+        assert!(lease.is_valid() && !lease.may_take_over(), "others may just be starting too");
+        for _ in 0..3 {
+            time::advance(Duration::from_secs(2)).await;
+            lease.renew(Instant::now());
+        }
+        assert!(lease.is_valid() && lease.may_take_over());
+        time::advance(Duration::from_secs(6)).await;
+        assert!(!lease.is_valid() && !lease.may_take_over());
+        lease.renew(Instant::now());
+        assert!(lease.is_valid() && !lease.may_take_over(), "after an outage");
+        let alone = Lease::new(None);
+        time::advance(Duration::from_secs(60)).await;
+        assert!(alone.is_valid() && alone.may_take_over());
+    }
+}
