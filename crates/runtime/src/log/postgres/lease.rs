@@ -50,68 +50,49 @@ const ABANDONED: Sql = Sql {
            WHERE owners.owner <> $1
                AND NOT EXISTS (
                    SELECT 1 FROM @.nodes AS nodes
-                   WHERE nodes.id = owners.owner AND (lease_until > clock_timestamp() OR $3)
+                   WHERE nodes.id = owners.owner AND lease_until > clock_timestamp()
                )
            LIMIT $2",
-    types: &[Type::UUID, Type::INT8, Type::BOOL],
+    types: &[Type::UUID, Type::INT8],
 };
 
-/// The leases, as this log knows them.
+/// The leases.
 pub(super) struct Leases {
     /// A connection of their own: a lease must not lapse because reads are slow.
     pool: Pool,
     pub(super) length: Duration,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// When the database has been in reach without a gap since.
-    in_reach_since: Instant,
-    last_renewal: Option<Instant>,
-    last_cleaning: Option<Instant>,
+    last_cleaning: Mutex<Option<Instant>>,
 }
 
 impl Leases {
     pub(super) fn new(connector: Arc<Connector>, length: Duration) -> Self {
-        let state = State { in_reach_since: Instant::now(), last_renewal: None, last_cleaning: None };
-        Self { pool: Pool::new(connector, 1), length, state: Mutex::new(state) }
+        Self { pool: Pool::new(connector, 1), length, last_cleaning: Mutex::default() }
     }
 
     /// See [`crate::log::Log::renew`].
     pub(super) async fn renew(&self, node: NodeId) -> Result<(), Failure> {
-        let renewed = self.pool.run(RENEW, &[&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION")]).await;
-        if !self.note(renewed.is_ok()) {
-            return renewed.map(drop);
+        self.pool.run(RENEW, &[&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION")]).await?;
+        if self.is_to_clean()
+            && let Err(failure) = self.pool.run(CLEAN, &[&millis(self.length * 10)]).await
+        {
+            // The lease is renewed all the same.
+            tracing::debug!(%failure, "the rows of nodes that are gone could not be removed");
         }
-        self.pool.run(CLEAN, &[&millis(self.length * 10)]).await?;
         Ok(())
     }
 
-    /// Notes a renewal. Returns whether it is time to clean.
-    fn note(&self, is_renewed: bool) -> bool {
-        let now = Instant::now();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_late = state.last_renewal.is_some_and(|last| now - last > self.length);
-        if !is_renewed || is_late {
-            state.in_reach_since = now;
-        }
-        if !is_renewed {
-            return false;
-        }
-        state.last_renewal = Some(now);
-        let is_due = state.last_cleaning.is_none_or(|last| now - last > CLEANING);
+    fn is_to_clean(&self) -> bool {
+        let mut last = self.last_cleaning.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() > CLEANING);
         if is_due {
-            state.last_cleaning = Some(now);
+            *last = Some(Instant::now());
         }
         is_due
     }
 
-    /// See [`crate::log::Log::abandoned`]. After an outage of the database every lease has lapsed, and the nodes are
-    /// only late. So a lapsed lease counts once the database has been in reach for the time of a lease.
+    /// See [`crate::log::Log::abandoned`].
     pub(super) async fn abandoned(&self, node: NodeId, limit: usize) -> Result<Vec<ChatId>, Failure> {
-        let in_reach_since = self.state.lock().unwrap_or_else(PoisonError::into_inner).in_reach_since;
-        let is_too_early = in_reach_since.elapsed() < self.length;
-        let rows = self.pool.run(ABANDONED, &[&uuid(node), &reader::most(limit), &is_too_early]).await?;
+        let rows = self.pool.run(ABANDONED, &[&uuid(node), &reader::most(limit)]).await?;
         rows.iter().map(|row| Ok(ChatId::from(reader::text(row, 0)?))).collect()
     }
 }

@@ -49,10 +49,13 @@ const NOTIFY: Sql = Sql {
 struct Message {
     /// The log that sent it.
     from: String,
-    /// The chats that changed, each with its subject and whether its holds may have changed. `None`: any may have.
+    /// The chats that changed. `None`: any may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    chats: Option<Vec<(ChatId, Subject, bool)>>,
+    chats: Option<Vec<Change>>,
 }
+
+/// A chat that changed: its subject, its length if known, and whether its holds may have changed.
+type Change = (ChatId, Subject, Option<u64>, bool);
 
 /// What is to be sent.
 #[derive(Default)]
@@ -63,7 +66,7 @@ pub(super) struct Outbox {
 
 #[derive(Default)]
 struct Pending {
-    chats: HashMap<ChatId, (Subject, bool)>,
+    chats: HashMap<ChatId, Change>,
     /// There were too many chats to name.
     is_everything: bool,
 }
@@ -75,14 +78,16 @@ impl Outbox {
         if pending.is_everything {
             return;
         }
-        let Wakeup { chat, subject, holds } = wakeup;
+        let Wakeup { chat, subject, len, holds } = wakeup;
         if pending.chats.len() >= MAX_CHATS && !pending.chats.contains_key(chat) {
             pending.chats = HashMap::new();
             pending.is_everything = true;
         } else {
-            let known = pending.chats.entry(chat.clone()).or_insert_with(|| (subject.clone(), false));
-            known.0 = subject.clone();
-            known.1 |= holds;
+            let first = || (chat.clone(), subject.clone(), *len, false);
+            let known = pending.chats.entry(chat.clone()).or_insert_with(first);
+            known.1 = subject.clone();
+            known.2 = known.2.max(*len);
+            known.3 |= holds;
         }
         drop(pending);
         self.filled.notify_one();
@@ -98,13 +103,12 @@ impl Outbox {
 }
 
 /// `None` if there are too many, or one is too long.
-fn payloads(from: &str, chats: HashMap<ChatId, (Subject, bool)>) -> Option<Vec<String>> {
+fn payloads(from: &str, chats: HashMap<ChatId, Change>) -> Option<Vec<String>> {
     let frame = written(&Message { from: from.to_owned(), chats: Some(Vec::new()) }).len();
     let mut payloads = Vec::new();
     let (mut part, mut size) = (Vec::new(), frame);
-    for (chat, (subject, holds)) in chats {
-        let entry = (chat, subject, holds);
-        let length = written(&entry).len() + 1;
+    for change in chats.into_values() {
+        let length = written(&change).len() + 1;
         if frame + length > MAX_PAYLOAD {
             return None;
         }
@@ -113,7 +117,7 @@ fn payloads(from: &str, chats: HashMap<ChatId, (Subject, bool)>) -> Option<Vec<S
             size = frame;
         }
         size += length;
-        part.push(entry);
+        part.push(change);
     }
     if !part.is_empty() {
         payloads.push(written(&Message { from: from.to_owned(), chats: Some(part) }));
@@ -208,8 +212,8 @@ impl Listener {
             return;
         }
         // If any chat may have changed, polling finds out which.
-        for (chat, subject, holds) in chats.unwrap_or_default() {
-            let _ = self.wakeups.send(Wakeup { chat, subject, holds });
+        for (chat, subject, len, holds) in chats.unwrap_or_default() {
+            let _ = self.wakeups.send(Wakeup { chat, subject, len, holds });
         }
     }
 }
@@ -219,7 +223,7 @@ mod tests {
     use super::*;
 
     fn wakeup(chat: &str) -> Wakeup {
-        Wakeup { chat: chat.into(), subject: "ann".into(), holds: false }
+        Wakeup { chat: chat.into(), subject: "ann".into(), len: Some(3), holds: false }
     }
 
     fn taken(outbox: &Outbox) -> Vec<Message> {
@@ -232,8 +236,9 @@ mod tests {
     fn a_chat_is_named_once() {
         let outbox = Outbox::default();
         outbox.add(&Wakeup { holds: true, ..wakeup("チ\0") });
+        outbox.add(&Wakeup { len: Some(9), ..wakeup("チ\0") });
         outbox.add(&wakeup("チ\0"));
-        let chats = Some(vec![("チ\0".into(), "ann".into(), true)]);
+        let chats = Some(vec![("チ\0".into(), "ann".into(), Some(9), true)]);
         assert_eq!(taken(&outbox), [Message { from: "me".to_owned(), chats }]);
         assert_eq!(taken(&outbox), []);
     }

@@ -189,7 +189,7 @@ impl Writer {
             Deletion::Conflict => DeleteResult::Conflict,
             Deletion::Nothing => DeleteResult::Deleted,
             Deletion::Deleted(subject) => {
-                self.wake(Wakeup { chat, subject, holds: true });
+                self.wake(Wakeup { chat, subject, len: Some(expected + 1), holds: true });
                 DeleteResult::Deleted
             }
         })
