@@ -63,6 +63,32 @@ impl Postgres {
     ///
     /// If PostgreSQL is not installed, or does not start.
     pub fn start(settings: &[&str]) -> Self {
+        let server = Self::prepare(settings);
+        server.create();
+        server.resume_after_stop();
+        server
+    }
+
+    /// A standby of this cluster, which replicates everything from now on, until [`Self::promote`].
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn standby(&self) -> Self {
+        let standby = Self::prepare(&[]);
+        let mut copy = standby.command("pg_basebackup");
+        copy.args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "--pgdata"]).arg(standby.data());
+        run(copy.arg("--dbname").arg(self.url("postgres")));
+        standby.resume_after_stop();
+        standby
+    }
+
+    /// Makes a standby take writes.
+    pub fn promote(&self) {
+        self.sql("postgres", "SELECT pg_promote()");
+    }
+
+    fn prepare(settings: &[&str]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let programs = programs().expect("PostgreSQL is not installed; `cargo xtask setup` installs it");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -74,10 +100,7 @@ impl Postgres {
             chown(&folder, Some(user), Some(group)).expect("root may change the owner");
         }
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let server = Self { programs, folder, port: free_port(), user, settings, watch: Mutex::new(None) };
-        server.create();
-        server.resume_after_stop();
-        server
+        Self { programs, folder, port: free_port(), user, settings, watch: Mutex::new(None) }
     }
 
     fn create(&self) {

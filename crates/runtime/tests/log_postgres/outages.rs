@@ -95,6 +95,34 @@ async fn a_database_that_crashes_under_load() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_is_lost_and_replaced_by_its_standby() {
+    let primary = Postgres::start(&[]);
+    let standby = block_in_place(|| primary.standby());
+    // From now on, a commit is acknowledged once the standby has it too.
+    block_in_place(|| primary.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'"));
+    block_in_place(|| primary.sql("postgres", "SELECT pg_reload_conf()"));
+    let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+    eventually("the standby is synchronous", async || block_in_place(|| primary.sql("postgres", synchronous)) == "1")
+        .await;
+    let one = primary.url("postgres");
+    let both =
+        one.replace(&format!(":{}/", primary.port()), &format!(":{},127.0.0.1:{}/", primary.port(), standby.port()));
+    assert_ne!(one, both);
+    let log = open(&hasty(both)).await;
+    let load = Load::start(&log, 16);
+    sleep(millis(1000)).await;
+    block_in_place(|| primary.crash());
+    sleep(millis(200)).await;
+    block_in_place(|| standby.promote());
+    let health = log.health();
+    eventually("the standby takes writes", async || *health.borrow() == Health::Writable).await;
+    sleep(millis(500)).await;
+    let (written, unknown) = load.end(&log).await;
+    println!("{written} appends, {unknown} times unknown");
+    assert!(unknown > 0, "the failover was not noticed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn health_follows_the_database_by_itself() {
     let server = Postgres::start(&[]);
     let log = open(&hasty(server.url("postgres"))).await;

@@ -213,7 +213,7 @@ async fn migrate(
         // A newer node was here. It may have left the tables such that this one can use them.
         (Some(found), None) if found.compatible <= known => Ok(()),
         (_, None) => Err(PostgresError::Newer { place: place.clone(), schema, found: from, known }),
-        (Some(_), Some(missing)) if missing.is_empty() => Ok(()),
+        (Some(_), Some([])) => Ok(()),
         (None, _) if has_tables(connection, &schema).await.map_err(failed)? => {
             Err(PostgresError::Foreign { place: place.clone(), schema })
         }
