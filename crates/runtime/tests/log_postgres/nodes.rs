@@ -128,7 +128,7 @@ async fn a_change_wakes_the_other_nodes() {
     while woken.len() < 1000 {
         assert!(woken.insert(next(&mut wakeups).await.chat), "once each");
     }
-    while own.len() > 0 {
+    while !own.is_empty() {
         let _ = own.recv().await;
     }
     sleep(millis(200)).await;
