@@ -7,8 +7,12 @@ mod faulty_log;
 mod gate;
 pub mod log_suite;
 mod shared_log;
+#[cfg(unix)]
+mod postgres;
 
 pub use clock::ManualClock;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
 pub use gate::Gate;
 pub use shared_log::SharedLog;
+#[cfg(unix)]
+pub use postgres::Postgres;

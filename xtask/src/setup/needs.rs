@@ -49,6 +49,7 @@ pub(crate) enum Install {
 pub(crate) const TOOLS: &str = "target/tools";
 
 const NODE: u32 = 20;
+const POSTGRES: u32 = 15;
 const NPM: &str = ".";
 
 /// Requirements of `cargo xtask test`.
@@ -98,7 +99,35 @@ pub(super) const TESTS: &[Need] = &[
         probe: |_| chromium(),
         install: Install::Debian(&["chromium"]),
     },
+    Need {
+        name: "PostgreSQL",
+        why: "the tests of the log in PostgreSQL, which start clusters of their own",
+        takes: "about a minute",
+        probe: |_| postgres(),
+        install: Install::Debian(&["postgresql"]),
+    },
 ];
+
+/// The server's program, which Debian keeps off the PATH.
+fn postgres() -> Probe {
+    let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<u32> = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect();
+    versions.sort_unstable();
+    let debian = versions.last().map(|version| format!("/usr/lib/postgresql/{version}/bin/postgres"));
+    let found = match answers(&[debian.as_deref().unwrap_or("postgres"), "--version"]) {
+        Probe::Present(found) => found,
+        missing => return missing,
+    };
+    match postgres_major(&found) {
+        Some(POSTGRES..) => Probe::Present(found),
+        _ => Probe::Missing(format!("found {found}, but it has to be {POSTGRES} or later")),
+    }
+}
+
+/// The version in `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)`.
+fn postgres_major(said: &str) -> Option<u32> {
+    said.split(' ').nth(2)?.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+}
 
 /// The browser for the console's tests.
 fn chromium() -> Probe {
@@ -224,6 +253,13 @@ mod tests {
             Probe::Missing("`no-such-program-here --version` does not run".to_owned())
         );
         assert!(matches!(answers(&["sh", "-c", "echo 1.2"]), Probe::Present(version) if version == "1.2"));
+    }
+
+    #[test]
+    fn versions_of_postgresql_are_read() {
+        assert_eq!(postgres_major("postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)"), Some(15));
+        assert_eq!(postgres_major("postgres (PostgreSQL) 18beta1"), Some(18));
+        assert_eq!(postgres_major("postgres"), None);
     }
 
     #[test]

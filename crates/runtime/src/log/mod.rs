@@ -4,6 +4,8 @@
 //! product's guarantees: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
 
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
@@ -14,6 +16,8 @@ use std::{fmt, time::Duration};
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 pub use memory::MemoryLog;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresError, PostgresLog, PostgresOptions};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;

@@ -1,0 +1,106 @@
+//! The leases of nodes, by the database's clock. They decide only who may be waited for; what a node may write is
+//! decided by the compare-and-set of its appends.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use holdpoint_protocol::ids::ChatId;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::{
+    connection::{Connector, Sql},
+    error::Failure,
+    pool::Pool,
+    reader,
+};
+use crate::log::NodeId;
+
+/// How often rows of nodes that are gone are removed.
+const CLEANING: Duration = Duration::from_secs(60);
+
+const RENEW: Sql = Sql {
+    text: "INSERT INTO @.nodes (id, lease_until, version) VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)
+           ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, version = excluded.version",
+    types: &[Type::UUID, Type::FLOAT8, Type::TEXT],
+};
+/// The rows of nodes that own a chat are kept: a chat whose owner has no row is taken over at once.
+const CLEAN: Sql = Sql {
+    text: "DELETE FROM @.nodes AS nodes
+           WHERE lease_until < clock_timestamp() - $1 * interval '1 ms'
+               AND NOT EXISTS (SELECT 1 FROM @.chats AS chats WHERE chats.owner = nodes.id)",
+    types: &[Type::FLOAT8],
+};
+/// Goes from one owner to the next in the index, so that chats of living nodes cost nothing.
+const ABANDONED: Sql = Sql {
+    text: "WITH RECURSIVE owners (owner) AS (
+               (SELECT owner FROM @.chats WHERE owner IS NOT NULL ORDER BY owner LIMIT 1)
+               UNION ALL
+               SELECT (SELECT chats.owner FROM @.chats AS chats WHERE chats.owner > owners.owner
+                       ORDER BY chats.owner LIMIT 1)
+               FROM owners WHERE owners.owner IS NOT NULL
+           )
+           SELECT owned.id FROM owners
+           CROSS JOIN LATERAL (
+               SELECT chats.id FROM @.chats AS chats WHERE chats.owner = owners.owner ORDER BY chats.id LIMIT $2
+           ) AS owned
+           WHERE owners.owner <> $1
+               AND NOT EXISTS (
+                   SELECT 1 FROM @.nodes AS nodes
+                   WHERE nodes.id = owners.owner AND lease_until > clock_timestamp()
+               )
+           LIMIT $2",
+    types: &[Type::UUID, Type::INT8],
+};
+
+/// The leases.
+pub(super) struct Leases {
+    /// A connection of their own: a lease must not lapse because reads are slow.
+    pool: Pool,
+    pub(super) length: Duration,
+    last_cleaning: Mutex<Option<Instant>>,
+}
+
+impl Leases {
+    pub(super) fn new(connector: Arc<Connector>, length: Duration) -> Self {
+        Self { pool: Pool::new(connector, 1), length, last_cleaning: Mutex::default() }
+    }
+
+    /// See [`crate::log::Log::renew`].
+    pub(super) async fn renew(&self, node: NodeId) -> Result<(), Failure> {
+        self.pool.run(RENEW, &[&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION")]).await?;
+        if self.is_to_clean()
+            && let Err(failure) = self.pool.run(CLEAN, &[&millis(self.length * 10)]).await
+        {
+            // The lease is renewed all the same.
+            tracing::debug!(%failure, "the rows of nodes that are gone could not be removed");
+        }
+        Ok(())
+    }
+
+    fn is_to_clean(&self) -> bool {
+        let mut last = self.last_cleaning.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() > CLEANING);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// See [`crate::log::Log::abandoned`].
+    pub(super) async fn abandoned(&self, node: NodeId, limit: usize) -> Result<Vec<ChatId>, Failure> {
+        let rows = self.pool.run(ABANDONED, &[&uuid(node), &reader::most(limit)]).await?;
+        rows.iter().map(|row| Ok(ChatId::from(reader::text(row, 0)?))).collect()
+    }
+}
+
+fn uuid(node: NodeId) -> Uuid {
+    Uuid::from_u128(node.0)
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

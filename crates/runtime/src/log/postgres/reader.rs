@@ -1,0 +1,297 @@
+//! Reads: each is one statement on the primary, which sees everything committed before it began.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
+use tokio_postgres::{Row, types::Type};
+use uuid::Uuid;
+
+use super::{
+    connection::{Parameter, Sql},
+    error::Failure,
+    pool::Pool,
+};
+use crate::{
+    clock::Timestamp,
+    log::{
+        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold,
+        NodeId, PAGE_BYTES, Stored, Usage,
+    },
+    subject::Subject,
+};
+
+/// `after` may be inside a batch: start with the last batch that begins at or before it.
+const BATCHES: Sql = Sql {
+    text: "SELECT first, count, payload, owner FROM @.batches
+           WHERE chat = (SELECT number FROM @.chats WHERE id = $1)
+               AND first >= coalesce(
+                   (SELECT max(first) FROM @.batches
+                    WHERE chat = (SELECT number FROM @.chats WHERE id = $1) AND first <= $2), 0)
+               AND first + count > $2
+           ORDER BY first LIMIT $3",
+    types: &[Type::BYTEA, Type::INT8, Type::INT8],
+};
+const STORED: Sql = Sql {
+    text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM @.chats WHERE id = $1",
+    types: &[Type::BYTEA],
+};
+const FIND: Sql = Sql {
+    text: "SELECT id FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
+           WHERE keys.subject = $1 AND key = $2",
+    types: &[Type::BYTEA, Type::BYTEA],
+};
+const DEADLINES: Sql = Sql {
+    text: "SELECT deadline, (SELECT id FROM @.chats WHERE number = chat), call FROM @.holds
+           WHERE deadline <= $1 ORDER BY deadline, chat, call LIMIT $2",
+    types: &[Type::INT8, Type::INT8],
+};
+const COUNT_HOLDS: Sql = Sql {
+    text: "SELECT tool, approval IS NOT NULL, age, count(*), min(since)
+           FROM (SELECT tool, approval, since,
+                     (SELECT count(*) FROM unnest($1) AS times (time) WHERE since <= time) AS age
+                 FROM @.holds) AS holds
+           GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+    types: &[Type::INT8_ARRAY],
+};
+const COUNT_CHATS: Sql = Sql { text: "SELECT count(DISTINCT chat) FROM @.holds", types: &[] };
+const USAGE: Sql = Sql {
+    text: "SELECT count(*), count(owner)
+           FROM (SELECT owner FROM @.chats WHERE subject = $1 AND is_open AND owner IS DISTINCT FROM $2 LIMIT $3)
+               AS counted",
+    types: &[Type::BYTEA, Type::UUID, Type::INT8],
+};
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// See [`crate::log::Log::read`].
+pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize) -> Result<Vec<Batch>> {
+    let rows = pool.run(BATCHES, &[&chat.as_str().as_bytes(), &number(after), &most(limit)]).await?;
+    let batch = |row: &Row| {
+        Ok(Batch {
+            first: row.try_get::<_, i64>(0)?.cast_unsigned(),
+            count: u32::try_from(row.try_get::<_, i64>(1)?).map_err(|error| Failure::Damaged(error.to_string()))?,
+            payload: bytes(row, 2)?,
+            owner: row.try_get::<_, Option<Uuid>>(3)?.map(|owner| NodeId(owner.as_u128())),
+        })
+    };
+    rows.iter().map(batch).collect()
+}
+
+/// See [`crate::log::Log::heads`].
+pub(super) async fn heads(pool: &Pool, query: &HeadQuery, limit: usize) -> Result<Vec<Listed>> {
+    let mut select =
+        Select::new("SELECT id, len, subject, is_open, updated_at, head FROM @.chats WHERE deleted_at IS NULL");
+    if query.only_open {
+        select.and(" AND is_open");
+    }
+    if let Some(subject) = &query.subject {
+        let subject = select.bytes(subject.as_str());
+        select.and(format_args!(" AND subject = ${subject}"));
+    }
+    let order = match &query.order {
+        HeadOrder::Id { after } => {
+            if let Some(after) = after {
+                let after = select.bytes(after.as_str());
+                select.and(format_args!(" AND id > ${after}"));
+            }
+            "id"
+        }
+        HeadOrder::Newest { after } => {
+            if let Some((at, id)) = after {
+                let (at, id) = (select.number(number(at.0)), select.bytes(id.as_str()));
+                // The first condition is for the index, which has the two in different orders.
+                select.and(format_args!(" AND updated_at <= ${at} AND (updated_at < ${at} OR id > ${id})"));
+            }
+            "updated_at DESC, id"
+        }
+    };
+    select.order(order, limit);
+    select.run(pool).await?.iter().map(listed).collect()
+}
+
+/// See [`crate::log::Log::stored`].
+pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>> {
+    let rows = pool.run(STORED, &[&chat.as_str().as_bytes()]).await?;
+    let stored = |row: &Row| {
+        let (_, len, head) = listed(row)?;
+        Ok(match row.try_get(6)? {
+            true => Stored::Tombstone { len, subject: head.subject },
+            false => Stored::Chat { len, head },
+        })
+    };
+    rows.first().map(stored).transpose()
+}
+
+fn listed(row: &Row) -> Result<Listed> {
+    let head = Head {
+        subject: Subject::from(text(row, 2)?),
+        is_open: row.try_get(3)?,
+        updated_at: time(row, 4)?,
+        data: bytes(row, 5)?,
+    };
+    Ok((ChatId::from(text(row, 0)?), row.try_get::<_, i64>(1)?.cast_unsigned(), head))
+}
+
+/// See [`crate::log::Log::find`].
+pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<ChatId>> {
+    let rows = pool.run(FIND, &[&subject.as_str().as_bytes(), &key.as_bytes()]).await?;
+    rows.first().map(|row| Ok(ChatId::from(text(row, 0)?))).transpose()
+}
+
+/// See [`crate::log::Log::holds`].
+pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Result<Vec<ListedHold>> {
+    let (of, id) = match &query.of {
+        HoldsOf::Subject(subject) => ("holds.subject", subject.as_str()),
+        HoldsOf::Chat(chat) => ("chats.id", chat.as_str()),
+    };
+    // The sizes are summed by the database, so that a page with large inputs does not have to be sent whole.
+    let mut select = Select::new(&format!(
+        "SELECT id, call, tool, approval, since, deadline, data
+         FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY since, call, id ROWS UNBOUNDED PRECEDING) AS bytes
+               FROM (SELECT id, call, tool, approval, since, deadline, data
+                     FROM @.holds AS holds JOIN @.chats AS chats ON number = chat WHERE {of} = $1"
+    ));
+    select.bytes(id);
+    if query.only_approvals {
+        select.and(" AND approval IS NOT NULL");
+    }
+    if let Some((since, call, chat)) = &query.after {
+        select.number(number(since.0));
+        select.bytes(call.as_str());
+        select.bytes(chat.as_str());
+        // The first condition is for the index, which does not have the chat's id.
+        select.and(" AND (since, call) >= ($2, $3) AND (since, call, id) > ($2, $3, $4)");
+    }
+    select.order("since, call, id", limit);
+    select.and(format_args!(
+        ") AS page) AS summed WHERE bytes - octet_length(data) <= {PAGE_BYTES} ORDER BY since, call, id"
+    ));
+    let hold = |row: &Row| {
+        let approval: Option<&[u8]> = row.try_get(3)?;
+        let hold = HoldRow {
+            call: ToolCallId::from(text(row, 1)?),
+            tool: text(row, 2)?.into(),
+            approval: approval.map(|approval| Ok::<_, Failure>(ApprovalId::from(utf8(approval)?))).transpose()?,
+            since: time(row, 4)?,
+            deadline: row.try_get::<_, Option<i64>>(5)?.map(|at| Timestamp(at.cast_unsigned())),
+            data: bytes(row, 6)?,
+        };
+        Ok((ChatId::from(text(row, 0)?), hold))
+    };
+    select.run(pool).await?.iter().map(hold).collect()
+}
+
+/// See [`crate::log::Log::deadlines`].
+pub(super) async fn deadlines(
+    pool: &Pool,
+    until: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Timestamp, ChatId, ToolCallId)>> {
+    let rows = pool.run(DEADLINES, &[&number(until.0), &most(limit)]).await?;
+    rows.iter().map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?)))).collect()
+}
+
+/// See [`crate::log::Log::count_holds`].
+pub(super) async fn count_holds(pool: &Pool, times: &[Timestamp]) -> Result<HoldCounts> {
+    let times: Vec<_> = times.iter().map(|time| number(time.0)).collect();
+    let rows = pool.run(COUNT_HOLDS, &[&times]).await?;
+    let count = |row: &Row| {
+        Ok(HoldCount {
+            tool: text(row, 0)?.into(),
+            is_approval: row.try_get(1)?,
+            age: usize::try_from(row.try_get::<_, i64>(2)?).unwrap_or_default(),
+            count: row.try_get::<_, i64>(3)?.cast_unsigned(),
+            oldest: time(row, 4)?,
+        })
+    };
+    let holds = rows.iter().map(count).collect::<Result<_>>()?;
+    let chats = pool.run(COUNT_CHATS, &[]).await?;
+    let chats = chats.first().map(|row| row.try_get::<_, i64>(0)).transpose()?.unwrap_or_default().cast_unsigned();
+    Ok(HoldCounts { chats, holds })
+}
+
+/// See [`crate::log::Log::usage`].
+pub(super) async fn usage(pool: &Pool, subject: &Subject, node: NodeId, limit: usize) -> Result<Usage> {
+    let node = Uuid::from_u128(node.0);
+    let rows = pool.run(USAGE, &[&subject.as_str().as_bytes(), &node, &most(limit)]).await?;
+    let Some(row) = rows.first() else { return Ok(Usage::default()) };
+    let count = |column| Ok::<_, Failure>(usize::try_from(row.try_get::<_, i64>(column)?).unwrap_or_default());
+    Ok(Usage { open: count(0)?, running: count(1)? })
+}
+
+/// A statement with conditions that vary. There are few variants, so all stay prepared.
+struct Select {
+    text: String,
+    types: Vec<Type>,
+    values: Vec<Value>,
+}
+
+enum Value {
+    Bytes(Vec<u8>),
+    Number(i64),
+}
+
+impl Select {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), types: Vec::new(), values: Vec::new() }
+    }
+
+    fn and(&mut self, condition: impl std::fmt::Display) {
+        let _ = write!(self.text, "{condition}");
+    }
+
+    /// Adds a parameter. Returns its number.
+    fn bytes(&mut self, text: &str) -> usize {
+        self.types.push(Type::BYTEA);
+        self.values.push(Value::Bytes(text.as_bytes().to_vec()));
+        self.values.len()
+    }
+
+    fn number(&mut self, number: i64) -> usize {
+        self.types.push(Type::INT8);
+        self.values.push(Value::Number(number));
+        self.values.len()
+    }
+
+    fn order(&mut self, order: &str, limit: usize) {
+        let limit = self.number(most(limit));
+        self.and(format_args!(" ORDER BY {order} LIMIT ${limit}"));
+    }
+
+    async fn run(&self, pool: &Pool) -> Result<Vec<Row>> {
+        let values = self.values.iter().map(|value| -> Parameter<'_> {
+            match value {
+                Value::Bytes(bytes) => bytes,
+                Value::Number(number) => number,
+            }
+        });
+        let values: Vec<_> = values.collect();
+        pool.query(&self.text, &self.types, &values).await
+    }
+}
+
+fn time(row: &Row, column: usize) -> Result<Timestamp> {
+    Ok(Timestamp(row.try_get::<_, i64>(column)?.cast_unsigned()))
+}
+
+fn bytes(row: &Row, column: usize) -> Result<Bytes> {
+    Ok(Bytes::copy_from_slice(row.try_get(column)?))
+}
+
+pub(super) fn text(row: &Row, column: usize) -> Result<&str> {
+    utf8(row.try_get(column)?)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    str::from_utf8(bytes).map_err(|error| Failure::Damaged(format!("an id is not UTF-8: {error}")))
+}
+
+/// A position as a database integer. None exceeds its range.
+fn number(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+pub(super) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,269 @@
+//! The tables, and the migrations of older ones.
+//!
+//! Ids are `bytea`: they are compared and ordered by their bytes, whatever the collation and the encoding of the
+//! database, and may contain NUL, which `text` refuses.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Error, types::Type};
+
+use super::{
+    connection::{Connection, Connector, quoted},
+    error::PostgresError,
+};
+
+/// The migrations, each from one format to the next, with the oldest format whose programs can go on using the tables
+/// afterwards. Never change a released one: add another.
+pub(super) const MIGRATIONS: &[Migration] = &[Migration { sql: FORMAT_1, compatible: 1 }];
+
+/// One migration.
+pub(super) struct Migration {
+    pub(super) sql: &'static str,
+    /// Nodes of this format and later may work on the migrated tables, so that nodes can be upgraded one by one.
+    pub(super) compatible: i64,
+}
+
+const MINIMUM_VERSION: i32 = 150_000;
+
+/// Together with the schema's number, the advisory lock of migrations.
+const LOCK: i32 = 0x686f_6c64;
+
+const FORMAT_1: &str = "
+    -- The format of the tables, and the row that a probe writes.
+    CREATE TABLE @.holdpoint (
+        is_only    boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+        format     bigint NOT NULL,
+        compatible bigint NOT NULL,           -- the oldest format whose programs can use the tables
+        probed_at  timestamptz
+    );
+    INSERT INTO @.holdpoint (format, compatible) VALUES (0, 0);
+
+    -- What a chat looks like from outside.
+    CREATE TABLE @.chats (
+        number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        id         bytea NOT NULL UNIQUE,
+        subject    bytea NOT NULL,
+        len        bigint NOT NULL,           -- how many events it has had
+        is_open    boolean NOT NULL,          -- whether anything waits or runs in it
+        updated_at bigint NOT NULL,           -- milliseconds since 1970, UTC
+        head       bytea NOT NULL,            -- JSON
+        owner      uuid,                      -- the node in which something runs, if any
+        deleted_at bigint
+    );
+    CREATE INDEX chats_by_subject ON @.chats (subject, updated_at DESC, id) WHERE deleted_at IS NULL;
+    CREATE INDEX chats_open ON @.chats (id) WHERE is_open;
+    CREATE INDEX chats_open_by_subject ON @.chats (subject, id, owner) WHERE is_open;
+    CREATE INDEX chats_owned ON @.chats (owner, id) WHERE owner IS NOT NULL;
+
+    -- What happened in it, in the pieces in which it was written.
+    CREATE TABLE @.batches (
+        chat          bigint NOT NULL,        -- its number
+        first         bigint NOT NULL,        -- how many events came before
+        count         bigint NOT NULL,
+        append_id     uuid NOT NULL,
+        payload       bytea NOT NULL,
+        owner         uuid,                   -- the owner of the chat after it
+        previous_hash bytea,                  -- of the batch before it in its chat
+        PRIMARY KEY (chat, first)
+    );
+
+    -- By what a subject finds a chat.
+    CREATE TABLE @.keys (
+        subject bytea NOT NULL,
+        key     bytea NOT NULL,
+        chat    bigint NOT NULL,              -- its number
+        PRIMARY KEY (subject, key)
+    );
+    CREATE INDEX keys_by_chat ON @.keys (chat);
+
+    -- What waits for a person or a browser.
+    CREATE TABLE @.holds (
+        chat     bigint NOT NULL,             -- its number
+        call     bytea NOT NULL,
+        subject  bytea NOT NULL,              -- the chat's
+        tool     bytea NOT NULL,
+        approval bytea,                       -- the approval request, if it waits for a decision
+        since    bigint NOT NULL,             -- milliseconds since 1970, UTC
+        deadline bigint,
+        data     bytea NOT NULL,              -- JSON
+        PRIMARY KEY (chat, call)
+    );
+    CREATE INDEX holds_by_subject ON @.holds (subject, since, call);
+    CREATE INDEX holds_by_deadline ON @.holds (deadline, chat, call) WHERE deadline IS NOT NULL;
+
+    -- Who may decide: a subject or a group.
+    CREATE TABLE @.approvers (
+        chat  bigint NOT NULL,
+        call  bytea NOT NULL,
+        kind  text COLLATE \"C\" NOT NULL,
+        name  bytea NOT NULL,
+        since bigint NOT NULL,
+        PRIMARY KEY (chat, call, kind, name)
+    );
+    CREATE INDEX approvers_by_name ON @.approvers (kind, name, since, chat, call);
+
+    -- The decisions of a hold that needs several.
+    CREATE TABLE @.votes (
+        chat    bigint NOT NULL,
+        call    bytea NOT NULL,
+        subject bytea NOT NULL,
+        at      bigint NOT NULL,
+        data    bytea NOT NULL,
+        PRIMARY KEY (chat, call, subject)
+    );
+
+    -- Decisions made in advance.
+    CREATE TABLE @.grants (
+        id         bytea PRIMARY KEY,
+        subject    bytea NOT NULL,
+        tool       bytea NOT NULL,
+        expires_at bigint,
+        data       bytea NOT NULL
+    );
+    CREATE INDEX grants_by_subject ON @.grants (subject, tool);
+
+    -- The nodes, as long as they renew their leases or own a chat.
+    CREATE TABLE @.nodes (
+        id          uuid PRIMARY KEY,
+        lease_until timestamptz NOT NULL,
+        version     text NOT NULL
+    );
+";
+
+/// Checks the server, migrates the tables, and gives the connector its schema. Returns the number of the schema.
+pub(super) async fn prepare(
+    connector: Connector,
+    schema: Option<&str>,
+    migrations: &[Migration],
+) -> Result<(Arc<Connector>, u32), PostgresError> {
+    let mut connector = Arc::new(connector);
+    let connection = connector.connect().await?;
+    let place = connector.place.clone();
+    let failed = |error: Error| PostgresError::of(&place, error);
+    let rows = connection
+        .query("SELECT current_setting('server_version_num')::int4, current_setting('server_version')", &[], &[])
+        .await
+        .map_err(failed)?;
+    let (number, found) = match rows.first() {
+        Some(row) => (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?),
+        None => (0, String::new()),
+    };
+    if number < MINIMUM_VERSION {
+        return Err(PostgresError::TooOld { place, found });
+    }
+    if let Some(schema) = schema {
+        create(&connection, schema).await.map_err(failed)?;
+    }
+    let rows = connection
+        .query(
+            "SELECT nspname::text, oid FROM pg_namespace WHERE nspname = coalesce($1, current_schema())",
+            &[Type::TEXT],
+            &[&schema],
+        )
+        .await
+        .map_err(failed)?;
+    let Some(row) = rows.first() else { return Err(PostgresError::NoSchema { place }) };
+    let (schema, number): (String, u32) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    drop(connection);
+    match Arc::get_mut(&mut connector) {
+        Some(connector) => connector.set_schema(&schema),
+        None => return Err(PostgresError::Failed { place, source: "its connection is still in use".into() }),
+    }
+    let connection = connector.connect().await?;
+    migrate(&connection, migrations, &place, &schema, number).await?;
+    Ok((connector, number))
+}
+
+/// Creates a schema. Two nodes that do so at once may both try.
+async fn create(connection: &Connection, schema: &str) -> Result<(), Error> {
+    let exists = connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[Type::TEXT], &[&schema]).await?;
+    if !exists.is_empty() {
+        return Ok(());
+    }
+    let name = quoted(schema);
+    connection
+        .execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK}, 0); CREATE SCHEMA IF NOT EXISTS {name}; COMMIT"))
+        .await
+}
+
+/// Migrates the tables to the newest format, or leaves them unchanged. Nodes that start together wait for each other.
+async fn migrate(
+    connection: &Connection,
+    migrations: &[Migration],
+    place: &str,
+    schema: &str,
+    number: u32,
+) -> Result<(), PostgresError> {
+    let (known, place, schema) = (count(migrations), place.to_owned(), schema.to_owned());
+    let failed = |error: Error| PostgresError::of(&place, error);
+    if format(connection, &schema).await.map_err(failed)?.is_some_and(|found| found.format == known) {
+        return Ok(());
+    }
+    let key = number.cast_signed();
+    // No time limit: a table may be large.
+    let lock = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0;
+         SET LOCAL idle_in_transaction_session_timeout = 0; SELECT pg_advisory_xact_lock({LOCK}, {key})"
+    );
+    connection.execute(&lock).await.map_err(failed)?;
+    let found = format(connection, &schema).await.map_err(failed)?;
+    let from = found.as_ref().map_or(0, |found| found.format);
+    let missing = usize::try_from(from).ok().and_then(|from| migrations.get(from..));
+    let outcome = match (found, missing) {
+        // A newer node was here. It may have left the tables such that this one can use them.
+        (Some(found), None) if found.compatible <= known => Ok(()),
+        (_, None) => Err(PostgresError::Newer { place: place.clone(), schema, found: from, known }),
+        (Some(_), Some([])) => Ok(()),
+        (None, _) if has_tables(connection, &schema).await.map_err(failed)? => {
+            Err(PostgresError::Foreign { place: place.clone(), schema })
+        }
+        (_, Some(missing)) => run(connection, missing, known).await.map_err(|error| match failed(error) {
+            PostgresError::Failed { place, source } => PostgresError::Migration { place, from, to: known, source },
+            other => other,
+        }),
+    };
+    let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = connection.execute(end).await.map_err(failed);
+    outcome.and(ended)
+}
+
+async fn run(connection: &Connection, missing: &[Migration], known: i64) -> Result<(), Error> {
+    for migration in missing {
+        connection.execute(migration.sql).await?;
+    }
+    let compatible = missing.iter().map(|migration| migration.compatible).max().unwrap_or(known);
+    let set = "UPDATE @.holdpoint SET format = $1, compatible = greatest(compatible, $2)";
+    connection.query(set, &[Type::INT8, Type::INT8], &[&known, &compatible]).await?;
+    Ok(())
+}
+
+/// The format of the tables.
+struct Format {
+    format: i64,
+    compatible: i64,
+}
+
+/// `None` if there are no tables of ours.
+async fn format(connection: &Connection, schema: &str) -> Result<Option<Format>, Error> {
+    if !has_table(connection, schema, &["holdpoint"]).await? {
+        return Ok(None);
+    }
+    let rows = connection.query("SELECT format, compatible FROM @.holdpoint", &[], &[]).await?;
+    rows.first().map(|row| Ok(Format { format: row.try_get(0)?, compatible: row.try_get(1)? })).transpose()
+}
+
+/// Whether the schema has a table with the name of one of ours.
+async fn has_tables(connection: &Connection, schema: &str) -> Result<bool, Error> {
+    let ours = ["holdpoint", "chats", "batches", "keys", "holds", "approvers", "votes", "grants", "nodes"];
+    has_table(connection, schema, &ours).await
+}
+
+async fn has_table(connection: &Connection, schema: &str, names: &[&str]) -> Result<bool, Error> {
+    let found = "SELECT 1 FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+                 AND relname = ANY($2) LIMIT 1";
+    Ok(!connection.query(found, &[Type::TEXT, Type::TEXT_ARRAY], &[&schema, &names]).await?.is_empty())
+}
+
+fn count(migrations: &[Migration]) -> i64 {
+    i64::try_from(migrations.len()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,240 @@
+//! Several nodes on one database.
+
+use futures::future::join_all;
+use holdpoint_runtime::log::{Append, DeleteResult, NodeId, Ownership, Wakeup, tail};
+use holdpoint_testkit::{Postgres, log_suite::append};
+use tokio::{
+    sync::broadcast,
+    time::{sleep, timeout},
+};
+
+use super::*;
+
+/// Both nodes append to each of many chats at the same position, at the same time. Returns the number of races.
+async fn race(chats: u64, rounds: u64) -> u64 {
+    let options = options();
+    let nodes = [open(&options).await, open(&options).await];
+    let races = (0..chats).map(|chat| {
+        let nodes = nodes.clone();
+        tokio::spawn(async move {
+            let name = format!("chat {chat}");
+            let mut winners = [0u64; 2];
+            for round in 0..rounds {
+                let appends = [0, 1].map(|node| append(&name, round, u128::from(round) * 2 + node));
+                let [first, second] = &appends;
+                let (a, b) =
+                    tokio::join!(nodes[0].append_many(vec![first.clone()]), nodes[1].append_many(vec![second.clone()]));
+                let winner = match (a[0], b[0]) {
+                    (AppendResult::Committed { len }, AppendResult::Conflict { len: same }) if len == same => 0,
+                    (AppendResult::Conflict { len: same }, AppendResult::Committed { len }) if len == same => 1,
+                    other => panic!("round {round} of {name}: {other:?}"),
+                };
+                winners[winner] += 1;
+                let read = nodes[1 - winner].read(&name.as_str().into(), round, 9).await.expect("it reads");
+                assert_eq!(read.len(), 1);
+                assert_eq!(read[0].payload, appends[winner].payload);
+            }
+            winners
+        })
+    });
+    let winners: Vec<_> = join_all(races).await.into_iter().map(|race| race.expect("no race panics")).collect();
+    let [a, b] = [0, 1].map(|node| winners.iter().map(|winners| winners[node]).sum::<u64>());
+    println!("{a} won by one node, {b} by the other");
+    assert!(a > 0 && b > 0, "{a} against {b}");
+    a + b
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_race_has_one_winner() {
+    assert_eq!(race(40, 15).await, 600);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long"]
+async fn ten_thousand_races_have_one_winner_each() {
+    assert_eq!(race(100, 100).await, 10_000);
+}
+
+/// Both nodes write to many of the same chats and keys in each transaction, in opposite orders.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_over_the_same_chats_do_not_block_each_other() {
+    let options = options();
+    let nodes = [open(&options).await, open(&options).await];
+    let busy = nodes.iter().enumerate().map(|(node, log)| {
+        let log = Arc::clone(log);
+        tokio::spawn(async move {
+            let mut at = [0; 30];
+            for round in 0..40u128 {
+                let mut order: Vec<_> = (0..30).collect();
+                if node == 1 {
+                    order.reverse();
+                }
+                let id = round * 2 + node as u128;
+                let keys =
+                    |chat: usize| vec![format!("key {}", chat % 7).into(), format!("key {}", 6 - chat % 7).into()];
+                let appends =
+                    order.iter().map(|&chat| Append { keys: keys(chat), ..append(&format!("{chat}"), at[chat], id) });
+                let results = log.append_many(appends.collect()).await;
+                for (&chat, result) in order.iter().zip(results) {
+                    match result {
+                        AppendResult::Committed { len } | AppendResult::Conflict { len } => at[chat] = len,
+                        AppendResult::Unknown => panic!("nothing failed"),
+                    }
+                }
+            }
+        })
+    });
+    let busy: Vec<_> = busy.collect();
+    timeout(millis(60_000), join_all(busy)).await.expect("no deadlock").into_iter().for_each(|done| done.expect("ok"));
+}
+
+async fn next(wakeups: &mut broadcast::Receiver<Wakeup>) -> Wakeup {
+    timeout(millis(5000), wakeups.recv()).await.expect("a wakeup").expect("no lag")
+}
+
+/// Waits until changes on one node wake the other.
+async fn acquaint(here: &PostgresLog, there: &PostgresLog) {
+    let mut wakeups = there.wakeups();
+    for at in 0..100 {
+        assert_eq!(here.append_many(vec![append("hello", at, 1)]).await, [committed(at + 1)]);
+        if timeout(millis(100), wakeups.recv()).await.is_ok() {
+            return;
+        }
+    }
+    panic!("no wakeup reaches the other node");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_wakes_the_other_nodes() {
+    let options = options();
+    let (here, there) = (open(&options).await, open(&options).await);
+    acquaint(&here, &there).await;
+    sleep(millis(200)).await;
+    let (mut own, mut wakeups) = (here.wakeups(), there.wakeups());
+    let strange = Append { head: append("x", 0, 1).head, ..append("チ\0\"\\🦀", 0, 1) };
+    assert_eq!(here.append_many(vec![strange.clone()]).await, [committed(1)]);
+    let expected = Wakeup { chat: strange.chat.clone(), subject: "ann".into(), len: Some(1), holds: false };
+    assert_eq!(next(&mut own).await, expected);
+    assert_eq!(next(&mut wakeups).await, expected);
+    assert_eq!(here.delete(&strange.chat, 1).await, Ok(DeleteResult::Deleted));
+    let expected = Wakeup { len: Some(2), holds: true, ..expected };
+    assert_eq!(next(&mut own).await, expected);
+    assert_eq!(next(&mut wakeups).await, expected);
+
+    // Many at once: each chat is named, in few notifications.
+    let many: Vec<_> = (0..1000).map(|chat| append(&format!("many {chat}"), 0, 1)).collect();
+    assert_eq!(here.append_many(many).await, vec![committed(1); 1000]);
+    let mut woken = std::collections::HashSet::new();
+    while woken.len() < 1000 {
+        assert!(woken.insert(next(&mut wakeups).await.chat), "once each");
+    }
+    while !own.is_empty() {
+        let _ = own.recv().await;
+    }
+    sleep(millis(200)).await;
+    assert_eq!((own.len(), wakeups.len()), (0, 0), "a node's own changes do not come back to it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wakeups_come_again_after_a_lost_connection() {
+    let options = options();
+    let (here, there) = (open(&options).await, open(&options).await);
+    acquaint(&here, &there).await;
+    let schema = options.schema.as_deref().expect("it has one");
+    let channel = Postgres::shared().sql("postgres", &format!("SELECT 'holdpoint_' || '{schema}'::regnamespace::oid"));
+    let kill =
+        format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN {channel}%'");
+    assert_eq!(block_in_place(|| Postgres::shared().sql("postgres", &kill)), "1", "the one that has not sent anything");
+    let mut wakeups = there.wakeups();
+    let mut at = 0;
+    eventually("wakeups come again", async || {
+        assert_eq!(here.append_many(vec![append("again", at, 1)]).await, [committed(at + 1)]);
+        at += 1;
+        wakeups.try_recv().is_ok()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_notifications_polling_finds_every_change() {
+    use futures::StreamExt;
+    let mut options = options();
+    options.poll_only = true;
+    let (here, there) = (open(&options).await, open(&options).await);
+    let mut wakeups = there.wakeups();
+    let mut tail = tail(Arc::clone(&there) as _, "chat".into(), 0, millis(20)).boxed();
+    for at in 0..20 {
+        assert_eq!(here.append_many(vec![append("chat", at, at.into())]).await, [committed(at + 1)]);
+        let batch = timeout(millis(5000), tail.next()).await.expect("it is found").expect("no end").expect("it reads");
+        assert_eq!(batch.first, at);
+    }
+    assert!(wakeups.try_recv().is_err());
+    let schema = options.schema.expect("it has one");
+    let listening = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN holdpoint_' || '{schema}'::regnamespace::oid || '%'"
+    );
+    assert_eq!(block_in_place(|| Postgres::shared().sql("postgres", &listening)), "0");
+}
+
+const A: NodeId = NodeId(10);
+const B: NodeId = NodeId(20);
+
+fn taken(chat: &str, at: u64, node: NodeId) -> Append {
+    Append { ownership: Ownership::Take(node), ..append(chat, at, node.0) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chats_of_a_node_are_abandoned_once_its_lease_has_lapsed() {
+    let mut options = options();
+    options.lease = millis(600);
+    let (a, b) = (open(&options).await, open(&options).await);
+    assert_eq!(a.lease(), Some(millis(600)));
+    a.renew(A).await.expect("it renews");
+    b.renew(B).await.expect("it renews");
+    assert_eq!(a.append_many(vec![taken("one", 0, A), taken("two", 0, A)]).await, [committed(1); 2]);
+    for _ in 0..8 {
+        sleep(millis(150)).await;
+        a.renew(A).await.expect("it renews");
+        b.renew(B).await.expect("it renews");
+        assert_eq!(b.abandoned(B, 10).await, Ok(vec![]), "its owner lives");
+    }
+    let mut waited = 0;
+    while b.abandoned(B, 10).await.expect("it lists").is_empty() {
+        sleep(millis(50)).await;
+        b.renew(B).await.expect("it renews");
+        waited += 50;
+        assert!(waited < 5000, "they are never abandoned");
+    }
+    assert!(waited >= 400, "abandoned after {waited} ms");
+    assert_eq!(b.abandoned(B, 10).await, Ok(vec!["one".into(), "two".into()]));
+    assert_eq!(b.abandoned(B, 1).await, Ok(vec!["one".into()]));
+    assert_eq!(a.abandoned(A, 10).await, Ok(vec![]), "its own are not abandoned");
+    assert_eq!(b.append_many(vec![taken("one", 1, B)]).await, [committed(2)]);
+    // The old owner comes back, and learns of it.
+    assert_eq!(a.append_many(vec![append("one", 1, 7)]).await, [AppendResult::Conflict { len: 2 }]);
+    assert_eq!(b.abandoned(B, 10).await, Ok(vec!["two".into()]));
+    a.renew(A).await.expect("it renews");
+    assert_eq!(b.abandoned(B, 10).await, Ok(vec![]), "it is back in time for the other");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_nodes_that_are_gone_are_removed() {
+    let mut options = options();
+    options.lease = millis(30);
+    let log = open(&options).await;
+    log.renew(A).await.expect("it renews");
+    log.renew(B).await.expect("it renews");
+    assert_eq!(log.append_many(vec![taken("chat", 0, A)]).await, [committed(1)]);
+    sleep(millis(500)).await;
+    // A node cleans at its first renewal.
+    open(&options).await.renew(NodeId(30)).await.expect("it renews");
+    let schema = options.schema.expect("it has one");
+    let ids =
+        block_in_place(|| Postgres::shared().sql("postgres", &format!("SELECT id FROM {schema}.nodes ORDER BY id")));
+    let left: Vec<_> = ids.lines().collect();
+    assert_eq!(left, [uuid(A), uuid(NodeId(30))], "the one that owns a chat stays");
+}
+
+fn uuid(node: NodeId) -> String {
+    uuid::Uuid::from_u128(node.0).to_string()
+}
