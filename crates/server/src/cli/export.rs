@@ -11,11 +11,11 @@ use std::{
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     driver::transfer::{ExportError, export},
-    log::{HeadOrder, HeadQuery, Log, LogError, SqliteError, SqliteLog},
+    log::{HeadOrder, HeadQuery, Log, LogError},
 };
 use holdpoint_server::config::ConfigError;
 
-use super::data_args::DataArgs;
+use super::data_args::{DataArgs, PlaceError};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -38,7 +38,7 @@ enum Failure {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Sqlite(#[from] SqliteError),
+    Place(#[from] PlaceError),
     #[error(transparent)]
     Log(#[from] LogError),
     #[error("{0} can't be written: {1}")]
@@ -74,7 +74,9 @@ pub(super) fn run(args: &Args) -> ExitCode {
 
 fn begin(args: &Args) -> Result<Summary, Failure> {
     let config = args.data_args.settings()?;
-    let log = SqliteLog::open_read_only(&args.data_args.folder(&config))?;
+    let place = args.data_args.place(&config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let log = runtime.block_on(place.open_to_read())?;
     let (name, mut out) = match &args.output {
         None => ("standard output".to_owned(), Box::new(BufWriter::new(io::stdout().lock())) as Box<dyn Write>),
         Some(path) => {
@@ -85,8 +87,7 @@ fn begin(args: &Args) -> Result<Summary, Failure> {
             (name, Box::new(BufWriter::new(file)) as Box<dyn Write>)
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(write(args, &log, &name, &mut *out))
+    runtime.block_on(write(args, &*log, &name, &mut *out))
 }
 
 async fn write(args: &Args, log: &dyn Log, name: &str, out: &mut dyn Write) -> Result<Summary, Failure> {

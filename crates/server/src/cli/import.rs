@@ -1,4 +1,4 @@
-//! `holdpoint import`: JSON lines of an export, into a data folder that no server uses.
+//! `holdpoint import`: JSON lines of an export, into a data folder that no server uses or into a database.
 
 use std::{
     fs::File,
@@ -7,13 +7,10 @@ use std::{
     process::ExitCode,
 };
 
-use holdpoint_runtime::{
-    driver::transfer::{ImportError, Imported, Importer},
-    log::{SqliteError, SqliteLog},
-};
+use holdpoint_runtime::driver::transfer::{ImportError, Imported, Importer};
 use holdpoint_server::config::ConfigError;
 
-use super::data_args::DataArgs;
+use super::data_args::{DataArgs, PlaceError};
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
@@ -32,7 +29,7 @@ enum Failure {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Sqlite(#[from] SqliteError),
+    Place(#[from] PlaceError),
     #[error("{0}: {1}")]
     Read(String, io::Error),
     #[error("{0}, line {1}: {2}")]
@@ -78,9 +75,10 @@ fn import(args: &Args, summary: &mut Summary) -> Result<(), Failure> {
         "standard input" => Box::new(io::stdin().lock()),
         _ => Box::new(BufReader::new(File::open(&args.file).map_err(|error| Failure::Read(name.clone(), error))?)),
     };
-    let log = SqliteLog::open(&args.data_args.folder(&config))?;
+    let place = args.data_args.place(&config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut importer = Importer::new(&log);
+    let log = runtime.block_on(place.open())?;
+    let mut importer = Importer::new(&*log);
     let (mut number, mut line) = (0, Vec::new());
     loop {
         line.clear();

@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -10,7 +10,7 @@ use std::{
 
 use holdpoint_runtime::{
     driver::{self, Runtime},
-    log::{Log, MemoryLog, SqliteLog},
+    log::{Log, MemoryLog},
     tool::{ToolSet, demo::demo_tools, mcp::McpServers},
 };
 use holdpoint_server::{
@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    data_args::{DATA, settings},
+    data_args::{PlaceArgs, PlaceError, settings},
     logging,
 };
 
@@ -36,11 +36,10 @@ pub(super) struct Args {
     /// The address to listen on [default: 127.0.0.1:8787].
     #[arg(long)]
     listen: Option<SocketAddr>,
-    /// The data folder [default: ./holdpoint-data].
-    #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// Keep chats in memory only.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["data", "log"])]
     ephemeral: bool,
     /// The model: demo, script:FILE, openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL [default: demo].
     #[arg(long, value_name = "SPEC")]
@@ -79,7 +78,7 @@ enum Failure {
     #[error(transparent)]
     Keys(#[from] holdpoint_server::KeyError),
     #[error(transparent)]
-    Sqlite(#[from] holdpoint_runtime::log::SqliteError),
+    Place(#[from] PlaceError),
     #[error(transparent)]
     Start(#[from] driver::StartError),
     #[error("{0}")]
@@ -131,7 +130,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let runtime = builder
         .tools(mcp.with(&tools))
         .model(model)
-        .log(log(args, config.data.as_deref())?)
+        .log(log(args, &config).await?)
         .limits(driver::Limits {
             steps: config.model.max_steps.unwrap_or(driver::Limits::default().steps),
             ..config.limits.runtime()
@@ -195,10 +194,9 @@ async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: Ca
     }
 }
 
-fn log(args: &Args, data: Option<&Path>) -> Result<Arc<dyn Log>, Failure> {
-    if args.ephemeral {
-        return Ok(Arc::new(MemoryLog::default()));
+async fn log(args: &Args, config: &Config) -> Result<Arc<dyn Log>, Failure> {
+    match args.ephemeral {
+        true => Ok(Arc::new(MemoryLog::default())),
+        false => Ok(args.place.read(config)?.open().await?),
     }
-    let folder = args.data.as_deref().or(data).unwrap_or(Path::new(DATA));
-    Ok(Arc::new(SqliteLog::open(folder)?))
 }

@@ -4,6 +4,8 @@ use super::{Config, ConfigError};
 
 /// The longest duration: ten years.
 const MAX_DURATION_SEC: u64 = 10 * 365 * 24 * 3600;
+/// The longest lease: an hour.
+const MAX_LEASE_SEC: u32 = 3600;
 /// The deepest JSON that can be read.
 const MAX_DEPTH: usize = 100;
 
@@ -16,6 +18,17 @@ impl Config {
         }
         if self.limits.json_depth.is_some_and(|depth| depth > MAX_DEPTH) {
             return Err(wrong("limits.json_depth", format!("must be at most {MAX_DEPTH}")));
+        }
+        if self.log.is_some() && self.data.is_some() {
+            return Err(wrong("data", "has no effect with `log`: remove one of them".to_owned()));
+        }
+        for (key, is_set) in [("lease_sec", self.lease_sec.is_some()), ("poll_only", self.poll_only.is_some())] {
+            if is_set && self.log.is_none() {
+                return Err(wrong(key, "has an effect only with `log`: a data folder is used by one server".to_owned()));
+            }
+        }
+        if self.lease_sec.is_some_and(|seconds| seconds.get() > MAX_LEASE_SEC) {
+            return Err(wrong("lease_sec", format!("must be at most {MAX_LEASE_SEC}")));
         }
         let times = self.tools.iter().map(|(name, tool)| (format!("tools.{name}"), tool.approval_timeout_sec));
         let times = times.chain(self.mcp.iter().map(|mcp| (format!("mcp {}", mcp.name), mcp.approval_timeout_sec)));

@@ -33,6 +33,14 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
     /// The data folder.
     pub data: Option<PathBuf>,
+    /// The PostgreSQL database that takes the place of the data folder: `postgres://USER:PASSWORD@HOST/DATABASE`. It has
+    /// no variable; write `{ env = "NAME" }`.
+    #[cfg_attr(test, schemars(with = "reference::Secret"))]
+    pub log: Option<SecretText>,
+    /// With `log`: the time after which a node that has not been heard of is gone, and its turns are taken over.
+    pub lease_sec: Option<NonZeroU32>,
+    /// With `log`: do without LISTEN, NOTIFY and prepared statements, which connection poolers do not pass on.
+    pub poll_only: Option<bool>,
     /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, local pages always
     /// may.
     pub origins: Vec<String>,
@@ -213,6 +221,8 @@ pub enum ConfigError {
 impl Config {
     /// The address, where none is set.
     pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+    /// The lease, where none is set, in seconds.
+    pub const DEFAULT_LEASE_SEC: u32 = 5;
     /// The data folder, where none is set.
     pub const DEFAULT_DATA: &str = "holdpoint-data";
 

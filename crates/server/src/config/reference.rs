@@ -24,6 +24,9 @@ pub(super) struct Texts;
 /// A JSON Schema.
 pub(super) struct Schema;
 
+/// A text that is never shown.
+pub(super) struct Secret;
+
 macro_rules! described {
     ($($name:ident: $text:literal),*) => {$(
         impl JsonSchema for $name {
@@ -39,7 +42,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Policy: "an approval policy", Texts: "table of strings", Schema: "a JSON Schema");
+described!(Policy: "an approval policy", Texts: "table of strings", Schema: "a JSON Schema", Secret: "string");
 
 /// One table of the settings.
 struct Group {
@@ -69,6 +72,9 @@ fn groups() -> Vec<Group> {
             [
                 ("listen", text(&Config::DEFAULT_LISTEN.to_string())),
                 ("data", text(Config::DEFAULT_DATA)),
+                ("log", "none".into()),
+                ("lease_sec", Config::DEFAULT_LEASE_SEC.to_string()),
+                ("poll_only", "false".into()),
                 ("retention_days", "none".into()),
             ],
         ),

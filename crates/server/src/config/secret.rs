@@ -42,7 +42,8 @@ impl SecretText {
         Ok(Secret::new(text))
     }
 
-    fn read(text: &str) -> Result<Self, &'static str> {
+    /// Reads a text that may contain `${NAME}`.
+    pub fn read(text: &str) -> Result<Self, &'static str> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {

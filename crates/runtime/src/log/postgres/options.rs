@@ -8,6 +8,7 @@ use tokio_postgres::{
 };
 
 use super::error::PostgresError;
+use crate::tool::Secret;
 
 /// How to open a [`PostgresLog`](super::PostgresLog).
 #[derive(Clone)]
@@ -32,6 +33,11 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
+    /// The defaults for a URL that is kept secret.
+    pub fn of(url: &Secret) -> Self {
+        Self::new(url.reveal())
+    }
+
     /// The defaults for a URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self {

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use holdpoint_runtime::log::{HeadOrder, HeadQuery, Log, SqliteLog};
+use holdpoint_runtime::log::{HeadOrder, HeadQuery, Health, Log, SqliteLog};
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
+use crate::cli::data_args::Place;
 
 /// Below this, writes will soon fail.
 const LOW_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
@@ -39,7 +40,22 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     });
 }
 
-async fn count(log: &SqliteLog) -> Result<(String, String), holdpoint_runtime::log::LogError> {
+/// Checks the database: it is opened as a server would, and so prepared if it is empty.
+pub(super) async fn database(place: &Place) -> Finding {
+    let checked = async {
+        let log = place.open_to_read().await.map_err(|error| error.to_string())?;
+        if log.probe().await != Health::Writable {
+            return Err("it can't be written".to_owned());
+        }
+        count(&*log).await.map_err(|error| error.to_string())
+    };
+    match checked.await {
+        Ok((chats, open)) => Finding::new("data", State::Ok, format!("PostgreSQL: {chats} chats, {open} of them open")),
+        Err(error) => Finding::new("data", State::Fail, error),
+    }
+}
+
+async fn count(log: &dyn Log) -> Result<(String, String), holdpoint_runtime::log::LogError> {
     let mut counts = Vec::new();
     for only_open in [false, true] {
         let (mut query, mut count) = (HeadQuery { only_open, ..HeadQuery::default() }, 0);

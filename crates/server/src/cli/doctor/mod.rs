@@ -17,7 +17,7 @@ use holdpoint_server::{
 };
 use serde::Serialize;
 
-use super::data_args::DataArgs;
+use super::data_args::{DataArgs, Place};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -103,14 +103,20 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         )),
         Err(error) => findings.push(Finding::new("tools", State::Fail, error.to_string())),
     }
-    let folder = args.data_args.folder(config);
+    let place = args.data_args.place(config);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return findings.push(Finding::new("runtime", State::Fail, error.to_string())),
     };
     runtime.block_on(async {
-        data::check(&folder, findings).await;
-        findings.push(data::disk(&folder));
+        match place {
+            Ok(Place::Folder(folder)) => {
+                data::check(&folder, findings).await;
+                findings.push(data::disk(&folder));
+            }
+            Ok(place) => findings.push(data::database(&place).await),
+            Err(error) => findings.push(Finding::new("data", State::Fail, error.to_string())),
+        }
         findings.push(services::model(args.model.as_deref(), args.base_url.as_deref(), config).await);
         services::mcp(config, findings).await;
     });
