@@ -3,6 +3,30 @@ import { defineConfig } from "@playwright/test";
 /** `short` (the default) plays every flow in one mode and the important ones in all; `full` plays everything in all modes. */
 export const isFull = process.env.HOLDPOINT_E2E === "full";
 
+/**
+ * Every window loads two pages of the address bar, which no test sees: about a quarter of all CPU time.
+ * Of two `--disable-features` Chromium takes the last one, so Playwright's own are here too (its `chromiumSwitches.ts`).
+ */
+const disabledFeatures = [
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+  // Playwright's own.
+  "AimEnabled",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "HttpsUpgrades",
+  "LensOverlay",
+  "MediaRouter",
+  "NetworkTimeServiceQuerying",
+  "OptimizationHints",
+  "PaintHolding",
+  "PreconnectToSearch",
+  "ThirdPartyStoragePartitioning",
+];
+
 export default defineConfig({
   testDir: "e2e",
   outputDir: "test-results",
@@ -28,6 +52,7 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
+        `--disable-features=${disabledFeatures.join(",")}`,
       ],
     },
   },

@@ -10,6 +10,7 @@ mod full;
 mod fuzz;
 mod process;
 mod record;
+mod rust_tests;
 mod setup;
 mod stages;
 mod tidy;

@@ -98,6 +98,16 @@ impl Run {
             .map_err(|_| Failure::new(format!("`{}` wrote something that is not UTF-8", self.shown)))
     }
 
+    /// Runs it and returns its standard output. Its standard error is ours: progress stays visible.
+    pub(crate) fn stdout(mut self) -> Result<String> {
+        let done = self.command.stderr(Stdio::inherit()).output().map_err(|error| cannot_start(&self.shown, &error))?;
+        if !done.status.success() {
+            return Err(Failure::new(format!("`{}` failed ({})", self.shown, done.status)));
+        }
+        String::from_utf8(done.stdout)
+            .map_err(|_| Failure::new(format!("`{}` wrote something that is not UTF-8", self.shown)))
+    }
+
     /// The bare command, for a caller that needs the running child.
     pub(crate) fn into_command(self) -> Command {
         self.command

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::process::Run;
-use crate::{codegen, full, fuzz, setup, tidy};
+use crate::{codegen, full, fuzz, rust_tests, setup, tidy};
 
 /// One stage: its command-line name, its description and its function.
 struct Stage {
@@ -26,8 +26,8 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: TESTS,
-        what: "cargo test --workspace --all-features",
-        run: |root| cargo(root, &["test", "--workspace", "--all-features"]),
+        what: "cargo test --workspace --all-features, several test binaries at a time",
+        run: rust_tests::run,
     },
     Stage { name: "typescript", what: "lints and types of the TypeScript side", run: typescript },
     Stage {

@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { isFull } from "../playwright.config";
 import { MODE_INFO, MODES } from "../src/modes";
 import { binary } from "./server";
 import { expect, test } from "./test";
 
-for (const mode of MODES) {
+for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
   test(`what is downloaded passes the checker, and can be replayed: ${mode}`, async ({ console, page }, info) => {
     await console.open(mode, undefined, { dock: "inspector" });
     await console.send("send 50 dollars to Hanako");

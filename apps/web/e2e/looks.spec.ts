@@ -10,7 +10,8 @@ const folder = fileURLToPath(new URL("./screenshots/", import.meta.url));
 async function look(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${folder}${name}.png`, animations: "disabled" });
   expect(await widest(page)).toBeLessThanOrEqual(0);
-  const { violations } = await new AxeBuilder({ page }).exclude("iframe").analyze();
+  // The legacy mode opens no other page for the result; what it does not check are frames, which are left out here.
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode().exclude("iframe").analyze();
   expect(violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ target }) => target) }))).toEqual([]);
 }
 

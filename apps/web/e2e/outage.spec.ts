@@ -69,7 +69,7 @@ for (const mode of isFull ? MODES : (["sse", "live", "ai-sdk-ws"] as const)) {
 }
 
 // Live asks for one approval at a time.
-for (const mode of isFull ? (["sse", "ai-sdk", "ai-sdk-ws"] as const) : (["sse", "ai-sdk"] as const)) {
+for (const mode of isFull ? (["sse", "ai-sdk", "ai-sdk-ws"] as const) : (["ai-sdk"] as const)) {
   test(`the first of two decisions is in force before the second, and a reload forgets nothing: ${mode}`, async ({
     console,
     page,

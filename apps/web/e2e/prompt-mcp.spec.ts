@@ -18,7 +18,7 @@ test.use({
   },
 });
 
-for (const mode of isFull ? MODES : (["sse", "ai-sdk-ws"] as const)) {
+for (const mode of isFull ? MODES : (["ai-sdk-ws"] as const)) {
   test(`an MCP server's prompt is answered after a reload: ${mode}`, async ({ console, page }) => {
     await console.open(mode);
     await console.send("go");

@@ -9,7 +9,7 @@ const HANAKO = "send 50 dollars to Hanako";
 test.describe("two tabs race", () => {
   test.use({ setup: { allowed: [/status of (409|410) .*approvals/] } });
 
-  for (const mode of isFull ? MODES : (["sse", "ai-sdk-ws"] as const)) {
+  for (const mode of isFull ? MODES : (["sse"] as const)) {
     test(`both show what stands, and the loser is told: ${mode}`, async ({ console, newTab }) => {
       await console.open(mode);
       await console.send(HANAKO);
@@ -122,7 +122,7 @@ test.describe("the old button of an approval request that is gone", () => {
   }
 });
 
-for (const mode of isFull ? MODES : (["sse", "ai-sdk"] as const)) {
+for (const mode of isFull ? MODES : (["ai-sdk"] as const)) {
   test(`what ran before a regenerate or an edit stays visible: ${mode}`, async ({ console, page }) => {
     await console.open(mode);
     await console.send(HANAKO);

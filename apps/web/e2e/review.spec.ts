@@ -30,7 +30,7 @@ test.use({
   },
 });
 
-for (const screen of screens("desktop", "phone", "zoomed")) {
+for (const screen of screens("desktop", "phone")) {
   test.describe(screen, () => {
     test.use(SCREENS[screen]);
 
@@ -79,7 +79,7 @@ for (const screen of screens("desktop", "phone", "zoomed")) {
   });
 }
 
-for (const mode of isFull ? MODES : (["sse", "ai-sdk"] as const)) {
+for (const mode of isFull ? MODES : (["sse"] as const)) {
   test(`a card that is looked at stays when the record is read: ${mode}`, async ({ console, page }) => {
     await page.addInitScript(() => {
       const watch = () =>

@@ -24,7 +24,7 @@ test.describe("a reload in mid-approval comes back to the approval request", () 
 });
 
 test.describe("the inbox moves a chat on in another tab", () => {
-  for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
+  for (const mode of isFull ? MODES : (["ai-sdk"] as const)) {
     test(mode, async ({ console, newTab }) => {
       await console.open(mode);
       await console.send(HANAKO);
@@ -193,7 +193,7 @@ test.describe("an expiry", () => {
   // Long enough for a slow machine to see it counted down.
   test.use({ setup: { env: { HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVAL_TIMEOUT_SEC: "6" } } });
 
-  for (const mode of isFull ? MODES : (["sse", "live"] as const)) {
+  for (const mode of isFull ? MODES : (["live"] as const)) {
     test(`is counted down to and shown: ${mode}`, async ({ console, page }) => {
       await console.open(mode);
       await console.send(HANAKO);
