@@ -21,12 +21,13 @@ async fn race(chats: u64, rounds: u64) -> u64 {
             let mut winners = [0u64; 2];
             for round in 0..rounds {
                 let appends = [0, 1].map(|node| append(&name, round, u128::from(round) * 2 + node));
-                let [first, second] = &appends;
-                let (a, b) =
-                    tokio::join!(nodes[0].append_many(vec![first.clone()]), nodes[1].append_many(vec![second.clone()]));
+                let appending = |node: usize| nodes[node].append_many(vec![appends[node].clone()]);
+                // Each node is asked first in every other round.
+                let first = usize::try_from(round % 2).expect("it is 0 or 1");
+                let (a, b) = tokio::join!(biased; appending(first), appending(1 - first));
                 let winner = match (a[0], b[0]) {
-                    (AppendResult::Committed { len }, AppendResult::Conflict { len: same }) if len == same => 0,
-                    (AppendResult::Conflict { len: same }, AppendResult::Committed { len }) if len == same => 1,
+                    (AppendResult::Committed { len }, AppendResult::Conflict { len: same }) if len == same => first,
+                    (AppendResult::Conflict { len: same }, AppendResult::Committed { len }) if len == same => 1 - first,
                     other => panic!("round {round} of {name}: {other:?}"),
                 };
                 winners[winner] += 1;
