@@ -6,13 +6,13 @@ mod clock;
 mod faulty_log;
 mod gate;
 pub mod log_suite;
-mod shared_log;
 #[cfg(unix)]
 mod postgres;
+mod shared_log;
 
 pub use clock::ManualClock;
 pub use faulty_log::{AppendFault, FaultyLog, ReadFault};
 pub use gate::Gate;
-pub use shared_log::SharedLog;
 #[cfg(unix)]
 pub use postgres::Postgres;
+pub use shared_log::SharedLog;

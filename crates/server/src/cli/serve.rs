@@ -1,12 +1,6 @@
 //! `holdpoint serve`.
 
-use std::{
-    net::SocketAddr,
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
     driver::{self, Runtime},

@@ -24,7 +24,10 @@ impl Config {
         }
         for (key, is_set) in [("lease_sec", self.lease_sec.is_some()), ("poll_only", self.poll_only.is_some())] {
             if is_set && self.log.is_none() {
-                return Err(wrong(key, "has an effect only with `log`: a data folder is used by one server".to_owned()));
+                return Err(wrong(
+                    key,
+                    "has an effect only with `log`: a data folder is used by one server".to_owned(),
+                ));
             }
         }
         if self.lease_sec.is_some_and(|seconds| seconds.get() > MAX_LEASE_SEC) {

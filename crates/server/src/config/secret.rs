@@ -75,6 +75,12 @@ fn checked(name: &str) -> Result<String, &'static str> {
     if is_name { Ok(name.to_owned()) } else { Err("has a variable without a proper name") }
 }
 
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_value(Value::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
 impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("•••")
