@@ -100,7 +100,7 @@ impl PostgresLog {
         });
         Ok(Self {
             requests,
-            readers: Pool::new(Arc::clone(&connector), options.readers),
+            readers: Pool::new(Arc::clone(&connector), options.readers, options.request_timeout),
             leases: Leases::new(Arc::clone(&connector), options.lease),
             connector,
             listener,
