@@ -54,7 +54,8 @@ fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
 }
 
 async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
-    let script = json!({"turns": [{"steps": steps}, {"steps": [[{"text": ["second answer"]}]]}]});
+    let script =
+        json!({"turns": [{"when": "something else", "steps": [[{"text": ["second answer"]}]]}, {"steps": steps}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     Runtime::builder().log(log).tools(tools).model(Arc::new(model)).start().await.expect("starts")
 }
