@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use futures::future::join_all;
-use holdpoint_runtime::log::{Append, DeleteResult, NodeId, Ownership, Wakeup, tail};
+use holdpoint_runtime::{
+    clock::Timestamp,
+    log::{Append, ChatChange, DeleteResult, NodeId, Ownership, Wakeup, tail},
+};
 use holdpoint_testkit::{Postgres, log_suite::append};
 use tokio::{
     sync::broadcast,
@@ -91,8 +94,33 @@ async fn transactions_over_the_same_chats_do_not_block_each_other() {
     timeout(millis(60_000), join_all(busy)).await.expect("no deadlock").into_iter().for_each(|done| done.expect("ok"));
 }
 
-async fn next(wakeups: &mut broadcast::Receiver<Wakeup>) -> Wakeup {
-    timeout(millis(5000), wakeups.recv()).await.expect("a wakeup").expect("no lag")
+async fn next(wakeups: &mut broadcast::Receiver<Wakeup>) -> ChatChange {
+    match timeout(millis(5000), wakeups.recv()).await.expect("a wakeup").expect("no lag") {
+        Wakeup::Chat(change) => change,
+        Wakeup::Any => panic!("no connection was lost"),
+    }
+}
+
+/// A ticket of one node is redeemed once, on any node, and not after its time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tickets_are_redeemed_once_on_any_node() {
+    let options = options();
+    let (here, there) = (open(&options).await, open(&options).await);
+    let now = Timestamp(u64::MAX / 4);
+    for (ticket, expires) in [(b"one", now.0 + 1), (b"two", now.0)] {
+        assert_eq!(here.keep_ticket(ticket, &"ann".into(), Timestamp(expires)).await, Ok(true));
+    }
+    assert_eq!(there.redeem_ticket(b"none", now).await, Ok(None));
+    assert_eq!(there.redeem_ticket(b"two", now).await, Ok(None), "it has expired");
+    let (first, second) = tokio::join!(here.redeem_ticket(b"one", now), there.redeem_ticket(b"one", now));
+    let redeemed: Vec<_> = [first, second].into_iter().filter_map(|ticket| ticket.expect("it answers")).collect();
+    assert_eq!(redeemed, ["ann".into()]);
+    for number in 0..150u8 {
+        let expires = Timestamp(now.0 + u64::from(number));
+        assert_eq!(here.keep_ticket(&[number], &"bob".into(), expires).await, Ok(true));
+    }
+    assert_eq!(there.redeem_ticket(&[10], Timestamp(0)).await, Ok(None), "the oldest are dropped");
+    assert_eq!(there.redeem_ticket(&[149], Timestamp(0)).await, Ok(Some("bob".into())));
 }
 
 /// Waits until changes on one node wake the other.
@@ -116,11 +144,11 @@ async fn a_change_wakes_the_other_nodes() {
     let (mut own, mut wakeups) = (here.wakeups(), there.wakeups());
     let strange = Append { head: append("x", 0, 1).head, ..append("チ\0\"\\🦀", 0, 1) };
     assert_eq!(here.append_many(vec![strange.clone()]).await, [committed(1)]);
-    let expected = Wakeup { chat: strange.chat.clone(), subject: "ann".into(), len: Some(1), holds: false };
+    let expected = ChatChange { chat: strange.chat.clone(), subject: "ann".into(), len: Some(1), holds: false };
     assert_eq!(next(&mut own).await, expected);
     assert_eq!(next(&mut wakeups).await, expected);
     assert_eq!(here.delete(&strange.chat, 1).await, Ok(DeleteResult::Deleted));
-    let expected = Wakeup { len: Some(2), holds: true, ..expected };
+    let expected = ChatChange { len: Some(2), holds: true, ..expected };
     assert_eq!(next(&mut own).await, expected);
     assert_eq!(next(&mut wakeups).await, expected);
 

@@ -159,9 +159,10 @@ impl Listener {
     /// Runs until it is aborted.
     pub(super) async fn run(self) {
         let mut pause = BACKOFF.0;
+        let mut has_listened = false;
         loop {
             let begun = Instant::now();
-            if let Err(failure) = self.listen().await {
+            if let Err(failure) = self.listen(&mut has_listened).await {
                 tracing::debug!(place = self.connector.place, %failure, "no notifications from PostgreSQL; retrying");
             }
             if begun.elapsed() > SILENCE {
@@ -173,13 +174,15 @@ impl Listener {
     }
 
     /// Listens and sends on one connection until it is lost.
-    async fn listen(&self) -> Result<(), Failure> {
+    async fn listen(&self, has_listened: &mut bool) -> Result<(), Failure> {
         let (notified, mut received) = mpsc::channel(RECEIVED);
         let connection = self.connector.connect_and_listen(Some(notified)).await.map_err(Failure::Connect)?;
         self.in_time(connection.prepare(&[NOTIFY])).await?;
         self.in_time(connection.execute(&format!("LISTEN {}", self.channel))).await?;
-        // What was sent before is lost.
-        let _ = self.wakeups.send(Wakeup::Any);
+        if std::mem::replace(has_listened, true) {
+            // What was sent in between is lost.
+            let _ = self.wakeups.send(Wakeup::Any);
+        }
         let mut next = Instant::now();
         loop {
             tokio::select! {
