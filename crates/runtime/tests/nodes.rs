@@ -21,7 +21,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{FaultyLog, Gate, SharedLog};
+use holdpoint_testkit::{FaultyLog, Gate, ReadFault, SharedLog};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(600);
@@ -318,4 +318,22 @@ async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
     let settled = facts.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count();
     assert_eq!((settled, nodes.paid()), (2, 1), "{facts:?}");
     drop(response);
+}
+
+/// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.
+#[tokio::test]
+async fn an_outage_of_the_log_costs_no_outcome() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(60)));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[call("slow"), call("pay")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    let response = submit(&nodes.a, "go").await;
+    nodes.slow.arrived().await;
+    let approval = the_approval(&nodes.b).await;
+    (0..6).for_each(|_| _ = cut.on_read(ReadFault::Error("no database".into())));
+    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    nodes.slow.open();
+    let shown = read(response).await;
+    assert!(shown.contains("slow is over") && shown.contains("all done"), "{shown}");
+    assert_eq!(nodes.paid(), 1);
 }

@@ -402,6 +402,28 @@ impl ChatState {
         turn.phase == Phase::Model || self.open_calls().any(|(_, call)| call.runs_here())
     }
 
+    /// Whether the turn is idle because its last hold expired: it resumes when a client is there.
+    pub(super) fn expired_last(&self) -> bool {
+        let calls = self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| self.calls.get(id));
+        let settled = calls.filter_map(|call| match call.stage {
+            Stage::Settled { cause, position, .. } => Some((position, cause)),
+            _ => None,
+        });
+        let last = settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause);
+        self.next.is_empty() && self.is_idle() && last == Some(Cause::Expired)
+    }
+
+    /// Whether something was added that has consequences which nobody has drawn yet: a decision, the last outcome, a
+    /// newer message, a request to stop.
+    pub fn is_unfinished(&self) -> bool {
+        let is_decided = |call: &Call| {
+            let answer = call.request.as_ref().and_then(|request| request.answer);
+            call.stage == Stage::Asked && answer.is_some()
+        };
+        let is_stopped = self.turn.as_ref().is_some_and(|turn| turn.stop.is_some());
+        is_stopped || !self.next.is_empty() || self.is_idle() || self.open_calls().any(|(_, call)| is_decided(call))
+    }
+
     /// Whether the turn is idle: all its calls are settled, and the next step has not started.
     pub fn is_idle(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Calls) && self.open_calls().next().is_none()

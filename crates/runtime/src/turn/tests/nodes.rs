@@ -42,17 +42,25 @@ fn the_node_that_runs_the_turn_does_what_follows() {
         (and(WRITES, "stop"), "block ended, stopped"),
     ];
     for (facts, expected) in table {
-        assert_eq!(facts_of(given(facts).when(Input::Follow)), expected, "{facts}");
+        assert_eq!(facts_of(given(facts).when(Input::Follow { is_watched: false })), expected, "{facts}");
     }
 }
 
 /// The newer message gets its answer on the node that ran the turn before, or on the one that takes over.
 #[test]
 fn a_superseded_turn_ends_and_the_next_one_begins() {
-    for input in [Input::Follow, Input::Recover] {
+    for input in [Input::Follow { is_watched: false }, Input::Recover] {
         let written = facts_of(given(and(WRITES, "said u2 for later, stop superseded")).when(input));
         assert_eq!(written, "block ended, stopped: superseded, turn, step");
     }
+}
+
+/// A turn whose last hold expired waits for a client, on any node.
+#[test]
+fn an_expiry_that_nobody_sees_resumes_nothing() {
+    let facts = and(RUNS, "ran look, expired pay");
+    assert_eq!(facts_of(given(facts).when(Input::Follow { is_watched: false })), "");
+    assert_eq!(facts_of(given(facts).when(Input::Follow { is_watched: true })), "step");
 }
 
 #[test]
