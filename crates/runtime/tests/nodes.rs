@@ -327,13 +327,41 @@ async fn an_outage_of_the_log_costs_no_outcome() {
     let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
     let steps = json!([[call("slow"), call("pay")], [{"text": ["all done"]}]]);
     let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
-    let response = submit(&nodes.a, "go").await;
+    drop(submit(&nodes.a, "go").await);
     nodes.slow.arrived().await;
     let approval = the_approval(&nodes.b).await;
     (0..6).for_each(|_| _ = cut.on_read(ReadFault::Error("no database".into())));
     assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
     nodes.slow.open();
-    let shown = read(response).await;
-    assert!(shown.contains("slow is over") && shown.contains("all done"), "{shown}");
+    until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
+    let history = messages(&nodes.b).await;
+    assert!(history.contains("slow is over"), "{history}");
     assert_eq!(nodes.paid(), 1);
+}
+
+/// A decision comes in on one node at about the time at which a call ends on the other.
+#[tokio::test]
+async fn a_decision_while_a_call_ends_is_carried_out_and_shown_at_once() {
+    for round in 0..40u64 {
+        let nodes = Nodes::start(json!([[call("slow"), call("pay")], [{"text": ["all done"]}]])).await;
+        drop(submit(&nodes.a, "go").await);
+        nodes.slow.arrived().await;
+        let approval = the_approval(&nodes.b).await;
+        let slow = nodes.slow.clone();
+        let ends = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_micros(round * 20)).await;
+            slow.open();
+        });
+        assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+        for node in [&nodes.a, &nodes.b] {
+            let listed = holdpoint_runtime::driver::Listed::Holds;
+            let holds = node.holds_of(&me(), &chat(), listed).await.expect("it lists");
+            let states: Vec<_> = holds.iter().map(|hold| hold.state).collect();
+            assert!(!states.contains(&holdpoint_protocol::holds::HoldState::Waiting), "{holds:?}");
+            assert!(node.approvals(&me()).await.expect("it lists").is_empty());
+        }
+        ends.await.expect("no panic");
+        until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
+        assert_eq!(nodes.paid(), 1);
+    }
 }

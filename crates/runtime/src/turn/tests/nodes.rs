@@ -27,6 +27,8 @@ fn only_what_happened_is_added() {
     }
     let late = given(RUNS).after(TIMEOUT.as_secs() + 1).elsewhere().when(expired("pay", true));
     assert!(facts_of(late).starts_with("settled pay by expired"), "and nothing more");
+    let decided = given(and(RUNS, "approved pay")).after(TIMEOUT.as_secs() + 1).when(expired("pay", true));
+    assert_eq!(facts_of(decided), "", "a decision is never overtaken by the deadline");
     let again = given(and(RUNS, "stop")).elsewhere().when(Input::Stop { reason: None });
     assert_eq!(facts_of(again), "", "it was asked before");
 }
