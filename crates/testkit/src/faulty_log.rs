@@ -255,6 +255,10 @@ impl Log for FaultyLog {
         }
     }
 
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.inner.is_gone(node)
+    }
+
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         self.inner.abandoned(node, limit)
     }

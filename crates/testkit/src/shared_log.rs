@@ -102,6 +102,11 @@ impl Log for SharedLog {
         Box::pin(async { Ok(()) })
     }
 
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        let is_live = self.leases().get(&node).is_some_and(|until| *until > Instant::now());
+        Box::pin(async move { Ok(!is_live) })
+    }
+
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         Box::pin(async move {
             let mut abandoned = Vec::new();

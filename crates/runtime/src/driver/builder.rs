@@ -136,7 +136,7 @@ impl RuntimeBuilder {
             cancelling: CancellationToken::new(),
             closing: CancellationToken::new(),
         });
-        inner.log.renew(inner.node).await?;
+        lease::begin(&inner).await?;
         // Fails now rather than later if the log can't be read.
         inner.log.abandoned(inner.node, 1).await?;
         let wakeups = inner.log.wakeups();

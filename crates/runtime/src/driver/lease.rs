@@ -15,8 +15,14 @@ use tokio::{
 };
 
 use super::runtime::Inner;
-use crate::log::Stored;
+use crate::{
+    backoff::Backoff,
+    log::{LogError, Stored},
+};
 
+/// How often the first lease is asked for, and the delay after the first failure.
+const FIRST_ATTEMPTS: u32 = 6;
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// A renewal is repeated this often within a lease.
 const RENEWALS_PER_LEASE: u32 = 3;
 
@@ -105,6 +111,20 @@ impl Inner {
             }
         }
     }
+}
+
+/// Gets the first lease. A log that is only slow is asked again.
+pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
+    let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
+    for _ in 1..FIRST_ATTEMPTS {
+        let asked_at = Instant::now();
+        if inner.log.renew(inner.node).await.is_ok() {
+            inner.lease.renew(asked_at);
+            return Ok(());
+        }
+        backoff.wait().await;
+    }
+    inner.log.renew(inner.node).await
 }
 
 /// Renews the lease until the runtime ends.

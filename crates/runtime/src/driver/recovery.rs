@@ -62,7 +62,10 @@ impl ChatTask {
 
     /// Takes over the turn of a node that is gone.
     pub(super) async fn take_over(&mut self) -> Result<(), ChatError> {
-        if !self.is_elsewhere() {
+        // Another node may have been quicker.
+        self.catch_up().await?;
+        let Some(owner) = self.owner.filter(|_| self.is_elsewhere()) else { return Ok(()) };
+        if !self.inner.log.is_gone(owner).await? {
             return Ok(());
         }
         tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");

@@ -234,6 +234,11 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
         Box::pin(async { Ok(()) })
     }
 
+    /// Whether another node is gone: it has no lease.
+    fn is_gone(&self, _node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        Box::pin(async { Ok(true) })
+    }
+
     /// Chats whose owner is gone: neither this node nor another one with a lease.
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
 

@@ -127,6 +127,10 @@ impl Log for MeteredLog {
         self.watch(Operation::Renew, self.log.renew(node))
     }
 
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        self.watch(Operation::List, self.log.is_gone(node))
+    }
+
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         self.watch(Operation::List, self.log.abandoned(node, limit))
     }

@@ -249,7 +249,7 @@ pub(super) fn no_answer(returns: Returns) -> Outcome {
 
 /// Acts on what other nodes have appended: decisions, outcomes, a newer message, a request to stop.
 pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>) {
-    let Some(turn) = &draft.state.turn else { return };
+    let Some(turn) = draft.state.turn.as_ref().filter(|_| !env.is_elsewhere) else { return };
     match turn.stop.clone() {
         Some(StopRequest { is_superseded: true, .. }) => {
             stop_writing(draft, "superseded");

@@ -7,7 +7,8 @@ use crate::fact::{Cause, Fact, Outcome};
 
 /// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
 pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
-    let Some(turn) = &draft.state.turn else { return };
+    // Another node was first to take the turn over.
+    let Some(turn) = draft.state.turn.as_ref().filter(|_| !env.is_elsewhere) else { return };
     let is_stopped = turn.stop.is_some();
     if turn.phase == Phase::Model {
         if is_stopped {

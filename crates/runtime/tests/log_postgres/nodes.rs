@@ -228,6 +228,7 @@ async fn chats_of_a_node_are_abandoned_once_its_lease_has_lapsed() {
         a.renew(A).await.expect("it renews");
         b.renew(B).await.expect("it renews");
         assert_eq!(b.abandoned(B, 10).await, Ok(vec![]), "its owner lives");
+        assert_eq!(b.is_gone(A).await, Ok(false));
     }
     let begun = Instant::now();
     while b.abandoned(B, 10).await.expect("it lists").is_empty() {
@@ -236,6 +237,7 @@ async fn chats_of_a_node_are_abandoned_once_its_lease_has_lapsed() {
         assert!(begun.elapsed() < millis(10_000), "they are never abandoned");
     }
     assert!(begun.elapsed() > millis(1500), "abandoned after {:?}", begun.elapsed());
+    assert_eq!((b.is_gone(A).await, b.is_gone(B).await), (Ok(true), Ok(false)));
     assert_eq!(b.abandoned(B, 10).await, Ok(vec!["one".into(), "two".into()]));
     assert_eq!(b.abandoned(B, 1).await, Ok(vec!["one".into()]));
     assert_eq!(a.abandoned(A, 10).await, Ok(vec![]), "its own are not abandoned");

@@ -37,6 +37,8 @@ const CLEAN: Sql = Sql {
                AND NOT EXISTS (SELECT 1 FROM @.chats AS chats WHERE chats.owner = nodes.id)",
     types: &[Type::FLOAT8],
 };
+const HAS_LEASE: Sql =
+    Sql { text: "SELECT 1 FROM @.nodes WHERE id = $1 AND lease_until > clock_timestamp()", types: &[Type::UUID] };
 /// Goes from one owner to the next in the index, so that chats of living nodes cost nothing.
 const ABANDONED: Sql = Sql {
     text: "WITH RECURSIVE owners (owner) AS (
@@ -93,6 +95,11 @@ impl Leases {
             *last = Some(Instant::now());
         }
         is_due
+    }
+
+    /// See [`crate::log::Log::is_gone`].
+    pub(super) async fn is_gone(&self, node: NodeId) -> Result<bool, Failure> {
+        Ok(self.pool.run(HAS_LEASE, &[&uuid(node)]).await?.is_empty())
     }
 
     /// See [`crate::log::Log::abandoned`].

@@ -252,6 +252,13 @@ impl Log for PostgresLog {
         })
     }
 
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
+        Box::pin(async move {
+            let is_gone = self.leases.is_gone(node).await;
+            is_gone.map_err(|failure| self.named(failure, "could not read the lease of a node"))
+        })
+    }
+
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         Box::pin(async move {
             let listed = self.leases.abandoned(node, limit).await;

@@ -21,6 +21,9 @@ fn only_what_happened_is_added() {
         (WRITES, Input::Stop { reason: None }, "stop requested"),
         (WRITES, say("u2"), "said u2 for later, stop requested: superseded"),
         (WRITES, Input::ResumeIdle, ""),
+        (WRITES, Input::Recover, ""),
+        (RUNS, Input::Recover, ""),
+        (and(RUNS, "approved pay, stop"), Input::Follow { is_watched: true }, ""),
     ];
     for (facts, input, expected) in table {
         assert_eq!(facts_of(given(facts).elsewhere().when(input)), expected);
