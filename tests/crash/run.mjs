@@ -1,12 +1,18 @@
 // The crash suite: see README.md.
 
 import { randomInt } from "node:crypto";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { acksOf, checkSoFar } from "./check.mjs";
 import { finish } from "./end.mjs";
 import { Journal } from "./journal.mjs";
 import { Ledger } from "./ledger.mjs";
-import { planChat, WAYS } from "./plan.mjs";
+import { Cluster } from "./nodes/cluster.mjs";
+import { FAULTS } from "./nodes/faults.mjs";
+import { round as nodesRound } from "./nodes/round.mjs";
+import { planChat, scriptOf, WAYS } from "./plan.mjs";
 import { Random } from "./random.mjs";
 import { round } from "./round.mjs";
 import { selfTest } from "./self-test.mjs";
@@ -19,6 +25,8 @@ const SHOWN_AT_MOST = 20;
 const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "12" },
+    nodes: { type: "string", default: "1" },
+    faults: { type: "string" },
     chats: { type: "string", default: "6" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     data: { type: "string", default: "remove" },
@@ -27,38 +35,57 @@ const { values } = parseArgs({
   },
 });
 
-async function run({ seed, kills, chats, data, idempotent }) {
-  console.log(`crash suite: ${kills} kills, seed ${seed}`);
+async function run({ seed, kills, chats, nodes, faults, data, idempotent }) {
+  console.log(`crash suite: ${kills} ${nodes > 1 ? `faults on ${nodes} nodes` : "kills"}, seed ${seed}`);
   const begun = Date.now();
   const journal = new Journal();
   const ledger = new Ledger((ref) => journal.calls.get(ref)?.plan.delayMs ?? 0);
-  const counts = { kills: 0, forgeries: 0, moments: {} };
-  const server = await Server.prepare(await ledger.open(), { isIdempotent: idempotent });
-  const world = { server, ledger, journal, counts };
+  const counts = { kills: 0, forgeries: 0, moments: {}, faults: {} };
+  const url = await ledger.open();
+  const server =
+    nodes > 1
+      ? await Cluster.prepare(url, {
+          count: nodes,
+          // Its nodes outlive the rounds, so they get the script of all chats.
+          script: scriptOf(Array.from({ length: kills * chats }, (_, at) => planChat(seed, at))),
+          random: new Random(seed, "nodes"),
+          isIdempotent: idempotent,
+        })
+      : await Server.prepare(url, { isIdempotent: idempotent });
+  const playRound = nodes > 1 ? nodesRound : round;
+  const world = { server, ledger, journal, counts, kinds: faults };
 
   let found = [];
   try {
-    for (let number = 1; number <= kills && found.length === 0; number += 1) {
+    for (let number = 1; counts.kills < kills && found.length === 0; number += 1) {
       const isFull = [...journal.chats.values()].filter(({ isEnded }) => !isEnded).length >= OPEN_AT_MOST;
       const first = journal.chats.size;
       const plans = Array.from({ length: isFull ? 0 : chats }, (_, at) => planChat(seed, first + at));
-      await round({ ...world, random: new Random(seed, `round-${number}`) }, plans);
+      await playRound({ ...world, random: new Random(seed, `round-${number}`) }, plans);
       found = checkSoFar({ journal, deliveries: ledger.deliveries });
       if (server.faults.length > 0) found.push({ rule: "the server failed", text: server.faults[0] });
-      if (number % 10 === 0) console.log(`${number} kills: ${progress(world)}`);
+      if (number % 10 === 0) console.log(`${counts.kills} kills: ${progress(world)}`);
     }
     // Violations found earlier may be found again, with more detail.
     found = distinct([...found, ...(await finish({ ...world, random: new Random(seed, "end") }))]);
   } catch (error) {
     found.push({ rule: "the run broke off", text: error.stack });
   }
+  if (nodes > 1 && data === "keep" && found.length > 0) await keep(server);
   server.kill();
   await ledger.close();
-  if (data !== "keep" || found.length === 0) await server.remove();
+  if (nodes > 1 || data !== "keep" || found.length === 0) await server.remove();
   else console.log(`the data folder is kept: ${server.folder}`);
   for (const violation of found.slice(0, SHOWN_AT_MOST)) report(violation, { seed, journal, ledger });
   console.log(summary({ seed, found, begun, ...world }));
   return found.length === 0 ? 0 : 1;
+}
+
+/** The database is dumped: it ends with the suite. */
+async function keep(cluster) {
+  const file = join(await mkdtemp(join(tmpdir(), "holdpoint-cluster-")), "dump.sql");
+  await writeFile(file, await cluster.database.dump());
+  console.log(`the database is kept: ${file}`);
 }
 
 const distinct = (found) => [...new Map(found.map((violation) => [JSON.stringify(violation), violation])).values()];
@@ -85,8 +112,8 @@ function byWay(journal) {
 }
 
 function summary({ seed, found, begun, journal, ledger, counts }) {
-  const { kills, forgeries, moments, interrupted, waiting } = counts;
-  const at = Object.entries(moments).map(([kind, count]) => `${kind} ${count}`);
+  const { kills, forgeries, moments, faults, interrupted, waiting } = counts;
+  const at = [...Object.entries(faults), ...Object.entries(moments)].map(([kind, count]) => `${kind} ${count}`);
   return [
     `\nseed ${seed}: ${kills} kills (${at.join(" ")}), ${journal.chats.size} chats, ${journal.calls.size} calls`,
     `decisions acknowledged: ${byWay(journal)}`,
@@ -97,4 +124,10 @@ function summary({ seed, found, begun, journal, ledger, counts }) {
 }
 
 if (values["self-test"]) await selfTest();
-else process.exitCode = await run({ ...values, kills: Number(values.kills), chats: Number(values.chats) });
+else {
+  const [kills, chats, nodes] = [values.kills, values.chats, values.nodes].map(Number);
+  const faults = values.faults?.split(",");
+  const unknown = faults?.find((kind) => !FAULTS.includes(kind));
+  if (unknown) throw new Error(`--faults knows ${FAULTS.join(", ")}, not ${unknown}`);
+  process.exitCode = await run({ ...values, kills, chats, nodes, faults });
+}

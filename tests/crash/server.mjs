@@ -47,20 +47,25 @@ input_schema = { type = "object", properties = { ref = { type = "string" }, amou
 
 export class Server {
   url;
-  /** When each process was gone. */
+  /** When each process was gone: `{from, to}`. */
   deaths = [];
   /** Processes that exited or panicked without being killed. */
   faults = [];
   #place;
+  #log;
   #child;
   #exited;
   #isKilled = false;
 
-  /** Creates the folder; `start` starts the process. */
-  static async prepare(ledgerUrl, { isIdempotent = false } = {}) {
+  /**
+   * Creates the folder; `start` starts the process. `place` says where the chats are, if not in this folder, and `more`
+   * are further settings.
+   */
+  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "" } = {}) {
     const server = new Server();
     server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
-    await writeFile(server.#file("holdpoint.toml"), settings(ledgerUrl, isIdempotent));
+    server.#log = place ?? ["--data", server.#file("data")];
+    await writeFile(server.#file("holdpoint.toml"), more + settings(ledgerUrl, isIdempotent));
     return server;
   }
 
@@ -76,7 +81,7 @@ export class Server {
   async start(script) {
     await writeFile(this.#file("script.json"), JSON.stringify(script));
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
-    const args = ["serve", "--listen", listen, "--data", this.#file("data"), "--config", this.#file("holdpoint.toml")];
+    const args = ["serve", "--listen", listen, ...this.#log, "--config", this.#file("holdpoint.toml")];
     args.push("--model", `script:${this.#file("script.json")}`);
     this.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#isKilled = false;
@@ -97,7 +102,8 @@ export class Server {
       this.#exited = new Promise((gone) => {
         child.once("exit", (code, signal) => {
           process.removeListener("exit", kill);
-          this.deaths.push(Date.now());
+          const at = Date.now();
+          this.deaths.push({ from: at, to: at });
           clearTimeout(timer);
           fail(`it ended with ${code ?? signal}`);
           if (!this.#isKilled) this.faults.push(`it ended by itself with ${code ?? signal}: ${errors.slice(-2000)}`);
@@ -128,6 +134,11 @@ export class Server {
     if (!this.isUp) return;
     this.#isKilled = true;
     this.#child.kill("SIGKILL");
+  }
+
+  /** A signal that does not end it. */
+  signal(name) {
+    if (this.isUp) this.#child.kill(name);
   }
 
   /** The process is gone, and its port is free. */
