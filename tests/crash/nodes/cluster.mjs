@@ -29,8 +29,8 @@ export class Cluster {
       const wire = await Wire.to(cluster.#postgres.port);
       cluster.#wires.push(wire);
       const log = cluster.#postgres.url(wire.port);
-      const more = `lease_sec = ${LEASE_MS / 1000}\n`;
-      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: ["--log", log], more }));
+      const more = `log = "${log}"\nlease_sec = ${LEASE_MS / 1000}\n`;
+      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more }));
     }
     return cluster;
   }
