@@ -117,7 +117,7 @@ function summary({ seed, found, begun, journal, ledger, counts }) {
   return [
     `\nseed ${seed}: ${kills} kills (${at.join(" ")}), ${journal.chats.size} chats, ${journal.calls.size} calls`,
     `decisions acknowledged: ${byWay(journal)}`,
-    `${forgeries} forgeries, ${ledger.deliveries.length} deliveries (and ${ledger.broken} that broke off)`,
+    `${journal.refusals} requests refused in an outage, ${forgeries} forgeries, ${ledger.deliveries.length} deliveries (and ${ledger.broken} that broke off)`,
     `${interrupted?.all ?? 0} interrupted (${interrupted?.undelivered ?? 0} of them not delivered)`,
     `${waiting ?? 0} waiting after the last kill, ${found.length} violations, ${Math.round((Date.now() - begun) / 1000)} s`,
   ].join("; ");

@@ -8,11 +8,15 @@ import { inject, plan } from "./faults.mjs";
 /** How long the load may go on after the fault is healed. Later rounds continue what is left. */
 const AFTER_MS = 1500;
 
+/** How old an error may be when it is read. */
+const LATE_MS = 500;
+
 /** `chats` are new; some of the open chats of earlier rounds are continued. */
 export async function round({ server: cluster, ledger, journal, random, counts, kinds }, chats) {
   const added = chats.map((plan) => journal.add(plan));
   const earlier = [...journal.chats.values()].filter((chat) => !chat.isEnded && !added.includes(chat));
   await cluster.start();
+  journal.mayRefuse = () => cluster.wasTroubled(Date.now() - LATE_MS);
 
   const moment = momentOf(random);
   const planned = plan(cluster, random, kinds);
