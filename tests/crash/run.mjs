@@ -20,7 +20,7 @@ import { Server } from "./server.mjs";
 
 /** With this many chats open, no new ones are started: later lives finish them. */
 const OPEN_AT_MOST = 40;
-const SHOWN_AT_MOST = 20;
+const SHOWN_AT_MOST = 60;
 
 const { values } = parseArgs({
   options: {
@@ -31,11 +31,12 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     data: { type: "string", default: "remove" },
     idempotent: { type: "boolean", default: false },
+    "keep-going": { type: "boolean", default: false },
     "self-test": { type: "boolean", default: false },
   },
 });
 
-async function run({ seed, kills, chats, nodes, faults, data, idempotent }) {
+async function run({ seed, kills, chats, nodes, faults, data, idempotent, keepGoing }) {
   console.log(`crash suite: ${kills} ${nodes > 1 ? `faults on ${nodes} nodes` : "kills"}, seed ${seed}`);
   const begun = Date.now();
   const journal = new Journal();
@@ -57,7 +58,7 @@ async function run({ seed, kills, chats, nodes, faults, data, idempotent }) {
 
   let found = [];
   try {
-    for (let number = 1; counts.kills < kills && found.length === 0; number += 1) {
+    for (let number = 1; counts.kills < kills && (keepGoing || found.length === 0); number += 1) {
       const isFull = [...journal.chats.values()].filter(({ isEnded }) => !isEnded).length >= OPEN_AT_MOST;
       const first = journal.chats.size;
       const plans = Array.from({ length: isFull ? 0 : chats }, (_, at) => planChat(seed, first + at));
@@ -129,5 +130,5 @@ else {
   const faults = values.faults?.split(",");
   const unknown = faults?.find((kind) => !FAULTS.includes(kind));
   if (unknown) throw new Error(`--faults knows ${FAULTS.join(", ")}, not ${unknown}`);
-  process.exitCode = await run({ ...values, kills, chats, nodes, faults });
+  process.exitCode = await run({ ...values, kills, chats, nodes, faults, keepGoing: values["keep-going"] });
 }
