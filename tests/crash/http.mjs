@@ -42,7 +42,7 @@ export async function list(context, path) {
     if (response.status !== 200) throw new Error(`${next}: ${response.status}`);
     items.push(...(await read(response)));
     const following = response.headers.get("link")?.match(/<([^>]*)>; *rel="next"/)?.[1];
-    const page = following && new URL(following, "http://any");
+    const page = following && new URL(following, `http://any${next}`);
     next = page && `${page.pathname}${page.search}`;
   }
   return items;

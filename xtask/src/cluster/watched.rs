@@ -94,11 +94,15 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo begun; exec sleep 100"]);
         let mut watched = Watched::start(&command, "KILL", &log, None).expect("sh runs");
+        let is_begun = || std::fs::read_to_string(&log).is_ok_and(|text| text == "begun\n");
+        assert!((0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_begun()
+        }));
         assert!(watched.is_alive());
         watched.signal("STOP").expect("is sent");
         watched.end().expect("it ends");
         assert!(!watched.is_alive());
-        assert_eq!(std::fs::read_to_string(&log).expect("is written"), "begun\n");
         let _ = std::fs::remove_file(log);
     }
 
