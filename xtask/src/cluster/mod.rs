@@ -1,6 +1,7 @@
 //! `cargo xtask cluster`: PostgreSQL and several nodes on this machine, to try what happens when one of them dies.
 
 mod command;
+mod folder;
 mod node;
 mod postgres;
 mod watched;
@@ -14,6 +15,7 @@ use crate::console::say;
 use crate::failure::{Failure, Result};
 use crate::process::Run;
 use command::{Command, HELP, Options};
+use folder::Folder;
 use node::{Node, State, free_ports};
 use postgres::Postgres;
 
@@ -24,15 +26,6 @@ struct Cluster {
     binary: PathBuf,
     rest: Vec<String>,
     _folder: Folder,
-}
-
-/// A temporary folder. Dropping it removes it.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Starts everything, then obeys the commands on standard input until it ends.
@@ -75,12 +68,10 @@ impl Cluster {
             return Err(Failure::new(format!("there is no program {}", binary.display())));
         }
         let binary = fs::canonicalize(&binary).unwrap_or(binary);
-        let path = std::env::temp_dir().join(format!("holdpoint-cluster-{}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        let folder = Folder(path);
+        let folder = Folder::create()?;
         let ports = free_ports(options.port, options.nodes)?;
-        let postgres = Postgres::start(&folder.0)?;
-        let nodes = (1..).zip(ports).map(|(number, port)| Node::new(number, port, &folder.0)).collect();
+        let postgres = Postgres::start(folder.path())?;
+        let nodes = (1..).zip(ports).map(|(number, port)| Node::new(number, port, folder.path())).collect();
         let mut cluster = Self { nodes, postgres, binary, rest: options.rest.clone(), _folder: folder };
         (0..options.nodes).try_for_each(|at| cluster.obey(Command::Start(at)))?;
         Ok(cluster)
