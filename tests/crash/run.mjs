@@ -27,7 +27,7 @@ const { values } = parseArgs({
     kills: { type: "string", default: "12" },
     nodes: { type: "string", default: "1" },
     faults: { type: "string" },
-    chats: { type: "string", default: "6" },
+    chats: { type: "string" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     data: { type: "string", default: "remove" },
     idempotent: { type: "boolean", default: false },
@@ -126,7 +126,8 @@ function summary({ seed, found, begun, journal, ledger, counts }) {
 
 if (values["self-test"]) await selfTest();
 else {
-  const [kills, chats, nodes] = [values.kills, values.chats, values.nodes].map(Number);
+  const [kills, nodes] = [values.kills, values.nodes].map(Number);
+  const chats = Number(values.chats ?? (nodes > 1 ? 12 : 6));
   const faults = values.faults?.split(",");
   const unknown = faults?.find((kind) => !FAULTS.includes(kind));
   if (unknown) throw new Error(`--faults knows ${FAULTS.join(", ")}, not ${unknown}`);

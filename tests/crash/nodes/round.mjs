@@ -8,6 +8,9 @@ import { inject, plan } from "./faults.mjs";
 /** How long the load may go on after the fault is healed. Later rounds continue what is left. */
 const AFTER_MS = 1500;
 
+/** Half of the chats begin at once, the others during the fault and after it. */
+const BEGINS_WITHIN_MS = 3000;
+
 /** How old an error may be when it is read. */
 const LATE_MS = 500;
 
@@ -34,7 +37,11 @@ export async function round({ server: cluster, ledger, journal, random, counts, 
   const timer = setTimeout(strike, moment.ms);
   const end = new AbortController();
   const context = { journal, signal: end.signal, event, forged: () => counts.forgeries++ };
-  const all = Promise.all([...added, ...random.some(earlier, TAKEN_UP)].map((chat) => playOn(cluster, context, chat)));
+  const begin = async (chat) => {
+    await pause(random.chance(0.5) ? 0 : random.between(0, BEGINS_WITHIN_MS));
+    await playOn(cluster, context, chat);
+  };
+  const all = Promise.all([...added, ...random.some(earlier, TAKEN_UP)].map(begin));
   if (moment.nth) all.then(strike);
   await struck;
   clearTimeout(timer);
