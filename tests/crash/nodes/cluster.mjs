@@ -20,7 +20,7 @@ export class Cluster {
   #faults = [];
   #pick;
 
-  static async prepare(ledgerUrl, { count, script, random, isIdempotent }) {
+  static async prepare(ledgerUrl, { count, script, random, isIdempotent, leaseMs = LEASE_MS }) {
     const cluster = new Cluster();
     cluster.#script = script;
     cluster.#pick = (list) => random.pick(list);
@@ -29,7 +29,7 @@ export class Cluster {
       const wire = await Wire.to(cluster.#postgres.port);
       cluster.#wires.push(wire);
       const log = cluster.#postgres.url(wire.port);
-      const more = `log = "${log}"\nlease_sec = ${LEASE_MS / 1000}\n`;
+      const more = `log = "${log}"\nlease_sec = ${leaseMs / 1000}\n`;
       cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more }));
     }
     return cluster;
