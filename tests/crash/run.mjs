@@ -21,6 +21,9 @@ import { Server } from "./server.mjs";
 /** With this many chats open, no new ones are started: later lives finish them. */
 const OPEN_AT_MOST = 40;
 const SHOWN_AT_MOST = 60;
+const CHATS_SHOWN_AT_MOST = 10;
+/** Of what was sent and acknowledged, the first ones. */
+const LINES_AT_MOST = 12;
 
 const { values } = parseArgs({
   options: {
@@ -73,11 +76,13 @@ async function run({ seed, kills, chats, nodes, faults, data, idempotent, keepGo
     found.push({ rule: "the run broke off", text: error.stack });
   }
   if (nodes > 1 && data === "keep" && found.length > 0) await keep(server);
+  const facts = nodes > 1 ? await factsOf(server, found) : [];
   server.kill();
   await ledger.close();
   if (nodes > 1 || data !== "keep" || found.length === 0) await server.remove();
   else console.log(`the data folder is kept: ${server.folder}`);
   for (const violation of found.slice(0, SHOWN_AT_MOST)) report(violation, { seed, journal, ledger });
+  for (const line of facts) console.log(line);
   console.log(summary({ seed, found, begun, ...world }));
   return found.length === 0 ? 0 : 1;
 }
@@ -87,6 +92,14 @@ async function keep(cluster) {
   const file = join(await mkdtemp(join(tmpdir(), "holdpoint-cluster-")), "dump.sql");
   await writeFile(file, await cluster.database.dump());
   console.log(`the database is kept: ${file}`);
+}
+
+/** What the database has of the chats with violations. */
+async function factsOf(cluster, found) {
+  const chats = [...new Set(found.map(({ chat }) => chat).filter(Boolean))].slice(0, CHATS_SHOWN_AT_MOST);
+  const lines = [];
+  for (const chat of chats) lines.push(`\nthe facts of ${chat}:`, ...(await cluster.factsOf(chat)));
+  return lines;
 }
 
 const distinct = (found) => [...new Map(found.map((violation) => [JSON.stringify(violation), violation])).values()];
@@ -100,8 +113,8 @@ function report({ rule, chat, ref, text }, { seed, journal, ledger }) {
   console.log(`\nVIOLATION ${rule}: chat ${chat ?? "-"}, call ${ref ?? "-"}, seed ${seed}\n  ${text}`);
   const call = journal.calls.get(ref);
   if (call) {
-    for (const answer of call.answers) console.log(`  sent   ${JSON.stringify(answer)}`);
-    for (const ack of acksOf(journal, ref)) console.log(`  acked  ${JSON.stringify(ack)}`);
+    for (const answer of call.answers.slice(0, LINES_AT_MOST)) console.log(`  sent   ${JSON.stringify(answer)}`);
+    for (const ack of acksOf(journal, ref).slice(0, LINES_AT_MOST)) console.log(`  acked  ${JSON.stringify(ack)}`);
   }
   for (const delivery of ledger.of(ref)) console.log(`  ledger ${JSON.stringify(delivery)}`);
 }

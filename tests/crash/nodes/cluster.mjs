@@ -82,6 +82,13 @@ export class Cluster {
     }
   }
 
+  /** The batches of a chat, as lines: position, owner after it, and the facts that tell the story. */
+  async factsOf(chat) {
+    const query = `SELECT first, owner, convert_from(payload, 'UTF8') FROM batches
+      JOIN chats ON number = chat WHERE id = convert_to('${chat}', 'UTF8') ORDER BY first`;
+    return (await this.#postgres.sql(query)).split("\n").filter(Boolean).map(batchLine);
+  }
+
   /** A fault begins. Call the result when everything is healed and ready. */
   trouble() {
     const trouble = { from: Date.now() };
@@ -111,4 +118,11 @@ export class Cluster {
     await Promise.all([...this.#wires.map((wire) => wire.close()), this.#postgres.stop()]);
     await Promise.all(this.nodes.map((node) => node.remove()));
   }
+}
+
+/** Text is left out. */
+function batchLine(row) {
+  const [first, owner, ...payload] = row.split("|");
+  const facts = JSON.parse(payload.join("|")).filter(({ fact }) => !/^(block|input)-/.test(fact));
+  return `${first} owner ${owner.slice(0, 8) || "none"} ${facts.map((fact) => JSON.stringify(fact)).join(" ")}`;
 }
