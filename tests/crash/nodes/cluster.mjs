@@ -67,8 +67,9 @@ export class Cluster {
     return node.start(this.#script);
   }
 
-  async ready() {
-    for (const { url } of this.nodes) {
+  /** Waits until these nodes say that they are ready. */
+  async ready(nodes = this.nodes) {
+    for (const { url } of nodes) {
       const isReady = () =>
         fetch(`${url}/ready`, { signal: AbortSignal.timeout(2000) }).then(
           async (response) => {

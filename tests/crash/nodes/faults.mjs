@@ -23,6 +23,7 @@ const faults = {
     node.signal("SIGSTOP");
     await pause(outlast(random));
     node.signal("SIGCONT");
+    await cluster.ready([node]);
     death.to = Date.now();
   },
 
@@ -33,6 +34,7 @@ const faults = {
     wire.cut(random.pick(CUTS));
     await pause(outlast(random));
     wire.heal({ isLate: random.chance(0.5) });
+    await cluster.ready([node]);
     death.to = Date.now();
   },
 
