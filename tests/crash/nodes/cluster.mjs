@@ -85,7 +85,7 @@ export class Cluster {
 
   /** The batches of a chat, as lines: position, owner after it, and the facts that tell the story. */
   async factsOf(chat) {
-    const query = `SELECT first, owner, convert_from(payload, 'UTF8') FROM batches
+    const query = `SELECT first, batches.owner, convert_from(payload, 'UTF8') FROM batches
       JOIN chats ON number = chat WHERE id = convert_to('${chat}', 'UTF8') ORDER BY first`;
     return (await this.#postgres.sql(query)).split("\n").filter(Boolean).map(batchLine);
   }
