@@ -58,6 +58,7 @@
 //! | feature | default | adds |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | the log in SQLite (`log::SqliteLog`), built from source |
+//! | `postgres` | no | the log in PostgreSQL (`log::PostgresLog`), for several nodes |
 //! | `providers` | no | models of OpenAI, Anthropic, Gemini and Ollama (`model::provider`) |
 //! | `mcp` | no | tools of MCP servers (`tool::mcp`) |
 //! | `http-tools` | no | tools that are HTTP endpoints (`tool::http`) |

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Fact, Outcome, TurnEnd},
+    fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
     tool::{ApprovalPolicy, Execution, Returns, Tool, ToolBuilder, ToolSet},
@@ -49,7 +49,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
     let call = ToolCallId::from(name);
     match (kind, name) {
         ("opened", _) => Fact::Opened { subject: Subject::local() },
-        ("said", id) => Fact::Said { message: message(id), cut: None, next: None },
+        ("said", id) => {
+            let later = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
+            let (id, next) = id.strip_suffix(" for later").map_or((id, None), |id| (id, Some(later)));
+            Fact::Said { message: message(id), cut: None, next }
+        }
         ("turn", how) => Fact::TurnStarted {
             message: MessageId::from("answer"),
             order: if how == "one by one" { CallOrder::OneByOne } else { CallOrder::Together },
@@ -102,6 +106,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("expired", _) => {
             Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: START }
         }
+        ("stop", how) => Fact::StopRequested { reason: None, is_superseded: how == "superseded" },
         ("ended", _) => Fact::TurnEnded { end: TurnEnd::Finished { reason: FinishReason::Stop }, at: START },
         _ => panic!("there is no fact {text:?}"),
     }

@@ -21,7 +21,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{FaultyLog, Gate, SharedLog};
+use holdpoint_testkit::{FaultyLog, Gate, ReadFault, SharedLog};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(600);
@@ -54,7 +54,8 @@ fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
 }
 
 async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
-    let script = json!({"turns": [{"steps": steps}, {"steps": [[{"text": ["second answer"]}]]}]});
+    let script =
+        json!({"turns": [{"when": "something else", "steps": [[{"text": ["second answer"]}]]}, {"steps": steps}]});
     let model = ScriptModel::from_text(&script.to_string()).expect("a valid script");
     Runtime::builder().log(log).tools(tools).model(Arc::new(model)).start().await.expect("starts")
 }
@@ -317,4 +318,50 @@ async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
     let settled = facts.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count();
     assert_eq!((settled, nodes.paid()), (2, 1), "{facts:?}");
     drop(response);
+}
+
+/// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.
+#[tokio::test]
+async fn an_outage_of_the_log_costs_no_outcome() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(60)));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[call("slow"), call("pay")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    let approval = the_approval(&nodes.b).await;
+    (0..6).for_each(|_| _ = cut.on_read(ReadFault::Error("no database".into())));
+    assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    nodes.slow.open();
+    until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
+    let history = messages(&nodes.b).await;
+    assert!(history.contains("slow is over"), "{history}");
+    assert_eq!(nodes.paid(), 1);
+}
+
+/// A decision comes in on one node at about the time at which a call ends on the other.
+#[tokio::test]
+async fn a_decision_while_a_call_ends_is_carried_out_and_shown_at_once() {
+    for round in 0..40u64 {
+        let nodes = Nodes::start(json!([[call("slow"), call("pay")], [{"text": ["all done"]}]])).await;
+        drop(submit(&nodes.a, "go").await);
+        nodes.slow.arrived().await;
+        let approval = the_approval(&nodes.b).await;
+        let slow = nodes.slow.clone();
+        let ends = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_micros(round * 20)).await;
+            slow.open();
+        });
+        assert_eq!(nodes.b.decide(&me(), approval, true).await, Ok(Answered::Taken));
+        for node in [&nodes.a, &nodes.b] {
+            let listed = holdpoint_runtime::driver::Listed::Holds;
+            let holds = node.holds_of(&me(), &chat(), listed).await.expect("it lists");
+            let states: Vec<_> = holds.iter().map(|hold| hold.state).collect();
+            assert!(!states.contains(&holdpoint_protocol::holds::HoldState::Waiting), "{holds:?}");
+            assert!(node.approvals(&me()).await.expect("it lists").is_empty());
+        }
+        ends.await.expect("no panic");
+        until("the turn ends", async || messages(&nodes.b).await.contains("all done")).await;
+        assert_eq!(nodes.paid(), 1);
+    }
 }

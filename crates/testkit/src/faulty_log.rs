@@ -8,12 +8,12 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-        LogError, NodeId, Stored, Usage, Wakeup,
+        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -232,11 +232,7 @@ impl Log for FaultyLog {
         self.inner.holds(query, limit)
     }
 
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
         self.inner.deadlines(until, limit)
     }
 
@@ -261,6 +257,23 @@ impl Log for FaultyLog {
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         self.inner.abandoned(node, limit)
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        subject: &'a Subject,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.inner.keep_ticket(ticket, subject, expires)
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+        self.inner.redeem_ticket(ticket, now)
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {

@@ -18,6 +18,7 @@ use super::{
     awake::Changed,
     counters::count,
     feed::{Feed, FeedReader},
+    follow::unless_unreadable,
     head::Hold,
     journal,
     load::{LoadError, Loaded, Memory, load},
@@ -258,9 +259,9 @@ impl ChatTask {
                 Some(done) = self.running_tools.join_next_with_id(), if !self.running_tools.is_empty() => self.tool_done(done).await,
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
-                () = changed.beyond(known), if is_shared => self.catch_up().await,
+                () = changed.beyond(known), if is_shared => unless_unreadable(self.catch_up_or_end().await).await,
                 // A wakeup may be lost.
-                () = time::sleep(POLL_INTERVAL), if is_shared => self.catch_up().await,
+                () = time::sleep(POLL_INTERVAL), if is_shared => unless_unreadable(self.catch_up().await.map(drop)).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };
@@ -323,7 +324,7 @@ impl ChatTask {
                 };
                 let taken = loop {
                     match self.input_within(Input::clone(&input), refuses).await {
-                        Err(ChatError::Conflict) => self.catch_up().await?,
+                        Err(ChatError::Conflict) => self.after_conflict().await?,
                         taken => break taken,
                     }
                 };
@@ -343,6 +344,10 @@ impl ChatTask {
                 result
             }
             Command::Read { subject, may_be_new, reply } => {
+                if self.inner.lease.is_shared() {
+                    // Whatever was acknowledged by any node is seen on every node.
+                    unless_unreadable(self.catch_up().await.map(drop)).await?;
+                }
                 let is_theirs = match &self.state.subject {
                     Some(owner) => *owner == subject,
                     None => may_be_new && self.may_open(&subject),

@@ -1,11 +1,17 @@
 //! Routes the log's wakeups to those who wait for a change: chats that are awake, listeners of lists, the deadlines.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time,
+};
 
 use super::runtime::Inner;
-use crate::log::Wakeup;
+use crate::log::{ChatChange, HeadOrder, HeadQuery, Wakeup};
+
+/// How often a log that other nodes write to is asked for changes of lists, in case a wakeup was lost.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Routes wakeups until the runtime ends.
 pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wakeup>) {
@@ -15,19 +21,47 @@ pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wake
             () = inner.closing.cancelled() => return,
         };
         match wakeup {
-            Ok(Wakeup { chat, subject, len, holds }) => {
+            Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds })) => {
                 inner.chats.changed(&chat, len);
-                inner.changes.tell(&subject, &chat, holds);
+                inner.changes.tell(&subject, &chat, len, holds);
                 if holds {
                     inner.holds_changed.notify_waiters();
                 }
             }
-            Err(RecvError::Lagged(_)) => {
+            Ok(Wakeup::Any) | Err(RecvError::Lagged(_)) => {
                 inner.chats.all_changed();
                 inner.changes.missed();
                 inner.holds_changed.notify_waiters();
             }
             Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Polls the lists that somebody follows, until the runtime ends.
+pub(super) async fn poll(inner: Arc<Inner>) {
+    if !inner.lease.is_shared() {
+        return;
+    }
+    loop {
+        tokio::select! {
+            () = time::sleep(POLL_INTERVAL) => {}
+            () = inner.closing.cancelled() => return,
+        }
+        for subject in inner.changes.subjects() {
+            let order = HeadOrder::Newest { after: None };
+            let query = HeadQuery { subject: Some(subject.clone()), only_open: false, order };
+            match inner.log.heads(query, 1).await {
+                Ok(newest) => {
+                    if let Some((chat, len, _)) = newest.into_iter().next()
+                        && inner.changes.is_news(&subject, &chat, len)
+                    {
+                        inner.changes.tell(&subject, &chat, Some(len), true);
+                    }
+                }
+                // The next time will do.
+                Err(_) => break,
+            }
         }
     }
 }

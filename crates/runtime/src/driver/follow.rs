@@ -3,7 +3,7 @@
 //! They are folded behind what is already shown here, be it on disk or not: what another node may append while this one
 //! runs the turn (decisions, results, expiries, new messages, requests to stop) does not depend on the order.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     chat::{ChatError, ChatTask},
@@ -11,6 +11,7 @@ use super::{
     work::prompt_response,
 };
 use crate::{
+    backoff::Backoff,
     fact::Fact,
     log::{LogError, NodeId, Stored},
     turn::{ChatState, Input},
@@ -18,6 +19,20 @@ use crate::{
 
 /// The number of batches per read.
 const PAGE: usize = 64;
+/// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+
+/// A log that can't be read at the moment is no reason to give up a chat. It is read again a little later.
+pub(super) async fn unless_unreadable(read: Result<(), ChatError>) -> Result<(), ChatError> {
+    match read {
+        Err(ChatError::Log(LogError::Failed(_))) => {
+            tokio::time::sleep(INITIAL_BACKOFF).await;
+            Ok(())
+        }
+        other => other,
+    }
+}
 
 /// Facts that were appended elsewhere.
 #[derive(Default)]
@@ -51,20 +66,53 @@ impl ChatTask {
         self.inner.lease.is_shared() && self.owner.is_some_and(|owner| owner != self.inner.node)
     }
 
-    /// Reads what others have appended, and acts on it.
-    pub(super) async fn catch_up(&mut self) -> Result<(), ChatError> {
+    /// Reads what others have appended, and acts on it. Returns whether there was anything.
+    pub(super) async fn catch_up(&mut self) -> Result<bool, ChatError> {
         let mut foreign = Foreign::of(self.owner);
         self.read_on(&mut foreign).await?;
-        if foreign.facts.is_empty() && self.changed.is_beyond(self.base + self.durable) {
-            // There is more, but no facts: the chat was deleted.
-            return match self.inner.log.stored(&self.id).await? {
-                Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
-                Some(Stored::Chat { .. }) => Err(ChatError::Lost),
-                Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
-            };
+        let is_news = !foreign.facts.is_empty();
+        self.absorb(foreign).await;
+        Ok(is_news)
+    }
+
+    /// Like `catch_up`, for a chat that has changed as far as is known. Without new facts, it was deleted.
+    pub(super) async fn catch_up_or_end(&mut self) -> Result<(), ChatError> {
+        if self.catch_up().await? {
+            return Ok(());
+        }
+        match self.inner.log.stored(&self.id).await? {
+            Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
+            Some(Stored::Chat { .. }) => Err(ChatError::Lost),
+            None if self.base + self.durable == 0 => Ok(()),
+            Some(Stored::Tombstone { len, .. }) if self.durable == 0 && len == self.base => Ok(()),
+            Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
+        }
+    }
+
+    /// Reads what has caused a conflict. If that can't be found, the chat is read anew.
+    pub(super) async fn after_conflict(&mut self) -> Result<(), ChatError> {
+        let mut foreign = Foreign::of(self.owner);
+        self.must_read_on(&mut foreign).await?;
+        if foreign.facts.is_empty() {
+            return Err(ChatError::Lost);
         }
         self.absorb(foreign).await;
         Ok(())
+    }
+
+    /// Like `read_on`, but while the log can't be read, it waits: what happened here must not be lost by that.
+    pub(super) async fn must_read_on(&mut self, foreign: &mut Foreign) -> Result<(), ChatError> {
+        let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
+        loop {
+            match self.read_on(foreign).await {
+                Err(ChatError::Log(LogError::Failed(_))) => {}
+                done => return done,
+            }
+            tokio::select! {
+                () = backoff.wait() => {}
+                () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
+            }
+        }
     }
 
     /// Reads the facts behind those that are known and those that were read.
@@ -80,8 +128,10 @@ impl ChatTask {
                     // The chat was deleted, and its id is used again.
                     return Err(ChatError::Lost);
                 }
-                let facts: Vec<Fact> =
-                    serde_json::from_slice(&batch.payload).map_err(|error| LogError::Failed(error.to_string()))?;
+                let facts: Vec<Fact> = serde_json::from_slice(&batch.payload).map_err(|error| {
+                    tracing::error!(chat = %self.id, %error, "facts of another node can't be decoded");
+                    ChatError::Unreadable
+                })?;
                 foreign.facts.extend(facts.into_iter().map(Arc::new));
                 foreign.bytes += batch.payload.len();
                 foreign.owner = batch.owner;
@@ -137,9 +187,10 @@ impl ChatTask {
 
     /// Does what follows from facts that were appended elsewhere.
     pub(super) async fn follow(&mut self) -> Result<(), ChatError> {
+        let is_watched = self.feed.is_watched();
         if self.owner == Some(self.inner.node) {
-            self.input(Input::Follow).await?;
-        } else if self.owner.is_none() && self.state.is_idle() && self.feed.is_watched() {
+            self.input(Input::Follow { is_watched }).await?;
+        } else if self.owner.is_none() && self.state.is_idle() && is_watched {
             // Its last hold expired on a node where nobody follows it.
             self.input(Input::ResumeIdle).await?;
         } else if !self.is_elsewhere() && self.state.is_running() {

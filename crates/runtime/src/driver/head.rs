@@ -191,8 +191,9 @@ mod tests {
         let (one, two) = (hold(), Hold { call: "d".into(), ..hold() });
         let asked = Hold { request: None, ..one.clone() };
         let (now, none) = (Timestamp(1), HoldChanges::default());
-        assert_eq!(Hold::changes(&[one.clone()], &[one.clone()], now), none);
-        let both = Hold::changes(&[one.clone()], &[asked.clone(), two.clone()], now);
+        let before = std::slice::from_ref(&one);
+        assert_eq!(Hold::changes(before, before, now), none);
+        let both = Hold::changes(before, &[asked.clone(), two.clone()], now);
         assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], closed: vec![] });
         assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two], now).closed, [one.call]);
     }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     fact::{Fact, Outcome},
-    log::{Append, AppendId, Head, LogError, Ownership},
+    log::{Append, AppendId, LogError, Ownership},
     model::ModelRequest,
     project::conversation,
     subject::Subject,
@@ -58,7 +58,7 @@ impl OnConflict {
             | Input::Expired { .. }
             | Input::Stop { .. }
             | Input::ResumeIdle
-            | Input::Follow
+            | Input::Follow { .. }
             | Input::Recover => Self::Decide,
         }
     }
@@ -69,7 +69,7 @@ impl ChatTask {
     pub(super) async fn input(&mut self, input: Input) -> Result<Reply, ChatError> {
         loop {
             match self.input_within(input.clone(), None).await {
-                Err(ChatError::Conflict) => self.catch_up().await?,
+                Err(ChatError::Conflict) => self.after_conflict().await?,
                 done => return done,
             }
         }
@@ -206,7 +206,7 @@ impl ChatTask {
                 return Err(ChatError::Conflict);
             }
             let known = foreign.facts.len();
-            self.read_on(&mut foreign).await?;
+            self.must_read_on(&mut foreign).await?;
             if foreign.facts.len() == known {
                 // Nothing was added to the chat, so it was deleted.
                 return Err(ChatError::Lost);
@@ -218,11 +218,18 @@ impl ChatTask {
                 return Ok(());
             }
             append.expected = self.base + self.durable + foreign.facts.len() as u64;
-            append.head = self.head_with(&foreign, &subject);
+            let mut state = self.state.clone();
+            foreign.facts.iter().for_each(|fact| state.apply(fact));
+            append.head = HeadData::of(&state, &self.title, Hold::of(&state).len()).write(&subject, self.updated_at);
+            // The chat stays this node's until it has acted on what others have added. If it dies before that, whoever
+            // takes over does.
+            if state.is_running() || state.is_unfinished() {
+                append.ownership = Ownership::Take(self.inner.node);
+            }
         }
         self.durable += u64::from(count);
         self.holds = holds;
-        self.owner = match ownership {
+        self.owner = match append.ownership {
             Ownership::Keep => self.owner,
             Ownership::Take(node) => Some(node),
             Ownership::Release => None,
@@ -236,13 +243,6 @@ impl ChatTask {
         let foreign = foreign.now_owned_by(self.owner);
         self.absorb(foreign).await;
         Ok(())
-    }
-
-    /// The head after what another node has appended meanwhile.
-    fn head_with(&self, foreign: &Foreign, subject: &Subject) -> Head {
-        let mut state = self.state.clone();
-        foreign.facts.iter().for_each(|fact| state.apply(fact));
-        HeadData::of(&state, &self.title, Hold::of(&state).len()).write(subject, self.updated_at)
     }
 
     /// Carries out the effect of a fact that is on disk.

@@ -47,8 +47,15 @@ impl Inner {
 impl ChatTask {
     /// Resumes the turn that is running according to the log. Called once, when the task starts.
     pub(super) async fn resume_turn(&mut self) -> Result<(), ChatError> {
-        if self.state.is_running() && !self.is_elsewhere() {
+        if self.is_elsewhere() {
+            return Ok(());
+        }
+        if self.state.is_running() {
             self.input(Input::Recover).await?;
+        } else if self.owner.is_some() {
+            // It went down before it had acted on what other nodes have added.
+            self.owner = Some(self.inner.node);
+            self.input(Input::Follow { is_watched: false }).await?;
         }
         Ok(())
     }
@@ -59,8 +66,8 @@ impl ChatTask {
             return Ok(());
         }
         tracing::warn!(chat = %self.id, "the node that ran this chat is gone; its turn is taken over");
-        // Until the first append takes the chat: if another node is first, it is learned then.
-        self.owner = None;
+        // As of the next append: if another node is first, it is learned then.
+        self.owner = Some(self.inner.node);
         self.resume_turn().await?;
         self.must_follow = true;
         Ok(())

@@ -415,6 +415,22 @@ impl Runtime {
         self.inner.tools.send_replace(tools);
     }
 
+    /// Keeps the digest of a ticket that every node that shares the log may redeem, once. Returns `false` if no other
+    /// node does.
+    pub async fn keep_ticket(
+        &self,
+        digest: &[u8],
+        subject: &Subject,
+        expires: Timestamp,
+    ) -> Result<bool, RuntimeError> {
+        self.inner.log.keep_ticket(digest, subject, expires).await.map_err(RuntimeError::Log)
+    }
+
+    /// Redeems a ticket of any node.
+    pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Subject>, RuntimeError> {
+        self.inner.log.redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
+    }
+
     /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock

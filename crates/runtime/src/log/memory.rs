@@ -12,9 +12,9 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldCount, HoldCounts,
-    HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership, PAGE_BYTES, Stored, Usage,
-    WAKEUPS, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Head, HeadOrder, HeadQuery, Health,
+    HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership,
+    PAGE_BYTES, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -89,18 +89,18 @@ impl Log for MemoryLog {
             let results = {
                 let mut chats = self.chats();
                 let append = |append: Append| {
-                    let wakeup = Wakeup::of(&append);
+                    let change = ChatChange::of(&append);
                     let result = chats.append(append);
                     if matches!(result, AppendResult::Committed { .. }) {
-                        changed.push(wakeup);
+                        changed.push(change);
                     }
                     result
                 };
                 appends.into_iter().map(append).collect()
             };
-            for wakeup in changed {
+            for change in changed {
                 // Having no subscribers is fine.
-                let _ = self.wakeups.send(wakeup);
+                let _ = self.wakeups.send(Wakeup::Chat(change));
             }
             results
         })
@@ -145,11 +145,7 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().holds(&query, limit)) })
     }
 
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
         Box::pin(async move {
             let chats = self.chats();
             Ok(chats.deadlines.iter().take_while(|(at, ..)| *at <= until).take(limit).cloned().collect())
@@ -182,8 +178,8 @@ impl Log for MemoryLog {
         Box::pin(async move {
             let deleted = self.chats().delete(chat, expected);
             Ok(match deleted {
-                Ok(Some(wakeup)) => {
-                    let _ = self.wakeups.send(wakeup);
+                Ok(Some(change)) => {
+                    let _ = self.wakeups.send(Wakeup::Chat(change));
                     DeleteResult::Deleted
                 }
                 Ok(None) => DeleteResult::Deleted,
@@ -381,7 +377,7 @@ impl Chats {
     }
 
     /// Deletes a chat. `None` if there is none.
-    fn delete(&mut self, id: &ChatId, expected: u64) -> Result<Option<Wakeup>, DeleteResult> {
+    fn delete(&mut self, id: &ChatId, expected: u64) -> Result<Option<ChatChange>, DeleteResult> {
         let len = match self.by_id.get(id) {
             None => return Ok(None),
             Some(chat) if chat.len() != expected => return Err(DeleteResult::Conflict),
@@ -403,7 +399,7 @@ impl Chats {
             });
         }
         self.tombstones.insert(id.clone(), (len + 1, subject.clone()));
-        Ok(Some(Wakeup { chat: id.clone(), subject, len: Some(len + 1), holds: true }))
+        Ok(Some(ChatChange { chat: id.clone(), subject, len: Some(len + 1), holds: true }))
     }
 }
 

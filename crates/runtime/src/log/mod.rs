@@ -14,7 +14,7 @@ mod types;
 use std::{fmt, time::Duration};
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresError, PostgresLog, PostgresOptions};
@@ -23,8 +23,9 @@ pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, DeleteResult, Head, HeadOrder, HeadQuery, Health, HoldChanges, HoldCount,
-    HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Head, HeadOrder, HeadQuery, Health,
+    HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId, Ownership,
+    Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, subject::Subject};
@@ -74,10 +75,10 @@ const WAKEUPS: usize = 1024;
 ///     Runtime, Subject, View,
 ///     clock::Timestamp,
 ///     log::{
-///         Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
+///         Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
 ///         LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
 ///     },
-///     protocol::{ids::{ChatId, ToolCallId}, request::ChatRequest},
+///     protocol::{ids::ChatId, request::ChatRequest},
 /// };
 /// use tokio::sync::{broadcast, watch};
 ///
@@ -137,7 +138,7 @@ const WAKEUPS: usize = 1024;
 ///         &self,
 ///         until: Timestamp,
 ///         limit: usize,
-///     ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+///     ) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
 ///         self.inner.deadlines(until, limit)
 ///     }
 ///
@@ -214,11 +215,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>>;
 
     /// The deadlines of open holds up to a time, earliest first, at most `limit`.
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>>;
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>>;
 
     /// Counts the open holds by tool, kind and age. The times are those between two ages, latest first. It looks at
     /// every hold.
@@ -239,6 +236,26 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Chats whose owner is gone: neither this node nor another one with a lease.
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
+
+    /// Keeps a ticket that any node may redeem, once. Returns `false` if this log keeps none, because one node at a time
+    /// uses it.
+    fn keep_ticket<'a>(
+        &'a self,
+        _ticket: &'a [u8],
+        _subject: &'a Subject,
+        _expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        Box::pin(async { Ok(false) })
+    }
+
+    /// Removes a ticket, and returns its subject unless it has expired.
+    fn redeem_ticket<'a>(
+        &'a self,
+        _ticket: &'a [u8],
+        _now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+        Box::pin(async { Ok(None) })
+    }
 
     /// Deletes a chat of this length: its events, its head, its keys and its holds. A tombstone stays. Deleting what is
     /// deleted, or was never there, succeeds.

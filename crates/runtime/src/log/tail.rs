@@ -67,7 +67,7 @@ impl Tail {
         loop {
             tokio::select! {
                 woken = self.wakeups.recv() => match woken {
-                    Ok(wakeup) if wakeup.chat != self.chat => {}
+                    Ok(Wakeup::Chat(change)) if change.chat != self.chat => {}
                     Ok(_) | Err(RecvError::Lagged(_)) => return,
                     Err(RecvError::Closed) => return polled.await,
                 },

@@ -87,6 +87,9 @@ pub struct HoldRow {
     pub data: Bytes,
 }
 
+/// The deadline of a hold: its time, its chat and its call.
+pub type Deadline = (Timestamp, ChatId, ToolCallId);
+
 /// A hold in a list: its chat, and the hold.
 pub type ListedHold = (ChatId, HoldRow);
 
@@ -249,9 +252,18 @@ pub struct Usage {
     pub open: usize,
 }
 
+/// Something has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wakeup {
+    /// A chat.
+    Chat(ChatChange),
+    /// Perhaps any chat: wakeups were lost.
+    Any,
+}
+
 /// A change of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wakeup {
+pub struct ChatChange {
     /// The chat.
     pub chat: ChatId,
     /// Its owner.
@@ -262,7 +274,7 @@ pub struct Wakeup {
     pub holds: bool,
 }
 
-impl Wakeup {
+impl ChatChange {
     /// The change that an append makes.
     pub fn of(append: &Append) -> Self {
         let Append { chat, expected, count, head, holds, .. } = append;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{broadcast, watch};
 
 use super::{
@@ -16,8 +16,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-        LogError, NodeId, Stored, Usage, Wakeup,
+        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -107,11 +107,7 @@ impl Log for MeteredLog {
         self.watch(Operation::List, self.log.holds(query, limit))
     }
 
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
         self.watch(Operation::List, self.log.deadlines(until, limit))
     }
 
@@ -133,6 +129,23 @@ impl Log for MeteredLog {
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         self.watch(Operation::List, self.log.abandoned(node, limit))
+    }
+
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        subject: &'a Subject,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.watch(Operation::Find, self.log.keep_ticket(ticket, subject, expires))
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+        self.watch(Operation::Find, self.log.redeem_ticket(ticket, now))
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {

@@ -114,6 +114,8 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
     let state = match (&call.settled, &call.start) {
         (Some(_), _) => HoldState::Settled,
         (None, Some(_)) if !is_frontend => HoldState::Running,
+        // The node that runs the turn is about to act on the decision.
+        (None, None) if call.decision.is_some() => HoldState::Running,
         (None, _) => HoldState::Waiting,
     };
     let asked_at = call.request.as_ref().map(|request| request.at);

@@ -248,7 +248,7 @@ pub(super) fn no_answer(returns: Returns) -> Outcome {
 }
 
 /// Acts on what other nodes have appended: decisions, outcomes, a newer message, a request to stop.
-pub(super) fn follow(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>) {
     let Some(turn) = &draft.state.turn else { return };
     match turn.stop.clone() {
         Some(StopRequest { is_superseded: true, .. }) => {
@@ -266,7 +266,9 @@ pub(super) fn follow(draft: &mut Draft<'_>, env: &mut Env<'_>) {
                 let running: Vec<ToolCallId> = open.map(|(id, _)| id.clone()).collect();
                 supersede_calls(draft, &running, env);
             }
-            resume_if_idle(draft, env);
+            if is_watched || !draft.state.expired_last() {
+                resume_if_idle(draft, env);
+            }
         }
     }
 }

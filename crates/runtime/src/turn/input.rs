@@ -79,7 +79,10 @@ pub enum Input {
     /// A client has connected: a turn that went idle after an unwatched expiry resumes.
     ResumeIdle,
     /// Another node has appended to the chat that this one runs: act on it.
-    Follow,
+    Follow {
+        /// Whether a response is open that shows it.
+        is_watched: bool,
+    },
     /// The server has restarted: what is running according to the state no longer runs.
     Recover,
 }

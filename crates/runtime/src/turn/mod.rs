@@ -86,7 +86,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
         Input::ResumeIdle => calls::resume_if_idle(draft_ref, env),
-        Input::Follow => calls::follow(draft_ref, env),
+        Input::Follow { is_watched } => calls::follow(draft_ref, is_watched, env),
         Input::Recover => recover::recover(draft_ref, env),
     }
     reply

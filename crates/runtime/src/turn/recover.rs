@@ -2,10 +2,7 @@
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{
-    Draft, Env, calls,
-    state::{Phase, Stage},
-};
+use super::{Draft, Env, calls, state::Phase};
 use crate::fact::{Cause, Fact, Outcome};
 
 /// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
@@ -14,7 +11,7 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let is_stopped = turn.stop.is_some();
     if turn.phase == Phase::Model {
         if is_stopped {
-            return calls::follow(draft, env);
+            return calls::follow(draft, false, env);
         }
         if turn.steps > 0 {
             draft.push(Fact::StepAbandoned);
@@ -38,21 +35,9 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         }
     }
     if is_stopped {
-        return calls::follow(draft, env);
+        return calls::follow(draft, false, env);
     }
-    let is_last = draft.state.next.is_empty();
-    let expired_unseen = is_last && draft.state.is_idle() && last_cause(draft) == Some(Cause::Expired);
-    if !expired_unseen {
+    if !draft.state.expired_last() {
         calls::advance(draft, env);
     }
-}
-
-/// The cause of the call in this step that was settled last.
-fn last_cause(draft: &Draft<'_>) -> Option<Cause> {
-    let calls = draft.state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| draft.call(id));
-    let settled = calls.filter_map(|call| match call.stage {
-        Stage::Settled { cause, position, .. } => Some((position, cause)),
-        _ => None,
-    });
-    settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause)
 }

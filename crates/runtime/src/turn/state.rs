@@ -186,10 +186,15 @@ impl Call {
     /// Whether it waits for a person or a browser.
     pub fn is_held(&self) -> bool {
         match self.stage {
-            Stage::Asked => true,
+            Stage::Asked => !self.is_decided(),
             Stage::Running { .. } => self.execution == Execution::Frontend,
             Stage::Made | Stage::Settled { .. } => false,
         }
+    }
+
+    /// Whether a person has decided about it.
+    pub fn is_decided(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.answer.is_some())
     }
 
     /// Whether it runs on the server.
@@ -209,7 +214,7 @@ impl Call {
     /// The deadline of the current wait.
     pub fn deadline(&self) -> Option<Timestamp> {
         match (&self.stage, &self.request) {
-            (Stage::Asked, Some(request)) => request.expires,
+            (Stage::Asked, Some(request)) if request.answer.is_none() => request.expires,
             (Stage::Running { deadline, .. }, _) => *deadline,
             _ => None,
         }
@@ -400,6 +405,25 @@ impl ChatState {
     pub fn is_running(&self) -> bool {
         let Some(turn) = &self.turn else { return false };
         turn.phase == Phase::Model || self.open_calls().any(|(_, call)| call.runs_here())
+    }
+
+    /// Whether the turn is idle because its last hold expired: it resumes when a client is there.
+    pub(super) fn expired_last(&self) -> bool {
+        let calls = self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| self.calls.get(id));
+        let settled = calls.filter_map(|call| match call.stage {
+            Stage::Settled { cause, position, .. } => Some((position, cause)),
+            _ => None,
+        });
+        let last = settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause);
+        self.next.is_empty() && self.is_idle() && last == Some(Cause::Expired)
+    }
+
+    /// Whether something was added that has consequences which nobody has drawn yet: a decision, the last outcome, a
+    /// newer message, a request to stop.
+    pub fn is_unfinished(&self) -> bool {
+        let is_decided = |call: &Call| call.stage == Stage::Asked && call.is_decided();
+        let is_stopped = self.turn.as_ref().is_some_and(|turn| turn.stop.is_some());
+        is_stopped || !self.next.is_empty() || self.is_idle() || self.open_calls().any(|(_, call)| is_decided(call))
     }
 
     /// Whether the turn is idle: all its calls are settled, and the next step has not started.

@@ -216,6 +216,28 @@ async fn a_way_to_the_database_that_stalls_or_breaks() {
     assert!(unknown > 0);
 }
 
+/// As after a firewall has forgotten its connections: they are never closed, and new ones work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_outlives_connections_that_stall() {
+    let server = Postgres::shared();
+    let proxy = Proxy::start(server.port()).await;
+    let mut options = hasty(server.url_on_port("postgres", proxy.port));
+    (options.schema, options.lease) = (Some(Postgres::fresh_name()), millis(6000));
+    options.request_timeout = millis(20_000);
+    let log = open(&options).await;
+    let node = holdpoint_runtime::log::NodeId(1);
+    log.renew(node).await.expect("it renews");
+    for patience in [6000, 600] {
+        proxy.lose();
+        let begun = Instant::now();
+        // A caller whose patience is shorter than ours must not get the same connection again and again.
+        while !matches!(tokio::time::timeout(millis(patience), log.renew(node)).await, Ok(Ok(()))) {
+            assert!(begun.elapsed() < millis(6000), "the lease has lapsed");
+        }
+        assert!(begun.elapsed() < millis(6000), "the lease has lapsed");
+    }
+}
+
 /// A node that is cut off in the middle of a transaction leaves locked chats behind. The server must free them soon.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_cut_off_holds_up_no_other() {

@@ -111,8 +111,7 @@ async fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
     };
     match (ticket_of(parts), refused) {
         (Some(ticket), _) => {
-            let now = server.inner.runtime.clock().now();
-            server.inner.tickets.redeem(&ticket, now).ok_or(Failure::TicketInvalid)
+            server.inner.tickets.redeem(&server.inner.runtime, &ticket).await?.ok_or(Failure::TicketInvalid)
         }
         (None, Failure::KeyRequired) => Err(Failure::TicketRequired),
         (None, refused) => Err(refused),

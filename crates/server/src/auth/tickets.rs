@@ -1,4 +1,4 @@
-//! Tickets, for a WebSocket of a browser, which can't send an API key.
+//! Tickets, for a WebSocket of a browser, which can't send an API key. Nodes that share a log share their tickets.
 
 use std::{
     collections::HashMap,
@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use holdpoint_runtime::{clock::Timestamp, subject::Subject};
+use holdpoint_runtime::{Runtime, clock::Timestamp, subject::Subject};
+use sha2::{Digest, Sha256};
+
+use crate::request::Failure;
 
 /// The lifetime of a ticket.
 const TICKET_LIFETIME: Duration = Duration::from_secs(60);
@@ -19,8 +22,16 @@ pub(crate) struct Tickets(Mutex<HashMap<String, (Subject, Timestamp)>>);
 
 impl Tickets {
     /// Issues a ticket for one WebSocket.
-    pub(crate) fn issue(&self, subject: Subject, now: Timestamp) -> String {
+    pub(crate) async fn issue(&self, runtime: &Runtime, subject: Subject) -> Result<String, Failure> {
+        let now = runtime.clock().now();
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        if !runtime.keep_ticket(&digest(&ticket), &subject, now.after(TICKET_LIFETIME)).await? {
+            self.keep(ticket.clone(), subject, now);
+        }
+        Ok(ticket)
+    }
+
+    fn keep(&self, ticket: String, subject: Subject, now: Timestamp) {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.retain(|_, (_, until)| *until > now);
         let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
@@ -30,12 +41,24 @@ impl Tickets {
         {
             tickets.remove(&oldest);
         }
-        tickets.insert(ticket.clone(), (subject, now.after(TICKET_LIFETIME)));
-        ticket
+        tickets.insert(ticket, (subject, now.after(TICKET_LIFETIME)));
     }
 
-    pub(super) fn redeem(&self, ticket: &str, now: Timestamp) -> Option<Subject> {
+    /// The subject of a ticket, which is used up.
+    pub(super) async fn redeem(&self, runtime: &Runtime, ticket: &str) -> Result<Option<Subject>, Failure> {
+        match self.take(ticket, runtime.clock().now()) {
+            Some(subject) => Ok(Some(subject)),
+            None => Ok(runtime.redeem_ticket(&digest(ticket)).await?),
+        }
+    }
+
+    fn take(&self, ticket: &str, now: Timestamp) -> Option<Subject> {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(subject, _)| subject)
     }
+}
+
+/// What is stored of a ticket: whoever reads the database can't use it.
+fn digest(ticket: &str) -> [u8; 32] {
+    Sha256::digest(ticket.as_bytes()).into()
 }

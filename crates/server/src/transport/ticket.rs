@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use holdpoint_protocol::response::Ticket;
 
-use crate::{app::Server, auth::Caller};
+use crate::{app::Server, auth::Caller, request::Failure};
 
 /// Issues a ticket for one WebSocket, valid for a minute.
 #[utoipa::path(
@@ -13,7 +13,7 @@ use crate::{app::Server, auth::Caller};
     operation_id = "ticket",
     responses((status = 200, description = "The ticket.", body = Ticket, example = json!({"ticket": "9f2c…"}))),
 )]
-pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Json<Ticket> {
-    let now = server.inner.runtime.clock().now();
-    Json(Ticket { ticket: server.inner.tickets.issue(subject, now) })
+pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Result<Json<Ticket>, Failure> {
+    let ticket = server.inner.tickets.issue(&server.inner.runtime, subject).await?;
+    Ok(Json(Ticket { ticket }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{AppendResult, DeleteResult, HeadQuery, Wakeup};
+use holdpoint_runtime::log::{AppendResult, ChatChange, DeleteResult, HeadQuery, Wakeup};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Shared, all, append, append_events, join, must, one};
@@ -89,7 +89,7 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
 }
 
 fn wakeup(chat: &str, len: u64, holds: bool) -> Wakeup {
-    Wakeup { chat: chat.into(), subject: "ann".into(), len: Some(len), holds }
+    Wakeup::Chat(ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(len), holds })
 }
 
 /// A wakeup comes after its commit, and a failed append causes none.

@@ -233,8 +233,11 @@ impl Failure {
             Self::Connect(_) | Self::Late(_) | Self::Stopped => return Reach::Database,
         };
         let Some(db) = error.as_db_error() else {
-            let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
-            return if error.is_closed() || is_io { Reach::Connection } else { Reach::Request };
+            // Values that can't be encoded are the request's fault. So is a size that no message can have.
+            let is_value = error.source().is_some_and(|source| {
+                source.downcast_ref::<io::Error>().is_none_or(|io| io.kind() == io::ErrorKind::InvalidInput)
+            });
+            return if is_value { Reach::Request } else { Reach::Connection };
         };
         let code = db.code();
         let is_fatal = matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic));

@@ -22,6 +22,9 @@ use crate::log::NodeId;
 /// How often rows of nodes that are gone are removed.
 const CLEANING: Duration = Duration::from_secs(60);
 
+/// The least time for a renewal, a new connection included.
+const SHORTEST_LIMIT: Duration = Duration::from_millis(500);
+
 const RENEW: Sql = Sql {
     text: "INSERT INTO @.nodes (id, lease_until, version) VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)
            ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, version = excluded.version",
@@ -66,7 +69,9 @@ pub(super) struct Leases {
 
 impl Leases {
     pub(super) fn new(connector: Arc<Connector>, length: Duration) -> Self {
-        Self { pool: Pool::new(connector, 1), length, last_cleaning: Mutex::default() }
+        // A connection that stalls is replaced while there is still time to renew.
+        let limit = (length / 3).clamp(SHORTEST_LIMIT.min(connector.request_timeout), connector.request_timeout);
+        Self { pool: Pool::new(connector, 1, limit), length, last_cleaning: Mutex::default() }
     }
 
     /// See [`crate::log::Log::renew`].

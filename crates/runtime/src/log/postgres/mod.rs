@@ -14,6 +14,7 @@ mod options;
 mod pool;
 mod reader;
 mod schema;
+mod tickets;
 mod tls;
 mod transaction;
 mod writer;
@@ -31,7 +32,7 @@ use connection::Connector;
 use error::Failure;
 pub use error::PostgresError;
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::ChatId;
 use lease::Leases;
 use notify::{Listener, Outbox};
 pub use options::PostgresOptions;
@@ -45,8 +46,8 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-    LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
+    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -100,7 +101,7 @@ impl PostgresLog {
         });
         Ok(Self {
             requests,
-            readers: Pool::new(Arc::clone(&connector), options.readers),
+            readers: Pool::new(Arc::clone(&connector), options.readers, options.request_timeout),
             leases: Leases::new(Arc::clone(&connector), options.lease),
             connector,
             listener,
@@ -189,6 +190,29 @@ impl Log for PostgresLog {
         })
     }
 
+    fn keep_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        subject: &'a Subject,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        Box::pin(async move {
+            let kept = tickets::keep(&self.readers, ticket, subject, expires).await;
+            kept.map(|()| true).map_err(|failure| self.named(failure, "could not keep a ticket"))
+        })
+    }
+
+    fn redeem_ticket<'a>(
+        &'a self,
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+        Box::pin(async move {
+            let redeemed = tickets::redeem(&self.readers, ticket, now).await;
+            redeemed.map_err(|failure| self.named(failure, "could not redeem a ticket"))
+        })
+    }
+
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
         Box::pin(async move {
             let listed = reader::holds(&self.readers, &query, limit).await;
@@ -196,11 +220,7 @@ impl Log for PostgresLog {
         })
     }
 
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
         Box::pin(async move {
             let due = reader::deadlines(&self.readers, until, limit).await;
             due.map_err(|failure| self.named(failure, "could not list the deadlines"))

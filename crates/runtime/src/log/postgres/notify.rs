@@ -22,7 +22,10 @@ use super::{
     connection::{Connection, Connector, Sql},
     error::Failure,
 };
-use crate::{log::Wakeup, subject::Subject};
+use crate::{
+    log::{ChatChange, Wakeup},
+    subject::Subject,
+};
 
 /// Chats that wait to be sent. With more, the message is that anything may have changed.
 const MAX_CHATS: usize = 2048;
@@ -73,12 +76,12 @@ struct Pending {
 
 impl Outbox {
     /// Adds a change.
-    pub(super) fn add(&self, wakeup: &Wakeup) {
+    pub(super) fn add(&self, change: &ChatChange) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if pending.is_everything {
             return;
         }
-        let Wakeup { chat, subject, len, holds } = wakeup;
+        let ChatChange { chat, subject, len, holds } = change;
         if pending.chats.len() >= MAX_CHATS && !pending.chats.contains_key(chat) {
             pending.chats = HashMap::new();
             pending.is_everything = true;
@@ -156,9 +159,10 @@ impl Listener {
     /// Runs until it is aborted.
     pub(super) async fn run(self) {
         let mut pause = BACKOFF.0;
+        let mut has_listened = false;
         loop {
             let begun = Instant::now();
-            if let Err(failure) = self.listen().await {
+            if let Err(failure) = self.listen(&mut has_listened).await {
                 tracing::debug!(place = self.connector.place, %failure, "no notifications from PostgreSQL; retrying");
             }
             if begun.elapsed() > SILENCE {
@@ -170,11 +174,15 @@ impl Listener {
     }
 
     /// Listens and sends on one connection until it is lost.
-    async fn listen(&self) -> Result<(), Failure> {
+    async fn listen(&self, has_listened: &mut bool) -> Result<(), Failure> {
         let (notified, mut received) = mpsc::channel(RECEIVED);
         let connection = self.connector.connect_and_listen(Some(notified)).await.map_err(Failure::Connect)?;
         self.in_time(connection.prepare(&[NOTIFY])).await?;
         self.in_time(connection.execute(&format!("LISTEN {}", self.channel))).await?;
+        if std::mem::replace(has_listened, true) {
+            // What was sent in between is lost.
+            let _ = self.wakeups.send(Wakeup::Any);
+        }
         let mut next = Instant::now();
         loop {
             tokio::select! {
@@ -211,9 +219,12 @@ impl Listener {
         if from == self.from || notification.channel() != self.channel {
             return;
         }
-        // If any chat may have changed, polling finds out which.
-        for (chat, subject, len, holds) in chats.unwrap_or_default() {
-            let _ = self.wakeups.send(Wakeup { chat, subject, len, holds });
+        let Some(chats) = chats else {
+            let _ = self.wakeups.send(Wakeup::Any);
+            return;
+        };
+        for (chat, subject, len, holds) in chats {
+            let _ = self.wakeups.send(Wakeup::Chat(ChatChange { chat, subject, len, holds }));
         }
     }
 }
@@ -222,8 +233,8 @@ impl Listener {
 mod tests {
     use super::*;
 
-    fn wakeup(chat: &str) -> Wakeup {
-        Wakeup { chat: chat.into(), subject: "ann".into(), len: Some(3), holds: false }
+    fn change(chat: &str) -> ChatChange {
+        ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(3), holds: false }
     }
 
     fn taken(outbox: &Outbox) -> Vec<Message> {
@@ -235,9 +246,9 @@ mod tests {
     #[test]
     fn a_chat_is_named_once() {
         let outbox = Outbox::default();
-        outbox.add(&Wakeup { holds: true, ..wakeup("チ\0") });
-        outbox.add(&Wakeup { len: Some(9), ..wakeup("チ\0") });
-        outbox.add(&wakeup("チ\0"));
+        outbox.add(&ChatChange { holds: true, ..change("チ\0") });
+        outbox.add(&ChatChange { len: Some(9), ..change("チ\0") });
+        outbox.add(&change("チ\0"));
         let chats = Some(vec![("チ\0".into(), "ann".into(), Some(9), true)]);
         assert_eq!(taken(&outbox), [Message { from: "me".to_owned(), chats }]);
         assert_eq!(taken(&outbox), []);
@@ -247,7 +258,7 @@ mod tests {
     fn many_chats_are_in_few_payloads() {
         let outbox = Outbox::default();
         for number in 0..1000 {
-            outbox.add(&wakeup(&format!("chat {number}")));
+            outbox.add(&change(&format!("chat {number}")));
         }
         let taken = taken(&outbox);
         assert!(taken.len() < 10, "{}", taken.len());
@@ -258,11 +269,11 @@ mod tests {
     fn too_many_chats_are_everything() {
         let everything = [Message { from: "me".to_owned(), chats: None }];
         let outbox = Outbox::default();
-        (0..=MAX_CHATS).for_each(|number| outbox.add(&wakeup(&format!("{number}"))));
+        (0..=MAX_CHATS).for_each(|number| outbox.add(&change(&format!("{number}"))));
         assert_eq!(taken(&outbox), everything);
-        outbox.add(&wakeup(&"long".repeat(3000)));
+        outbox.add(&change(&"long".repeat(3000)));
         assert_eq!(taken(&outbox), everything);
-        outbox.add(&wakeup("one"));
+        outbox.add(&change("one"));
         assert_eq!(taken(&outbox)[0].chats.as_ref().map(Vec::len), Some(1));
     }
 }

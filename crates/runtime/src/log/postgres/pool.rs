@@ -1,8 +1,14 @@
 //! A few connections for single statements.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
 use tokio_postgres::{Row, types::Type};
 
 use super::{
@@ -10,17 +16,22 @@ use super::{
     error::{Failure, Reach},
 };
 
+/// A connection whose caller was cancelled after a longer wait may have stalled.
+const PATIENCE: Duration = Duration::from_millis(250);
+
 /// Connections, made when needed.
 pub(super) struct Pool {
     connector: Arc<Connector>,
+    /// The time for a statement, and for the wait for a connection.
+    limit: Duration,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
 }
 
 impl Pool {
     /// A pool of at most `size` connections.
-    pub(super) fn new(connector: Arc<Connector>, size: usize) -> Self {
-        Self { connector, idle: Mutex::default(), permits: Semaphore::new(size.max(1)) }
+    pub(super) fn new(connector: Arc<Connector>, size: usize, limit: Duration) -> Self {
+        Self { connector, limit, idle: Mutex::default(), permits: Semaphore::new(size.max(1)) }
     }
 
     /// Runs a statement that may be repeated. It is sent once more if its connection turns out to be lost.
@@ -30,7 +41,7 @@ impl Pool {
         types: &[Type],
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let limit = self.connector.request_timeout;
+        let limit = self.limit;
         let querying = async {
             let _permit = self.permits.acquire().await.map_err(|_| Failure::Stopped)?;
             if let Some(lent) = self.idle() {
@@ -40,7 +51,7 @@ impl Pool {
                 }
             }
             let connection = self.connector.connect().await.map_err(Failure::Connect)?;
-            Lent { pool: self, connection: Some(connection), is_reusable: true }.query(text, types, parameters).await
+            Lent::new(self, connection).query(text, types, parameters).await
         };
         timeout(limit, querying).await.unwrap_or_else(|_| {
             // What stalled one may stall the others. New ones are made.
@@ -58,7 +69,7 @@ impl Pool {
         loop {
             let connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             if !connection.is_closed() {
-                return Some(Lent { pool: self, connection: Some(connection), is_reusable: true });
+                return Some(Lent::new(self, connection));
             }
         }
     }
@@ -75,14 +86,20 @@ impl Pool {
 struct Lent<'a> {
     pool: &'a Pool,
     connection: Option<Connection>,
-    is_reusable: bool,
+    since: Instant,
+    /// `None` until there is a result.
+    is_reusable: Option<bool>,
 }
 
-impl Lent<'_> {
+impl<'a> Lent<'a> {
+    fn new(pool: &'a Pool, connection: Connection) -> Self {
+        Self { pool, connection: Some(connection), since: Instant::now(), is_reusable: None }
+    }
+
     async fn query(mut self, text: &str, types: &[Type], parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Failure> {
         let Some(connection) = &self.connection else { return Err(Failure::Stopped) };
         let done = connection.query(text, types, parameters).await.map_err(Failure::from);
-        self.is_reusable = done.as_ref().err().is_none_or(|failure| failure.reach() != Reach::Connection);
+        self.is_reusable = Some(done.as_ref().err().is_none_or(|failure| failure.reach() != Reach::Connection));
         done
     }
 }
@@ -90,7 +107,8 @@ impl Lent<'_> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        if self.is_reusable && !connection.is_closed() {
+        let is_reusable = self.is_reusable.unwrap_or_else(|| self.since.elapsed() < PATIENCE);
+        if is_reusable && !connection.is_closed() {
             self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold,
-        NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, Deadline, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed,
+        ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -183,11 +183,7 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
 }
 
 /// See [`crate::log::Log::deadlines`].
-pub(super) async fn deadlines(
-    pool: &Pool,
-    until: Timestamp,
-    limit: usize,
-) -> Result<Vec<(Timestamp, ChatId, ToolCallId)>> {
+pub(super) async fn deadlines(pool: &Pool, until: Timestamp, limit: usize) -> Result<Vec<Deadline>> {
     let rows = pool.run(DEADLINES, &[&number(until.0), &most(limit)]).await?;
     rows.iter().map(|row| Ok((time(row, 0)?, ChatId::from(text(row, 1)?), ToolCallId::from(text(row, 2)?)))).collect()
 }

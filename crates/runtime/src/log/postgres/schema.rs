@@ -38,6 +38,15 @@ const FORMAT_1: &str = "
     );
     INSERT INTO @.holdpoint (format, compatible) VALUES (0, 0);
 
+    -- Credentials for one connection each, as digests.
+    CREATE TABLE @.tickets (
+        digest  bytea PRIMARY KEY,
+        subject bytea NOT NULL,
+        expires bigint NOT NULL
+    );
+    CREATE INDEX tickets_by_subject ON @.tickets (subject, expires);
+    CREATE INDEX tickets_by_expiry ON @.tickets (expires);
+
     -- What a chat looks like from outside.
     CREATE TABLE @.chats (
         number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

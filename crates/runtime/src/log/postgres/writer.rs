@@ -22,7 +22,7 @@ use super::{
     notify::Outbox,
     transaction::{Appends, Delete, Deletion, PREPARED, Probe, Transaction},
 };
-use crate::log::{Append, AppendResult, DeleteResult, Health, Wakeup};
+use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Health, Wakeup};
 
 /// Requests per group, bounded so that the first does not wait too long for the last.
 const MAX_GROUP_REQUESTS: usize = 512;
@@ -158,7 +158,7 @@ impl Writer {
                     for (append, result) in part.iter().zip(&done) {
                         // For a repeated append too: if the first result was unknown, no one was woken.
                         if matches!(result, AppendResult::Committed { .. }) && append.count > 0 {
-                            self.wake(Wakeup::of(append));
+                            self.wake(ChatChange::of(append));
                         }
                     }
                     results[range].copy_from_slice(&done);
@@ -189,7 +189,7 @@ impl Writer {
             Deletion::Conflict => DeleteResult::Conflict,
             Deletion::Nothing => DeleteResult::Deleted,
             Deletion::Deleted(subject) => {
-                self.wake(Wakeup { chat, subject, len: Some(expected + 1), holds: true });
+                self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true });
                 DeleteResult::Deleted
             }
         })
@@ -290,11 +290,11 @@ impl Writer {
         self.reports.health.send_if_modified(|before| std::mem::replace(before, health) != health)
     }
 
-    fn wake(&self, wakeup: Wakeup) {
+    fn wake(&self, change: ChatChange) {
         if let Some(outbox) = &self.reports.outbox {
-            outbox.add(&wakeup);
+            outbox.add(&change);
         }
-        let _ = self.reports.wakeups.send(wakeup);
+        let _ = self.reports.wakeups.send(Wakeup::Chat(change));
     }
 }
 

@@ -25,7 +25,7 @@ use std::{
 use error::QueryFailure;
 pub use error::SqliteError;
 use futures::future::BoxFuture;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::ChatId;
 use open::Folder;
 use reader::Readers;
 use rusqlite::Connection;
@@ -33,8 +33,8 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-    LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
+    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -199,11 +199,7 @@ impl Log for SqliteLog {
         self.query(move |connection| reader::holds(connection, &query, limit), || "could not list the holds".to_owned())
     }
 
-    fn deadlines(
-        &self,
-        until: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Timestamp, ChatId, ToolCallId)>, LogError>> {
+    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
         self.query(
             move |connection| reader::deadlines(connection, until, limit),
             || "could not list the deadlines".to_owned(),

@@ -20,8 +20,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold,
-        NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, Deadline, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed,
+        ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -196,11 +196,7 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
 }
 
 /// See [`crate::log::Log::deadlines`].
-pub(super) fn deadlines(
-    connection: &Connection,
-    until: Timestamp,
-    limit: usize,
-) -> rusqlite::Result<Vec<(Timestamp, ChatId, ToolCallId)>> {
+pub(super) fn deadlines(connection: &Connection, until: Timestamp, limit: usize) -> rusqlite::Result<Vec<Deadline>> {
     let mut select = connection.prepare_cached(
         "SELECT deadline, id, call FROM holds JOIN chats ON number = chat
          WHERE deadline <= ?1 ORDER BY deadline, chat, call LIMIT ?2",

@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, Transactio
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::{error::QueryFailure, open::Folder, schema};
-use crate::log::{Append, AppendResult, DeleteResult, Health, HoldRow, Ownership, Wakeup};
+use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Health, HoldRow, Ownership, Wakeup};
 use crate::subject::Subject;
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
@@ -180,7 +180,7 @@ impl Writer {
                 for (append, result) in appends.iter().zip(&results) {
                     // For a repeated append too: if the first result was unknown, no one was woken.
                     if matches!(result, AppendResult::Committed { .. }) {
-                        self.wake(Wakeup::of(append));
+                        self.wake(ChatChange::of(append));
                     }
                 }
                 let _ = answer.send(results);
@@ -190,7 +190,7 @@ impl Writer {
                     Deletion::Conflict => DeleteResult::Conflict,
                     Deletion::Nothing => DeleteResult::Deleted,
                     Deletion::Deleted(subject) => {
-                        self.wake(Wakeup { chat, subject, len: Some(expected + 1), holds: true });
+                        self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true });
                         DeleteResult::Deleted
                     }
                 };
@@ -200,8 +200,8 @@ impl Writer {
         }
     }
 
-    fn wake(&self, wakeup: Wakeup) {
-        let _ = self.reports.wakeups.send(wakeup);
+    fn wake(&self, change: ChatChange) {
+        let _ = self.reports.wakeups.send(Wakeup::Chat(change));
     }
 
     /// A failed connection may be in any state, so opens a new one. If that fails, the next transaction reports why.

@@ -7,6 +7,7 @@ mod browser;
 mod deadlines;
 mod messages;
 mod model;
+mod nodes;
 mod order;
 mod prompts;
 mod recovery;
@@ -37,11 +38,12 @@ struct Case {
     is_refused: bool,
     max_steps: u32,
     max_holds: usize,
+    is_elsewhere: bool,
 }
 
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
-    Case { given, at: 0, is_refused: false, max_steps: 3, max_holds: 2 }
+    Case { given, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere: false }
 }
 
 impl Case {
@@ -54,6 +56,12 @@ impl Case {
     /// A limit prevents new turns.
     fn over_the_limit(mut self) -> Self {
         self.is_refused = true;
+        self
+    }
+
+    /// Another node runs the turn.
+    fn elsewhere(mut self) -> Self {
+        self.is_elsewhere = true;
         self
     }
 
@@ -82,7 +90,7 @@ impl Case {
             model: "dice",
             max_steps: self.max_steps,
             max_holds: self.max_holds,
-            is_elsewhere: false,
+            is_elsewhere: self.is_elsewhere,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
             new_id: &mut new_id,
         };
