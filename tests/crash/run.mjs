@@ -137,6 +137,9 @@ function summary({ seed, found, begun, journal, ledger, counts }) {
   ].join("; ");
 }
 
+// `exit` ends what the run has started.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
+
 if (values["self-test"]) await selfTest();
 else {
   const [kills, nodes] = [values.kills, values.nodes].map(Number);

@@ -10,6 +10,9 @@ import { fileURLToPath } from "node:url";
 const STARTS_WITHIN_MS = 30_000;
 const ENDS_WITHIN_MS = 10_000;
 
+/** Ends the server with the suite, also if the suite is killed. util-linux has it; `exec` keeps the process id. */
+const BOUND = existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"] : [];
+
 /** HOLDPOINT_BIN, or cargo's latest build in the usual places. */
 export function binary() {
   const named = process.env.HOLDPOINT_BIN;
@@ -83,7 +86,8 @@ export class Server {
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const args = ["serve", "--listen", listen, ...this.#log, "--config", this.#file("holdpoint.toml")];
     args.push("--model", `script:${this.#file("script.json")}`);
-    this.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+    const [program, ...first] = [...BOUND, binary()];
+    this.#child = spawn(program, [...first, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#isKilled = false;
     this.url = await this.#ready(this.#child);
   }
