@@ -73,8 +73,8 @@ function checkAcks({ waits }, acks, deliveries, say) {
 }
 
 /**
- * The final check, when everything is settled. `end` is `{deaths, chats, inbox}`: when each process was gone, the last
- * one's record of each chat (`{isRunning, holds, calls, messages, refused}`; undefined if it does not know the chat)
+ * The final check, when everything is settled. `end` is `{deaths, chats, inbox}`: when calls may have been cut off, as
+ * `{from, to}`, the last process's record of each chat (`{isRunning, holds, calls, messages, refused}`; undefined if it does not know the chat)
  * and the open approval requests.
  */
 export function checkEnd({ journal, deliveries, end }) {
@@ -149,7 +149,8 @@ function checkRun({ outcome, decision, requestedAt }, deliveries, deaths, say) {
   const told = JSON.stringify(outcome);
   if (outcome.cause === "interrupted") {
     const [begun, ended] = [decision?.at ?? requestedAt, outcome.at].map((at) => Date.parse(at));
-    if (!deaths.some((at) => begun <= at && at <= ended)) say("interrupted by nothing", `no kill in between: ${told}`);
+    if (!deaths.some(({ from, to }) => begun <= to && from <= ended))
+      say("interrupted by nothing", `no kill in between: ${told}`);
     if (outcome.output !== undefined) say("interrupted with an output", told);
     return;
   }

@@ -20,7 +20,9 @@ export async function finish({ server, ledger, journal, random, counts }) {
   await server.start(scriptOf(open.map(({ plan }) => plan)));
   const ignore = () => {};
   const context = {
-    url: server.url,
+    get url() {
+      return server.url;
+    },
     journal,
     event: ignore,
     forged: ignore,

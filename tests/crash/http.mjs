@@ -4,17 +4,23 @@
 export class Down extends Error {}
 
 /** Sends a request. Returns the response once its headers have arrived. */
-export async function send({ url, signal }, path, body) {
+export async function send({ url, signal, mayRefuse }, path, body) {
   const options = body && {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   };
+  let response;
   try {
-    return await fetch(`${url}${path}`, { ...options, signal });
+    response = await fetch(`${url}${path}`, { ...options, signal });
   } catch (error) {
     throw new Down(`${path}: ${error.cause?.code ?? error.message}`);
   }
+  if (response.status === 503 && mayRefuse?.()) {
+    await response.text().catch(() => "");
+    throw new Down(`${path}: 503`);
+  }
+  return response;
 }
 
 /** The body of a response, as JSON. */
@@ -36,7 +42,8 @@ export async function list(context, path) {
     if (response.status !== 200) throw new Error(`${next}: ${response.status}`);
     items.push(...(await read(response)));
     const following = response.headers.get("link")?.match(/<([^>]*)>; *rel="next"/)?.[1];
-    next = following && new URL(following, context.url).href.slice(context.url.length);
+    const page = following && new URL(following, `http://any${next}`);
+    next = page && `${page.pathname}${page.search}`;
   }
   return items;
 }

@@ -7,6 +7,10 @@ export class Journal {
   calls = new Map();
   /** Server responses that the contract does not allow: `{chat, ref?, text}`. */
   odd = [];
+  /** Whether a node may say now that it can't serve: the database is away, or was until a moment ago. */
+  mayRefuse = () => false;
+  /** How often one said so. */
+  refusals = 0;
 
   add(plan) {
     const chat = {
@@ -62,6 +66,8 @@ export class Journal {
         chat.outcomes.push({ ...chunk, way, at: Date.now() });
         break;
       case "error":
+        this.refused(chat, `${way}: ${JSON.stringify(chunk)}`);
+        break;
       case "tool-input-error":
         this.strange(chat, `${way}: ${JSON.stringify(chunk)}`);
     }
@@ -79,6 +85,12 @@ export class Journal {
   /** The server says that this call is waiting for a decision. */
   waits(ref, askedAt) {
     this.calls.get(ref)?.waits.push(askedAt);
+  }
+
+  /** A node said that it can't serve. */
+  refused(chat, text, ref) {
+    if (this.mayRefuse()) this.refusals += 1;
+    else this.strange(chat, text, ref);
   }
 
   strange({ plan }, text, ref) {

@@ -65,6 +65,8 @@ async function moved(context, chat) {
 async function ended(context, chat, { isFirst = false } = {}) {
   const response = await send(context, `/api/chat/${chat.plan.id}/messages`);
   const messages = await read(response);
+  // Its message was refused in an outage.
+  if (response.status === 404 && !chat.isAcknowledged) return false;
   if (response.status !== 200) return context.journal.strange(chat, `/messages: ${response.status}`);
   chat.isEnded = messages.at(-1)?.parts.at(-1)?.text === lastWords(chat.plan);
   if (chat.isEnded || isFirst) {

@@ -9,7 +9,7 @@ const PATIENCE_MS = 1500;
 /** How long to read what the dead server had sent. */
 const DRAIN_MS = 1000;
 /** How many chats of earlier rounds are continued. */
-const TAKEN_UP = 10;
+export const TAKEN_UP = 10;
 
 /** Most lives are short. A few are long enough for everything to finish. */
 const TIMES = ["soon", "soon", "soon", "late"];
@@ -20,7 +20,7 @@ const EVENTS = ["inbox", "chat", "delivery", "delivered"];
  * after one of a chat request or its equivalent on the socket, "delivery" when the ledger has a call and has not
  * answered, "delivered" right after it answered.
  */
-function momentOf(random) {
+export function momentOf(random) {
   const kind = random.pick([...TIMES, ...EVENTS]);
   if (kind === "soon") return { kind, ms: random.between(0, 400) };
   if (kind === "late") return { kind, ms: random.between(400, 1500) };

@@ -51,7 +51,7 @@ async function add(world, id, { approved, cause }) {
 }
 
 async function honest() {
-  const end = { deaths: [AT + 500], inbox: [], chats: new Map() };
+  const end = { deaths: [{ from: AT + 500, to: AT + 500 }], inbox: [], chats: new Map() };
   const world = { journal: new Journal(), deliveries: [], end };
   await add(world, "paid", { approved: true, cause: "ran" });
   await add(world, "denied", { approved: false, cause: "decision" });
@@ -118,7 +118,7 @@ const doctored = {
   "an interruption without a kill": [
     "interrupted by nothing",
     (world) => {
-      world.end.deaths = [AT - 1000];
+      world.end.deaths = [{ from: AT - 1000, to: AT - 1000 }];
     },
   ],
   "a chat that is gone": ["acknowledged message lost", (world) => world.end.chats.delete("paid")],

@@ -10,6 +10,9 @@ import { fileURLToPath } from "node:url";
 const STARTS_WITHIN_MS = 30_000;
 const ENDS_WITHIN_MS = 10_000;
 
+/** Ends the server with the suite, also if the suite is killed. util-linux has it; `exec` keeps the process id. */
+const BOUND = existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"] : [];
+
 /** HOLDPOINT_BIN, or cargo's latest build in the usual places. */
 export function binary() {
   const named = process.env.HOLDPOINT_BIN;
@@ -47,20 +50,25 @@ input_schema = { type = "object", properties = { ref = { type = "string" }, amou
 
 export class Server {
   url;
-  /** When each process was gone. */
+  /** When each process was gone: `{from, to}`. */
   deaths = [];
   /** Processes that exited or panicked without being killed. */
   faults = [];
   #place;
+  #log;
   #child;
   #exited;
   #isKilled = false;
 
-  /** Creates the folder; `start` starts the process. */
-  static async prepare(ledgerUrl, { isIdempotent = false } = {}) {
+  /**
+   * Creates the folder; `start` starts the process. `place` says where the chats are, if not in this folder, and `more`
+   * are further settings.
+   */
+  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "" } = {}) {
     const server = new Server();
     server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
-    await writeFile(server.#file("holdpoint.toml"), settings(ledgerUrl, isIdempotent));
+    server.#log = place ?? ["--data", server.#file("data")];
+    await writeFile(server.#file("holdpoint.toml"), more + settings(ledgerUrl, isIdempotent));
     return server;
   }
 
@@ -76,9 +84,10 @@ export class Server {
   async start(script) {
     await writeFile(this.#file("script.json"), JSON.stringify(script));
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
-    const args = ["serve", "--listen", listen, "--data", this.#file("data"), "--config", this.#file("holdpoint.toml")];
+    const args = ["serve", "--listen", listen, ...this.#log, "--config", this.#file("holdpoint.toml")];
     args.push("--model", `script:${this.#file("script.json")}`);
-    this.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+    const [program, ...first] = [...BOUND, binary()];
+    this.#child = spawn(program, [...first, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#isKilled = false;
     this.url = await this.#ready(this.#child);
   }
@@ -97,7 +106,8 @@ export class Server {
       this.#exited = new Promise((gone) => {
         child.once("exit", (code, signal) => {
           process.removeListener("exit", kill);
-          this.deaths.push(Date.now());
+          const at = Date.now();
+          this.deaths.push({ from: at, to: at });
           clearTimeout(timer);
           fail(`it ended with ${code ?? signal}`);
           if (!this.#isKilled) this.faults.push(`it ended by itself with ${code ?? signal}: ${errors.slice(-2000)}`);
@@ -128,6 +138,11 @@ export class Server {
     if (!this.isUp) return;
     this.#isKilled = true;
     this.#child.kill("SIGKILL");
+  }
+
+  /** A signal that does not end it. */
+  signal(name) {
+    if (this.isUp) this.#child.kill(name);
   }
 
   /** The process is gone, and its port is free. */

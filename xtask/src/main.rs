@@ -1,6 +1,7 @@
 //! The project's own commands. `cargo xtask help` lists them.
 
 mod bench;
+mod cluster;
 mod codegen;
 mod console;
 mod diff;
@@ -65,6 +66,12 @@ const TASKS: &[Task] = &[
         arguments: "[--list] [CHECK...]",
         what: "the checks that take too long for every change, or only the named ones",
         run: full::run,
+    },
+    Task {
+        name: "cluster",
+        arguments: "[--nodes N] [--port P] [--release] [--binary FILE] [-- SERVE_ARGS...]",
+        what: "PostgreSQL and three nodes on this machine; kill, start, pause and resume them from the keyboard",
+        run: cluster::run,
     },
     Task { name: "bench", arguments: "[ARGS...]", what: "run the benchmarks in a release build", run: bench::run },
     Task {

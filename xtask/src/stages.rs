@@ -42,8 +42,12 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: CRASH,
-        what: "the server killed under load, with a ledger of its own: the short form (`cargo xtask full crash`: 300 kills)",
-        run: |root| npm(root, &[&["run", "self-test", "-w", "tests/crash"], &["run", "crash", "-w", "tests/crash"]]),
+        what: "one server, and three nodes on PostgreSQL, killed under load, with a ledger of its own: the short form \
+               (`cargo xtask full crash cluster`: 300 kills, 200 faults)",
+        run: |root| {
+            let crash = |script| ["run", script, "-w", "tests/crash"];
+            npm(root, &[&crash("self-test"), &crash("crash"), &crash("cluster")])
+        },
     },
     Stage {
         name: CONSOLE,

@@ -93,7 +93,8 @@ export class Process {
         child.once("close", (code, signal) => {
           process.removeListener("exit", kill);
           clearTimeout(timer);
-          this.deaths.push(Date.now());
+          const at = Date.now();
+          this.deaths.push({ from: at, to: at });
           this.code = code ?? signal;
           if (!this.#isEnding) this.faults.push(`it ended by itself with ${this.code}: ${this.said.slice(-2000)}`);
           if (this.said.includes("panicked at")) this.faults.push(this.said.slice(-2000));

@@ -21,6 +21,7 @@ async function request(context, chat, body, { ref } = {}) {
         context.event("chat");
       }
     } else if (said.type === "chunk") journal.chunk(chat, "ws", said.chunk);
+    else if (said.type === "error") journal.refused(chat, `ws: ${text}`, ref);
     else if (said.type !== "end") journal.strange(chat, `ws: ${text}`, ref);
     return said.type === "end" || said.type === "error";
   });

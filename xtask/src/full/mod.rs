@@ -40,6 +40,11 @@ const CHECKS: &[Check] = &[
         run: |root| stages::npm(root, &[&["run", "crash", "-w", "tests/crash", "--", "--kills", "300"]]),
     },
     Check {
+        name: "cluster",
+        what: "three nodes on PostgreSQL under load, 200 faults of nodes, wires and the database",
+        run: |root| stages::npm(root, &[&["run", "cluster", "-w", "tests/crash", "--", "--kills", "200"]]),
+    },
+    Check {
         name: "faults",
         what: "broken disks and files, signals, readers that do not read, hostile endpoints and MCP servers",
         run: |root| stages::npm(root, &[&["run", "faults", "-w", "tests/crash"]]),
