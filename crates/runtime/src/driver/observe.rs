@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{Counts, Runtime, RuntimeError};
-use crate::{log::Health, metrics::Waiting};
+use crate::{
+    log::{Health, NodeId},
+    metrics::Waiting,
+};
 
 /// The timeout of a probe of the log.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -13,6 +16,11 @@ impl Runtime {
     pub async fn holds(&self) -> Result<u64, RuntimeError> {
         let (_, counts) = self.inner.count_holds().await.map_err(RuntimeError::Log)?;
         Ok(counts.holds.iter().map(|count| count.count).sum())
+    }
+
+    /// This node, if others share the log.
+    pub fn node(&self) -> Option<NodeId> {
+        self.inner.lease.is_shared().then_some(self.inner.node)
     }
 
     /// The number of awake chats: something runs in them, or somebody follows them.

@@ -60,6 +60,8 @@ pub(super) enum Place {
 pub(super) enum PlaceError {
     #[error("--log: {0}")]
     Argument(&'static str),
+    #[error("{key} has an effect only with a PostgreSQL log: remove it, or name the database in `log` or --log")]
+    NoDatabase { key: &'static str },
     #[error("the URL of the log: {0}")]
     Variable(#[from] MissingVariable),
     #[error(transparent)]
@@ -78,6 +80,11 @@ impl PlaceArgs {
             (None, None) => config.log.clone(),
         };
         let Some(url) = url else {
+            // With `log` in the settings, these are for that, and `--data` is the exception.
+            let unused = [("lease_sec", config.lease_sec.is_some()), ("poll_only", config.poll_only.is_some())];
+            if let Some((key, _)) = unused.into_iter().find(|(_, is_set)| *is_set && config.log.is_none()) {
+                return Err(PlaceError::NoDatabase { key });
+            }
             let folder = self.data.clone().or_else(|| config.data.clone());
             return Ok(Place::Folder(folder.unwrap_or_else(|| DATA.into())));
         };

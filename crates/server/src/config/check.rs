@@ -22,14 +22,6 @@ impl Config {
         if self.log.is_some() && self.data.is_some() {
             return Err(wrong("data", "has no effect with `log`: remove one of them".to_owned()));
         }
-        for (key, is_set) in [("lease_sec", self.lease_sec.is_some()), ("poll_only", self.poll_only.is_some())] {
-            if is_set && self.log.is_none() {
-                return Err(wrong(
-                    key,
-                    "has an effect only with `log`: a data folder is used by one server".to_owned(),
-                ));
-            }
-        }
         if self.lease_sec.is_some_and(|seconds| seconds.get() > MAX_LEASE_SEC) {
             return Err(wrong("lease_sec", format!("must be at most {MAX_LEASE_SEC}")));
         }

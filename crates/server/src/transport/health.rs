@@ -9,6 +9,15 @@ use crate::app::Server;
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Health {
     status: &'static str,
+    /// This node, if several share a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+}
+
+impl Health {
+    fn new(status: &'static str, server: &Server) -> Json<Self> {
+        Json(Self { status, node: server.inner.runtime.node().map(|node| node.to_string()) })
+    }
 }
 
 /// Reports that the process is alive.
@@ -20,8 +29,8 @@ pub(crate) struct Health {
     security(()),
     responses((status = 200, description = "It is alive.", body = Health, example = json!({"status": "ok"}))),
 )]
-pub(crate) async fn alive() -> Json<Health> {
-    Json(Health { status: "ok" })
+pub(crate) async fn alive(State(server): State<Server>) -> Json<Health> {
+    Health::new("ok", &server)
 }
 
 /// Reports whether the server accepts requests.
@@ -38,10 +47,10 @@ pub(crate) async fn alive() -> Json<Health> {
 )]
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
     if server.inner.draining.is_cancelled() {
-        return (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "draining" }));
+        return (StatusCode::SERVICE_UNAVAILABLE, Health::new("draining", &server));
     }
     match server.inner.runtime.is_writable().await {
-        true => (StatusCode::OK, Json(Health { status: "ready" })),
-        false => (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "log-not-writable" })),
+        true => (StatusCode::OK, Health::new("ready", &server)),
+        false => (StatusCode::SERVICE_UNAVAILABLE, Health::new("log-not-writable", &server)),
     }
 }
