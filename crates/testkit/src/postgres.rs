@@ -12,7 +12,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::{
         Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU16, AtomicU32, Ordering},
     },
     thread::sleep,
     time::{Duration, Instant},
@@ -287,9 +287,14 @@ fn server_user() -> Option<(u32, u32)> {
     Some((user.next()?.parse().ok()?, user.next()?.parse().ok()?))
 }
 
+/// Below the ports that the system gives to outgoing connections: while the server is down, one of those could take its
+/// port, and it could not start again.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
+    // Each call begins elsewhere: the port that is found is free until the server starts.
+    static CALLS: AtomicU16 = AtomicU16::new(0);
+    let process = u16::try_from(std::process::id() % 1_500).expect("small");
+    let first = 15_000 + process * 10 + CALLS.fetch_add(1, Ordering::Relaxed) % 1_000;
+    (first..32_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
 
 fn children(parent: &str) -> Vec<String> {

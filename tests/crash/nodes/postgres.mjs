@@ -1,6 +1,7 @@
 // A private PostgreSQL: a cluster of its own, in a temporary folder and on a free port.
 
 import { execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { appendFile, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -48,12 +49,20 @@ function serverUser() {
   return { uid: Number(fields[1]), gid: Number(fields[2]) };
 }
 
+/**
+ * Below the ports that the system gives to outgoing connections: while the server is down, one of those could take its
+ * port, and it could not start again.
+ */
 async function freePort() {
-  const probe = createServer();
-  await new Promise((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
+  for (;;) {
+    const port = randomInt(15_000, 31_000);
+    const probe = createServer();
+    const isFree = await new Promise((resolve) => {
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 }
 
 export class Postgres {
