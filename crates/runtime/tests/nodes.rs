@@ -365,3 +365,33 @@ async fn a_decision_while_a_call_ends_is_carried_out_and_shown_at_once() {
         assert_eq!(nodes.paid(), 1);
     }
 }
+
+/// Two nodes find the turns of a third one at the same time. Each turn is taken over once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_is_taken_over_once() {
+    const TURNS: usize = 30;
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let steps = json!([[{"waitMs": 5_000}, {"text": ["never twice"]}]]);
+    let Nodes { log, a, b, paid, slow } = Nodes::on(Arc::clone(&log), log.clone(), log, steps.clone()).await;
+    let _c = node(Arc::clone(&log) as _, &steps, tools(&paid, &slow)).await;
+    let chats: Vec<String> = (0..TURNS).map(|number| format!("c{number}")).collect();
+    for chat in &chats {
+        let request = ChatRequest::user(chat.as_str(), "go");
+        drop(a.submit(&me(), request, View::default()).await.expect("is taken"));
+    }
+    drop(a);
+    let abandoned = async |chat: &str| {
+        let batches = log.read(&chat.into(), 0, 100).await.expect("it reads");
+        let text: String = batches.iter().map(|batch| String::from_utf8_lossy(&batch.payload).into_owned()).collect();
+        text.matches("step-abandoned").count()
+    };
+    for chat in &chats {
+        until("it is taken over", async || abandoned(chat).await > 0).await;
+    }
+    // Longer than a lease: whoever would take over a second time has done so.
+    tokio::time::sleep(2 * LEASE).await;
+    for chat in &chats {
+        assert_eq!(abandoned(chat).await, 1, "{chat}");
+    }
+    drop(b);
+}
