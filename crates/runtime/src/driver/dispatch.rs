@@ -17,8 +17,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wakeup>) {
     loop {
         let wakeup = tokio::select! {
-            wakeup = wakeups.recv() => wakeup,
+            biased;
             () = inner.closing.cancelled() => return,
+            wakeup = wakeups.recv() => wakeup,
         };
         match wakeup {
             Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds })) => {
@@ -45,8 +46,9 @@ pub(super) async fn poll(inner: Arc<Inner>) {
     }
     loop {
         tokio::select! {
-            () = time::sleep(POLL_INTERVAL) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep(POLL_INTERVAL) => {}
         }
         for subject in inner.changes.subjects() {
             let order = HeadOrder::Newest { after: None };

@@ -109,6 +109,7 @@ impl ChatTask {
                 done => return done,
             }
             tokio::select! {
+                biased;
                 () = backoff.wait() => {}
                 () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
             }
