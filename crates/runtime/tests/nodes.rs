@@ -15,7 +15,11 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::{Next, ResponseStream, Runtime},
-    internals::{fact::Fact, project::View, turn::Answered},
+    internals::{
+        fact::Fact,
+        project::{Out, View},
+        turn::Answered,
+    },
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
@@ -211,6 +215,34 @@ async fn a_new_message_supersedes_the_turn_of_another_node() {
     assert!(second.contains("second answer") && !second.contains("slow"), "{second}");
     let history = messages(&nodes.b).await;
     assert!(history.contains("something else") && history.contains("second answer"), "{history}");
+}
+
+/// On a live connection too, the turn that is superseded ends before the next one begins.
+#[tokio::test]
+async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
+    let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    let mut live = nodes.a.live(&me(), &chat(), View::default()).await.expect("it follows");
+    drop(submit(&nodes.b, "something else").await);
+    let mut out = Vec::new();
+    within("the next turn is shown", async {
+        while !format!("{out:?}").contains("second answer") {
+            assert_ne!(live.next(&mut out).await, Next::Gone);
+        }
+    })
+    .await;
+    let kinds: Vec<&str> = out
+        .iter()
+        .map(|out| match out {
+            Out::Chunks(Chunks::One(Chunk::Start(_))) => "start",
+            Out::Chunks(Chunks::One(Chunk::Abort(_))) => "abort",
+            Out::End => "end",
+            Out::Chunks(_) => "other",
+        })
+        .filter(|kind| *kind != "other")
+        .collect();
+    assert_eq!(kinds[..4], ["start", "abort", "end", "start"], "{out:?}");
 }
 
 #[tokio::test]

@@ -80,8 +80,10 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
-        if let Fact::Said { next: Some(_), .. } = fact {
-            // The same, while calls of the old turn still run.
+        if let Fact::Said { next: Some(_), .. } = fact
+            && Self::waits_for_person(turn)
+        {
+            // The same, while calls of the old turn still run. A turn that is written on another node ends on the wire.
             turn.is_over = true;
             return;
         }
