@@ -130,6 +130,7 @@ impl Client {
             Act::Result { call, ack } => {
                 let mut raw = ack.clone();
                 raw["toolCallId"] = json!(call);
+                raw["requestedAt"] = json!("2027-01-15T08:00:00.000Z");
                 let request = serde_json::from_value(raw.clone()).expect("an ack");
                 let answered = runtime.ack(&me(), request, raw).await?;
                 let is_settled = |fact: &Arc<Fact>| matches!(&**fact, Fact::Settled { call: of, .. } if of == call);
@@ -322,8 +323,7 @@ impl Client {
     }
 
     fn deletions(&self) -> usize {
-        let entries = self.world.journal.entries();
-        entries.iter().filter(|entry| entry.chat == self.chat && matches!(entry.what, Commit::Deleted)).count()
+        self.world.journal.deletions(&self.chat)
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    internals::fact::Fact,
+    internals::{fact::Fact, turn::ChatState},
     log::{Append, AppendResult, DeleteResult, Log, LogError, MemoryLog, NodeId, Ownership},
 };
 use holdpoint_testkit::SharedLog;
@@ -55,6 +55,18 @@ struct Entries {
     /// Which node each owner is.
     owners: BTreeMap<NodeId, usize>,
     appends: u64,
+    chats: BTreeMap<ChatId, ChatFacts>,
+}
+
+/// The facts of a chat.
+#[derive(Debug, Default)]
+struct ChatFacts {
+    /// All that were ever committed, those before a deletion included.
+    ever: Vec<Arc<Fact>>,
+    /// Those that it has now.
+    now: Vec<Arc<Fact>>,
+    state: ChatState,
+    deletions: usize,
 }
 
 /// One commit.
@@ -98,13 +110,22 @@ impl Journal {
 
     /// The facts ever committed to a chat, those before a deletion included.
     pub(crate) fn facts(&self, chat: &ChatId) -> Vec<Arc<Fact>> {
-        let entries = self.lock();
-        let of_chat = entries.all.iter().filter(|entry| entry.chat == *chat);
-        let facts = of_chat.flat_map(|entry| match &entry.what {
-            Commit::Facts { facts, .. } => facts.as_slice(),
-            Commit::Deleted => &[],
-        });
-        facts.cloned().collect()
+        self.lock().chats.get(chat).map_or_else(Vec::new, |chat| chat.ever.clone())
+    }
+
+    /// The facts that a chat has now.
+    pub(crate) fn stored_facts(&self, chat: &ChatId) -> Vec<Arc<Fact>> {
+        self.lock().chats.get(chat).map_or_else(Vec::new, |chat| chat.now.clone())
+    }
+
+    /// The state of a chat now.
+    pub(crate) fn state(&self, chat: &ChatId) -> ChatState {
+        self.lock().chats.get(chat).map_or_else(ChatState::default, |chat| chat.state.clone())
+    }
+
+    /// How often a chat was deleted.
+    pub(crate) fn deletions(&self, chat: &ChatId) -> usize {
+        self.lock().chats.get(chat).map_or(0, |chat| chat.deletions)
     }
 
     /// Appends for a node. The log in memory needs no waiting.
@@ -138,6 +159,10 @@ impl Journal {
         let result = self.log.append_many(vec![append]).now_or_never().expect("memory does not wait")[0];
         if matches!(result, AppendResult::Committed { .. }) && entries.committed.insert(id) {
             let owner = self.owner_of(&chat).and_then(|owner| entries.owners.get(&owner).copied());
+            let of_chat = entries.chats.entry(chat.clone()).or_default();
+            of_chat.ever.extend(facts.iter().cloned());
+            of_chat.now.extend(facts.iter().cloned());
+            facts.iter().for_each(|fact| of_chat.state.apply(fact));
             let what = Commit::Facts { first, facts, owner };
             entries.all.push(Entry { at: self.clock.millis(), node, chat, what });
         }
@@ -148,19 +173,13 @@ impl Journal {
         let was_there = self.len_of(chat) > 0;
         let result = self.log.delete(chat, expected).now_or_never().expect("memory does not wait");
         if result == Ok(DeleteResult::Deleted) && was_there {
-            let what = Commit::Deleted;
-            self.lock().all.push(Entry { at: self.clock.millis(), node, chat: chat.clone(), what });
+            let mut entries = self.lock();
+            let of_chat = entries.chats.entry(chat.clone()).or_default();
+            (of_chat.now, of_chat.state) = Default::default();
+            of_chat.deletions += 1;
+            entries.all.push(Entry { at: self.clock.millis(), node, chat: chat.clone(), what: Commit::Deleted });
         }
         result
-    }
-
-    /// The facts that the log has of a chat now.
-    pub(crate) fn stored_facts(&self, chat: &ChatId) -> Vec<Arc<Fact>> {
-        let batches = self.log.read(chat, 0, usize::MAX).now_or_never().expect("memory does not wait");
-        let facts = batches.expect("it reads").into_iter().flat_map(|batch| {
-            serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts").into_iter().map(Arc::new)
-        });
-        facts.collect()
     }
 
     pub(crate) fn owner_of(&self, chat: &ChatId) -> Option<NodeId> {

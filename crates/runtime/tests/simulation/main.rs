@@ -64,6 +64,12 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is not a number: {value}")))
 }
 
+/// The first line of each violation.
+fn brief(violations: &[String]) -> String {
+    let first = |violation: &String| violation.lines().next().unwrap_or_default().chars().take(300).collect::<String>();
+    violations.iter().map(|violation| first(violation) + "\n").collect()
+}
+
 /// How to play a seed again.
 fn command(seed: u64) -> String {
     format!("SIMULATION_SEED={seed} cargo test -p holdpoint-runtime --test simulation whatever_happens -- --nocapture")
@@ -93,7 +99,7 @@ fn whatever_happens() {
                 commits.fetch_add(outcome.commits, Ordering::Relaxed);
                 responses.fetch_add(outcome.responses, Ordering::Relaxed);
                 if !outcome.violations.is_empty() {
-                    println!("seed {seed}: {}\n{}", outcome.violations[0], command(seed));
+                    println!("seed {seed}:\n{}", brief(&outcome.violations));
                     failed.push((seed, outcome.violations));
                 }
             }
@@ -110,7 +116,7 @@ fn whatever_happens() {
         failed.len()
     );
     if let Some((seed, violations)) = failed.iter().min_by_key(|(seed, _)| *seed) {
-        panic!("{} of {runs} runs failed. Seed {seed}:\n{}\n{}", failed.len(), violations.join("\n"), command(*seed));
+        panic!("{} of {runs} runs failed. Seed {seed}:\n{}\n{}", failed.len(), brief(violations), command(*seed));
     }
 }
 

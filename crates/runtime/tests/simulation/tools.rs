@@ -1,6 +1,8 @@
 //! The tools, and the ledger in which each run is entered by the tool itself.
 
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -95,7 +97,7 @@ impl Ledger {
 
 /// What a handler has of its node.
 #[derive(Clone)]
-struct Host {
+pub(crate) struct Host {
     seed: u64,
     ledger: Arc<Ledger>,
     condition: Arc<Condition>,
@@ -157,14 +159,27 @@ impl Host {
     }
 }
 
-/// The tools of a node.
+thread_local! {
+    /// The nodes of the run on this thread.
+    static HOSTS: RefCell<BTreeMap<usize, Host>> = const { RefCell::new(BTreeMap::new()) };
+    /// Their tools. Schemas take long to compile.
+    static TOOLS: RefCell<BTreeMap<usize, ToolSet>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The tools of a node that starts on this thread.
 pub(crate) fn tools(seed: u64, ledger: &Arc<Ledger>, condition: &Arc<Condition>) -> ToolSet {
     let host = Host { seed, ledger: Arc::clone(ledger), condition: Arc::clone(condition) };
+    let node = condition.node;
+    HOSTS.with_borrow_mut(|hosts| hosts.insert(node, host));
+    TOOLS.with_borrow_mut(|tools| tools.entry(node).or_insert_with(|| tools_of(node)).clone())
+}
+
+fn tools_of(node: usize) -> ToolSet {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let server = |name: &'static str| {
-        let host = host.clone();
         Tool::server(name, "simulated", move |input: Value, context: ToolContext| {
-            host.clone().run(name, input, context)
+            let host = HOSTS.with_borrow(|hosts| hosts[&node].clone());
+            host.run(name, input, context)
         })
         .schema(schema.clone())
     };

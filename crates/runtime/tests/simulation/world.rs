@@ -1,6 +1,7 @@
 //! The nodes of a run, and what happens to them.
 
 use std::{
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -8,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{driver::Runtime, internals::turn::ChatState, subject::Subject};
 use tokio::{task::AbortHandle, time::sleep};
@@ -121,11 +123,18 @@ impl World {
     }
 
     /// Runs a client of a node, until the node dies.
-    pub(crate) fn spawn(&self, node: usize, client: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(self: &Arc<Self>, node: usize, client: impl Future<Output = ()> + Send + 'static) {
         let mut nodes = self.nodes();
-        if nodes[node].runtime.is_some() {
-            nodes[node].tasks.push(tokio::spawn(client).abort_handle());
+        if nodes[node].runtime.is_none() {
+            return;
         }
+        let world = Arc::clone(self);
+        let client = tokio::spawn(async move {
+            if AssertUnwindSafe(client).catch_unwind().await.is_err() {
+                world.violation("a client panicked");
+            }
+        });
+        nodes[node].tasks.push(client.abort_handle());
     }
 
     /// Notes a violation of what must always be true.
@@ -153,9 +162,7 @@ impl World {
 
     /// The state of a chat, as of the log.
     pub(crate) fn state(&self, chat: &ChatId) -> ChatState {
-        let mut state = ChatState::default();
-        self.journal.stored_facts(chat).iter().for_each(|fact| state.apply(fact));
-        state
+        self.journal.state(chat)
     }
 
     /// Kills, pauses and cuts off nodes for a while.
@@ -169,7 +176,7 @@ impl World {
             match random.below(5) {
                 0 | 1 => {
                     self.kill(node);
-                    sleep(random.millis(2 * lease)).await;
+                    sleep(Duration::from_millis(1) + random.millis(2 * lease)).await;
                     self.start(node).await;
                 }
                 2 => condition.pause(random.millis(3 * lease)),
