@@ -126,7 +126,7 @@ fn take_back_step(facts: &mut [Arc<Fact>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notation;
+    use crate::{notation, turn::ChatState};
 
     fn facts(list: &str) -> Vec<Arc<Fact>> {
         notation::facts(list).into_iter().map(Arc::new).collect()
@@ -155,6 +155,22 @@ mod tests {
         feed.push(vec![Arc::new(Fact::StepAbandoned), Arc::new(Fact::StepStarted)]);
         let after: Vec<Fact> = feed.after(3).iter().map(|fact| (**fact).clone()).collect();
         assert_eq!(after, [Fact::Nothing, Fact::Nothing, Fact::StepAbandoned, Fact::StepStarted]);
+    }
+
+    /// The calls of the step before are not those of the step that was abandoned.
+    #[test]
+    fn the_state_is_the_same_without_the_facts_of_an_abandoned_step() {
+        let all = facts(
+            "opened, said u1, turn, step, called look, step ended, started look, ran look, step, called pay, abandoned, step",
+        );
+        let feed = Feed::new(all.clone());
+        let fold = |facts: &[Arc<Fact>]| {
+            let mut state = ChatState::default();
+            facts.iter().for_each(|fact| state.apply(fact));
+            (state.calls.keys().cloned().collect::<Vec<_>>(), state.turn.map(|turn| turn.steps), state.len)
+        };
+        assert_eq!(fold(&feed.after(0)), fold(&all));
+        assert_eq!(fold(&all), (vec!["look".into()], Some(2), 12));
     }
 
     #[tokio::test]
