@@ -87,6 +87,9 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
+        if *fact == Fact::StepAbandoned {
+            turn.abandon(out);
+        }
         turn.calls.apply(fact);
         turn.apply(fact, &self.past, out);
     }
@@ -137,6 +140,21 @@ impl Turn {
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }
+    }
+
+    /// Closes what was shown of a step whose node is gone. Its calls were not shown yet.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        let abandoned = self.calls.abandoned_in_step();
+        self.queue.retain(|id| !abandoned.contains(id));
     }
 
     fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {

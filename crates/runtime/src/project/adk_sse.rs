@@ -62,6 +62,9 @@ impl Projection for AdkSse {
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
+        if *fact == Fact::StepAbandoned {
+            turn.abandon(out);
+        }
         turn.calls.apply(fact);
         turn.apply(fact, out);
         if matches!(fact, Fact::TurnEnded { .. }) {
@@ -159,6 +162,26 @@ impl Turn {
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
+        }
+    }
+
+    /// Closes what was shown of a step whose node is gone.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        for id in self.calls.abandoned_in_step() {
+            self.held.retain(|held| *held != id);
+            let Some(call) = self.calls.get(&id) else { continue };
+            if self.shown.remove(&id) && !call.is_invalid {
+                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            }
         }
     }
 

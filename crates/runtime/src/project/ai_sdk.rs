@@ -94,6 +94,9 @@ impl Projection for AiSdk {
             return;
         }
         let Some(turn) = &mut self.turn else { return };
+        if *fact == Fact::StepAbandoned {
+            turn.abandon(out);
+        }
         turn.calls.apply(fact);
         turn.apply(fact, &self.past, out);
     }
@@ -207,6 +210,19 @@ impl Turn {
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
+        }
+    }
+
+    /// Closes what was shown of a step whose node is gone.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        for id in self.calls.abandoned_in_step() {
+            let (Some(call), Some(wire)) = (self.calls.get(&id), self.wire.remove(&id)) else { continue };
+            if wire.shown != Shown::Nothing && call.settled.is_none() {
+                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            }
         }
     }
 
