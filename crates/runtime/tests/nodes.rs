@@ -352,6 +352,37 @@ async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
     drop(response);
 }
 
+/// Text that a node has shown and could not write is closed on the wire, and shown nowhere once another node has ended
+/// the turn.
+#[tokio::test]
+async fn text_that_was_never_written_is_taken_back() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[{"text": ["unwritten"]}, {"waitMs": 60_000}, {"text": ["never"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let mut response = nodes.a.submit(&me(), said("go"), view).await.expect("is taken").1;
+    cut.fill_disk();
+    let mut shown = Vec::new();
+    within("the text is shown", async {
+        while !format!("{shown:?}").contains("unwritten") {
+            assert_eq!(response.read(&mut shown).await, Next::More);
+        }
+    })
+    .await;
+    drop(submit(&nodes.b, "something else").await);
+    until("it is taken over", async || messages(&nodes.b).await.contains("second answer")).await;
+    // A client that stays keeps the chat awake.
+    let watched = nodes.a.live_from_now(&me(), &chat(), View::default()).await;
+    cut.free_disk();
+    within("the response ends", async { while response.read(&mut shown).await == Next::More {} }).await;
+    let shown = text(shown);
+    assert!(shown.find("text-end") < shown.find("finish-step") && shown.contains("text-end"), "{shown}");
+    until("both show the same", async || messages(&nodes.a).await.contains("second answer")).await;
+    assert_eq!(messages(&nodes.a).await, messages(&nodes.b).await);
+    drop(watched);
+}
+
 /// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.
 #[tokio::test]
 async fn an_outage_of_the_log_costs_no_outcome() {

@@ -42,6 +42,17 @@ impl Feed {
         self.len.send_replace(len);
     }
 
+    /// Blanks these facts for new readers: they were shown, but will never be written. Positions stay.
+    pub(super) fn take_back(&self, unwritten: &[Arc<Fact>]) {
+        if unwritten.is_empty() {
+            return;
+        }
+        let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
+        for fact in facts.iter_mut().filter(|fact| unwritten.iter().any(|unwritten| Arc::ptr_eq(fact, unwritten))) {
+            *fact = Arc::new(Fact::Nothing);
+        }
+    }
+
     pub(super) fn set_bytes(&self, bytes: usize) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }

@@ -87,8 +87,10 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
-        if *fact == Fact::StepAbandoned {
-            turn.abandon(out);
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
         }
         turn.calls.apply(fact);
         turn.apply(fact, &self.past, out);
@@ -155,6 +157,14 @@ impl Turn {
         }
         let abandoned = self.calls.abandoned_in_step();
         self.queue.retain(|id| !abandoned.contains(id));
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
+        }
     }
 
     fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {

@@ -62,8 +62,10 @@ impl Projection for AdkSse {
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
-        if *fact == Fact::StepAbandoned {
-            turn.abandon(out);
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
         }
         turn.calls.apply(fact);
         turn.apply(fact, out);
@@ -176,10 +178,24 @@ impl Turn {
         {
             out.push(Out::one(chunks::block_end(kind, &id)));
         }
+        let abandoned = self.calls.abandoned_in_step();
+        self.held.retain(|held| !abandoned.contains(held));
+        self.abandon_calls(out);
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
+        }
+        self.abandon_calls(out);
+    }
+
+    fn abandon_calls(&mut self, out: &mut Vec<Out>) {
         for id in self.calls.abandoned_in_step() {
-            self.held.retain(|held| *held != id);
-            let Some(call) = self.calls.get(&id) else { continue };
-            if self.shown.remove(&id) && !call.is_invalid {
+            let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
+            if self.shown.contains(&id) {
                 out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
             }
         }

@@ -125,6 +125,19 @@ fn an_abandoned_step() {
     let both = format!("start {answer} {answer} finish |");
     assert_eq!(written(AdkSse::new(progressive), &text), both);
     assert_eq!(written(AdkLive::new(progressive), &text), both);
+    // Another node ends the turn, and has nothing of what this one could not write.
+    let unwritten = "opened, said u1, turn, step, writing open, called open, writing look, text, words, ended";
+    let closed = "text-start … text-end tool-input-error tool-input-error finish-step finish |";
+    let both = "tool-input-start tool-input-available tool-input-start";
+    assert_eq!(ai_sdk(unwritten), format!("start start-step {both} {closed}"));
+    assert_eq!(
+        adk_sse(unwritten),
+        format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
+    );
+    assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
+    let text = "opened, said u1, turn, step, text, words, ended";
+    assert_eq!(written(AdkSse::new(progressive), text), format!("start {answer} finish |"));
+    assert_eq!(written(AdkLive::new(progressive), text), format!("start {answer} finish |"));
     // The call of the step before stays, also for who comes later and gets no fact of the abandoned step.
     let before = "opened, said u1, turn, step, writing look, called look, step ended, started look, ran look";
     let shown = "start start-step tool-input-start tool-input-available tool-output-available finish-step start-step";
