@@ -46,8 +46,8 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
-    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -91,7 +91,7 @@ impl PostgresLog {
             health: health_set,
             last_commit: last_commit.clone(),
         };
-        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports);
+        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, options.lease);
         writer.start().await?;
         tokio::spawn(writer.run());
         let listener = outbox.map(|outbox| {
@@ -145,6 +145,18 @@ impl Log for PostgresLog {
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         Box::pin(async move {
             let read = reader::batches(&self.readers, chat, after, limit).await;
+            read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(async move {
+            let read = reader::digests(&self.readers, chat, from, limit).await;
             read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
         })
     }
