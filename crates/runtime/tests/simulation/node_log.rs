@@ -12,7 +12,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -174,6 +174,15 @@ impl Log for NodeLog {
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         Box::pin(self.read_op(self.journal.log.read(chat, after, limit)))
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        before: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(self.read_op(self.journal.log.digests(chat, before, limit)))
     }
 
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {

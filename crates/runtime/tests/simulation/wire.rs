@@ -72,6 +72,10 @@ impl Responses {
         self.lock()[number].payloads.push("[DONE]".to_owned());
     }
 
+    fn is_empty(&self, number: usize) -> bool {
+        self.lock()[number].payloads.is_empty()
+    }
+
     pub(crate) fn end(&self, number: usize, end: End) {
         self.lock()[number].end = end;
     }
@@ -144,6 +148,10 @@ pub(crate) async fn read(world: Arc<World>, number: usize, mut response: Respons
     loop {
         let mut chunks = Vec::new();
         let next = response.read(&mut chunks).await;
+        if next == Next::Gone && chunks.is_empty() && world.responses.is_empty(number) {
+            // Without a message, there is no segment to check: the client only gets an error.
+            return world.responses.end(number, End::Cut);
+        }
         if next == Next::Gone {
             // As the server does it.
             let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
