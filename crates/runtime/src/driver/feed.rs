@@ -233,7 +233,8 @@ mod tests {
         let all = facts(
             "opened, said u1, turn, step, called look, step ended, started look, ran look, step, called pay, abandoned, step",
         );
-        let feed = Feed::new(all.clone());
+        let feed = Feed::new(ChatState::default(), None);
+        feed.push(all.clone());
         let fold = |facts: &[Arc<Fact>]| {
             let mut state = ChatState::default();
             facts.iter().for_each(|fact| state.apply(fact));

@@ -121,8 +121,9 @@ impl Turn {
                 self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
-                let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id).into(), out);
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
             }
             Fact::Called { call, asked_by, .. } => {
                 self.text.called(call);
@@ -130,6 +131,10 @@ impl Turn {
                 if self.rounds == 0 || asked_by.is_some() {
                     self.show(call, out);
                 }
+            }
+            // The node that showed its input could not write it, and another one has ended the turn.
+            Fact::Invalid { call, name, input, error } if self.shown.contains(call) => {
+                out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Invalid { call, .. } => {
                 self.text.called(call);

@@ -135,6 +135,13 @@ fn an_abandoned_step() {
         format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
     );
     assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
+    // It ends what this one has ended.
+    let again = "opened, said u1, turn, step, text, words, block ended, block ended, ended";
+    assert_eq!(ai_sdk(again), format!("start start-step {answer} finish-step finish |"));
+    for view in [View::default(), progressive] {
+        assert_eq!(written(AdkSse::new(view), again), format!("start {answer} finish |"));
+        assert_eq!(written(AdkLive::new(view), again), format!("start {answer} finish |"));
+    }
     let text = "opened, said u1, turn, step, text, words, ended";
     assert_eq!(written(AdkSse::new(progressive), text), format!("start {answer} finish |"));
     assert_eq!(written(AdkLive::new(progressive), text), format!("start {answer} finish |"));
