@@ -17,7 +17,7 @@ use super::{
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, Fact, TurnEnd};
+use crate::fact::{BlockKind, CallOrder, Fact, TurnEnd};
 
 /// Writes turns for `POST /stream`.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Turn {
             Fact::Called { call, asked_by, .. } => {
                 self.text.called(call);
                 // A tool waits for the answer to its prompt, so the prompt is not held back.
-                if self.rounds == 0 || asked_by.is_some() {
+                if self.rounds == 0 && !self.is_one_by_one() || asked_by.is_some() {
                     self.show(call, out);
                 }
             }
@@ -148,10 +148,12 @@ impl Turn {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
                     self.rounds += 1;
-                    for id in self.calls.made_in_step().to_vec() {
+                    let begun = if self.is_one_by_one() { &[] } else { self.calls.made_in_step() };
+                    for id in begun.to_vec() {
                         self.show(&id, out);
                     }
                 }
+                self.show(call, out);
                 self.has_request_in_segment = true;
                 out.push(Out::one(chunks::approval_request(call, approval)));
                 self.end_if_waiting(out);
@@ -215,6 +217,11 @@ impl Turn {
         }
     }
 
+    /// Whether it is a turn of a live connection. No client sees a call of such a turn before it begins.
+    fn is_one_by_one(&self) -> bool {
+        self.calls.order == CallOrder::OneByOne
+    }
+
     fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
         match kind {
             BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
@@ -231,6 +238,9 @@ impl Turn {
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if self.rounds == 0 || self.is_one_by_one() {
+            self.show(id, out);
+        }
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment {
@@ -243,6 +253,7 @@ impl Turn {
         if self.rounds > 0 {
             return self.held.push(id.clone());
         }
+        self.show(id, out);
         self.tell_outcome(id, out);
     }
 

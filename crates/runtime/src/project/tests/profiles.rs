@@ -150,3 +150,15 @@ fn an_abandoned_step() {
     let shown = "start start-step tool-input-start tool-input-available tool-output-available finish-step start-step";
     assert_eq!(ai_sdk(&format!("{before}, {REST}")), format!("{shown} {answer} finish-step finish |"));
 }
+
+/// A turn of a live connection: no client sees a call before it begins, so a client of another profile that joins later
+/// gets each with what happens to it.
+#[test]
+fn a_turn_of_a_live_connection_over_sse() {
+    let begun = "opened, said u1, turn one by one, step, called look, called pay, step ended, started look";
+    let look = "start tool-input-start tool-input-available";
+    assert_eq!(adk_sse(begun), look);
+    let asked = format!("{begun}, ran look, asked pay");
+    let pay = "tool-input-start tool-input-available tool-approval-request";
+    assert_eq!(adk_sse(&asked), format!("{look} tool-output-available {pay} finish |"));
+}
