@@ -148,10 +148,9 @@ impl Turn {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
                     self.rounds += 1;
-                    let begun = if self.is_one_by_one() { &[] } else { self.calls.made_in_step() };
-                    for id in begun.to_vec() {
-                        self.show(&id, out);
-                    }
+                    let made = self.calls.made_in_step().to_vec();
+                    let is_shown = !self.is_one_by_one();
+                    made.iter().filter(|_| is_shown).for_each(|id| self.show(id, out));
                 }
                 self.show(call, out);
                 self.has_request_in_segment = true;
