@@ -159,7 +159,7 @@ impl ChatTask {
         };
         if is_needed {
             let (facts, memory) = load::earlier(&self.inner, &self.id, self.base, self.feed.first()).await?;
-            self.memory.join(memory);
+            self.earlier_memory = Some(memory);
             let mut state = ChatState::default();
             facts.iter().for_each(|fact| state.apply(fact));
             self.origin = state;
