@@ -1,7 +1,7 @@
 //! The chats that are awake on this node, and the signal that another node has changed one.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,9 +14,9 @@ use tokio::sync::{Notify, mpsc};
 
 use super::chat::Command;
 
-/// The chats that are awake.
+/// The chats that are awake, in order: that in which they are woken is the same in every run of a simulation.
 #[derive(Default)]
-pub(super) struct AwakeChats(Mutex<HashMap<ChatId, Awake>>);
+pub(super) struct AwakeChats(Mutex<BTreeMap<ChatId, Awake>>);
 
 /// A chat that is awake.
 pub(super) struct Awake {
@@ -25,7 +25,7 @@ pub(super) struct Awake {
 }
 
 impl AwakeChats {
-    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<ChatId, Awake>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<ChatId, Awake>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,7 +1,11 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -152,7 +156,7 @@ pub(super) struct ChatTask {
     /// The agent that the program chose for this chat.
     pub(super) agent: Option<Agent>,
     /// The tools that wait for the answer to a prompt.
-    pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
+    pub(super) prompts: BTreeMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
 
 impl ChatTask {
@@ -213,7 +217,7 @@ impl ChatTask {
             last_outputs: HashMap::new(),
             channel: Channel::default(),
             agent: None,
-            prompts: HashMap::new(),
+            prompts: BTreeMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));

@@ -21,8 +21,9 @@ const LIST_POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wakeup>) {
     loop {
         let wakeup = tokio::select! {
-            wakeup = wakeups.recv() => wakeup,
+            biased;
             () = inner.closing.cancelled() => return,
+            wakeup = wakeups.recv() => wakeup,
         };
         match wakeup {
             Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds })) => {
@@ -49,8 +50,9 @@ pub(super) async fn poll_chats(inner: Arc<Inner>) {
     }
     loop {
         tokio::select! {
-            () = time::sleep(CHAT_POLL_INTERVAL) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep(CHAT_POLL_INTERVAL) => {}
         }
         for chats in inner.chats.ids().chunks(CHATS_PER_POLL) {
             // After an error, the next time will do.
@@ -69,8 +71,9 @@ pub(super) async fn poll_lists(inner: Arc<Inner>) {
     }
     loop {
         tokio::select! {
-            () = time::sleep(LIST_POLL_INTERVAL) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep(LIST_POLL_INTERVAL) => {}
         }
         for subject in inner.changes.subjects() {
             let order = HeadOrder::Newest { after: None };

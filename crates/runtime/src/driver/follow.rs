@@ -109,6 +109,7 @@ impl ChatTask {
                 done => return done,
             }
             tokio::select! {
+                biased;
                 () = backoff.wait() => {}
                 () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
             }
@@ -145,16 +146,20 @@ impl ChatTask {
         if facts.is_empty() {
             return;
         }
+        let is_lost = self.owner == Some(self.inner.node) && owner != Some(self.inner.node);
+        if is_lost {
+            // Another node goes on from what is on disk.
+            self.feed.take_back(&self.pending);
+        }
         self.durable += facts.len() as u64;
         self.memory.grow(bytes);
         self.feed.set_bytes(self.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());
-        let was_here = self.owner == Some(self.inner.node);
         self.owner = owner;
         self.holds = Hold::of(&self.state);
-        if was_here && self.owner != Some(self.inner.node) {
+        if is_lost {
             tracing::warn!(chat = %self.id, "another node has taken over the chat");
             self.drop_work().await;
         }

@@ -84,6 +84,7 @@ impl Inner {
                 }
             };
             let answer = tokio::select! {
+                biased;
                 answer = asked => answer,
                 () = self.log_timeout(until) => {
                     count(&self.counters.unanswered);

@@ -353,6 +353,8 @@ impl ChatState {
                 turn.inputs.clear();
             }
             Fact::StepEnded { .. } => turn.phase = Phase::Calls,
+            // Without the facts of the step, as a feed has it, there is nothing to take back.
+            Fact::StepAbandoned if turn.phase == Phase::Calls => {}
             Fact::StepAbandoned => {
                 turn.block = None;
                 turn.inputs.clear();

@@ -9,6 +9,7 @@ mod appends;
 mod chats;
 mod holds;
 mod owners;
+mod races;
 mod reads;
 mod tails;
 
@@ -25,6 +26,7 @@ use holdpoint_runtime::{
 };
 pub use holds::*;
 pub use owners::*;
+pub use races::*;
 pub use reads::*;
 pub use tails::*;
 
