@@ -85,6 +85,11 @@ impl Feed {
         self.origin.len
     }
 
+    /// The position behind the last fact.
+    pub(super) fn end(&self) -> u64 {
+        self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
     /// The facts from a position on, or from the first one on.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
@@ -95,8 +100,7 @@ impl Feed {
     /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
-        let known = self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        FeedReader { feed: Arc::clone(self), bell, known }
+        FeedReader { feed: Arc::clone(self), bell, known: self.end() }
     }
 
     /// Whether the feed has readers.
