@@ -126,9 +126,14 @@ export class Postgres {
     });
   }
 
-  /** The URL of the database, directly or through a proxy on another port. */
-  url(port = this.port) {
-    return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  /** The URL of a database, directly or through a proxy on another port. */
+  url(port = this.port, database = "postgres") {
+    return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  }
+
+  /** The process may end while the server runs: the server ends with it. */
+  unref() {
+    for (const handle of [this.#watch, this.#watch.stdin, this.#watch.stdout]) handle.unref();
   }
 
   get #log() {
