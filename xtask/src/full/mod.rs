@@ -2,6 +2,7 @@
 
 mod deny;
 mod features;
+mod nodes;
 mod outside;
 mod publish;
 mod schemathesis;
@@ -43,6 +44,11 @@ const CHECKS: &[Check] = &[
         name: "cluster",
         what: "three nodes on PostgreSQL under load, 200 faults of nodes, wires and the database",
         run: |root| stages::npm(root, &[&["run", "cluster", "-w", "tests/crash", "--", "--kills", "200"]]),
+    },
+    Check {
+        name: "nodes",
+        what: "the AI SDK's clients and the console on three nodes behind a load balancer without sticky sessions",
+        run: nodes::run,
     },
     Check {
         name: "faults",
