@@ -3,6 +3,8 @@ export function nodesWanted(): number;
 
 interface Options {
   binary: string;
+  /** Default: as many as the run asks for. */
+  count?: number | undefined;
   args?: readonly string[] | undefined;
   env?: Record<string, string> | undefined;
 }
@@ -18,5 +20,5 @@ interface Nodes {
   stop: (signal: "SIGKILL" | "SIGTERM") => Promise<void>;
 }
 
-/** Starts `binary` with these arguments, without a place for its chats, as often as the run asks for. */
+/** Starts `binary` with these arguments, without a place for its chats, `count` times. */
 export function startNodes(options: Options): Promise<Nodes>;

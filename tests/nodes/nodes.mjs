@@ -23,12 +23,12 @@ async function database() {
   return { url: server.url(undefined, name), drop: () => server.sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-/** Starts `binary` with these arguments, without a place for its chats, as often as the run asks for. */
-export async function startNodes({ binary, args = [], env = {} }) {
+/** Starts `binary` with these arguments, without a place for its chats, `count` times. */
+export async function startNodes({ binary, count = nodesWanted(), args = [], env = {} }) {
   const log = await database();
   const settings = { HOLDPOINT_LEASE_SEC: String(LEASE_SEC), ...env };
   const launch = (listen) => Node.start(binary, ["serve", "--listen", listen, "--log", log.url, ...args], settings);
-  let nodes = await Promise.all(Array.from({ length: nodesWanted() }, () => launch("127.0.0.1:0")));
+  let nodes = await Promise.all(Array.from({ length: count }, () => launch("127.0.0.1:0")));
   const urls = nodes.map(({ url }) => url);
   const front = await Front.open(urls, { route: process.env.TEST_ROUTE });
   const end = async (signal) => {

@@ -24,6 +24,8 @@ interface Options {
   env?: Record<string, string>;
   /** Keeps its data in a folder, so that it can be restarted. */
   isKept?: boolean;
+  /** The number of nodes on a PostgreSQL, instead of one server with a log of its own. */
+  nodes?: number;
 }
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -43,7 +45,8 @@ type Running = Omit<TestServer, "url">;
 
 /** Starts the binary on a free port. With `HOLDPOINT_E2E_SERVE=preview` the console is served from `dist` instead. */
 export async function startServer(options: Options = {}): Promise<TestServer> {
-  const running = nodesWanted() > 0 ? await startCluster(options) : await startProcess(options);
+  const { nodes = nodesWanted() } = options;
+  const running = nodes > 0 ? await startCluster(nodes, options) : await startProcess(options);
   if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { ...running, url: running.api };
   const { url, close } = await startPreview(running.api);
   return {
@@ -56,8 +59,8 @@ export async function startServer(options: Options = {}): Promise<TestServer> {
   };
 }
 
-async function startCluster({ args, env }: Options): Promise<Running> {
-  const nodes = await startNodes({ binary: binary(), args, env });
+async function startCluster(count: number, { args, env }: Options): Promise<Running> {
+  const nodes = await startNodes({ binary: binary(), count, args, env });
   return {
     api: nodes.url,
     kill: () => nodes.end("SIGKILL"),
@@ -113,7 +116,7 @@ async function startPreview(api: string): Promise<{ url: string; close: () => Pr
       headers: { "content-security-policy": policy },
       host: "127.0.0.1",
       port: 0,
-      proxy: { "/api": toBackend, "/stream": toBackend, "/live": toBackend },
+      proxy: { "/api": toBackend, "/stream": toBackend, "/live": toBackend, "/health": toBackend },
     },
   });
   const address = console.httpServer.address();
