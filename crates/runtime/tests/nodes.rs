@@ -395,3 +395,25 @@ async fn a_turn_is_taken_over_once() {
     }
     drop(b);
 }
+
+/// A node that comes back from an outage takes a chat before it has renewed its lease. Nobody takes that from it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_takes_when_it_is_back_stays_its_own() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[{"waitMs": 500}, {"text": ["once"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    for round in 0..6u32 {
+        cut.fill_disk();
+        tokio::time::sleep(2 * LEASE + LEASE / 20 * round).await;
+        cut.free_disk();
+        let request = ChatRequest::user(format!("c{round}").as_str(), "go");
+        let response = nodes.a.submit(&me(), request, View::default()).await.expect("is taken").1;
+        assert!(read(response).await.contains("once"));
+    }
+    for round in 0..6 {
+        let batches = nodes.log.read(&format!("c{round}").as_str().into(), 0, 100).await.expect("it reads");
+        let text: String = batches.iter().map(|batch| String::from_utf8_lossy(&batch.payload).into_owned()).collect();
+        assert!(!text.contains("step-abandoned"), "{text}");
+    }
+}

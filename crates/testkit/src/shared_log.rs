@@ -12,7 +12,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     log::{
         Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
+        ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -44,9 +44,25 @@ impl SharedLog {
     }
 }
 
+fn taker(append: &Append) -> Option<NodeId> {
+    match append.ownership {
+        Ownership::Take(node) => Some(node),
+        Ownership::Release | Ownership::Keep => None,
+    }
+}
+
 impl Log for SharedLog {
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
-        self.inner.append_many(appends)
+        let takers: Vec<Option<NodeId>> = appends.iter().map(taker).collect();
+        Box::pin(async move {
+            let results = self.inner.append_many(appends).await;
+            for (taker, result) in takers.into_iter().zip(&results) {
+                if let (Some(node), AppendResult::Committed { .. }) = (taker, result) {
+                    self.leases().insert(node, Instant::now() + self.lease);
+                }
+            }
+            results
+        })
     }
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {

@@ -4,12 +4,16 @@
 //! log says. The queue here wakes the chats that need it, a few at a time, and retries each until it succeeds.
 //! `turn/recover.rs` decides what recovery means for a turn.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use holdpoint_protocol::ids::ChatId;
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
-    time,
+    time::{self, Instant},
 };
 
 use super::{
@@ -24,6 +28,9 @@ const MAX_CONCURRENT_CHATS: usize = 16;
 const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of interrupted chats read at a time.
 const SWEEP_PAGE: usize = 64;
+/// The time after which a chat that is still listed is queued again: it may have been taken over by another node that is
+/// gone by now.
+const REQUEUE_AFTER: Duration = Duration::from_secs(10);
 /// Delays before a failed recovery is retried. They use system time instead of the injected clock: the cause is the
 /// disk.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
@@ -79,8 +86,8 @@ impl ChatTask {
 
 /// Queues the chats whose owner is gone: once if this node alone uses the log, else again and again.
 pub(super) async fn sweep(inner: Arc<Inner>) {
-    // Those that are queued, or can't be recovered.
-    let mut known: HashSet<ChatId> = HashSet::new();
+    // Those that are queued, or can't be recovered, and until when they are not queued again.
+    let mut known: HashMap<ChatId, Instant> = HashMap::new();
     loop {
         if !inner.lease.may_take_over() {
             tokio::select! {
@@ -95,10 +102,12 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
         };
         let pause = match found {
             Ok(chats) => {
+                let now = Instant::now();
                 if chats.len() < limit {
-                    known.retain(|chat| chats.contains(chat));
+                    let listed: HashSet<&ChatId> = chats.iter().collect();
+                    known.retain(|chat, until| *until > now && listed.contains(chat));
                 }
-                let fresh: Vec<ChatId> = chats.into_iter().filter(|chat| !known.contains(chat)).collect();
+                let fresh: Vec<ChatId> = chats.into_iter().filter(|chat| !known.contains_key(chat)).collect();
                 match (fresh.is_empty(), inner.log.lease()) {
                     (true, None) => return,
                     (true, Some(lease)) => lease / 3,
@@ -106,7 +115,7 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
                         for chat in &fresh {
                             let _ = inner.to_recover.send(ToRecover { chat: chat.clone(), is_abandoned: true });
                         }
-                        known.extend(fresh);
+                        known.extend(fresh.into_iter().map(|chat| (chat, now + REQUEUE_AFTER)));
                         continue;
                     }
                 }

@@ -58,7 +58,7 @@ const WAKEUPS: usize = 1024;
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
 /// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
-///   can't append without learning of it.
+///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
 /// - **Deletion** is a compare-and-set too. It removes the events, the head, the keys and the holds of a chat, and nothing
 ///   of other chats. What is left is a [`Stored::Tombstone`]: no position is ever used twice.
 ///

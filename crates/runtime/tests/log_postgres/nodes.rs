@@ -247,6 +247,10 @@ async fn chats_of_a_node_are_abandoned_once_its_lease_has_lapsed() {
     assert_eq!(b.abandoned(B, 10).await, Ok(vec!["two".into()]));
     a.renew(A).await.expect("it renews");
     assert_eq!(b.abandoned(B, 10).await, Ok(vec![]), "it is back in time for the other");
+    // It takes another one just before its next renewal.
+    eventually("its lease has lapsed", async || b.is_gone(A).await == Ok(true)).await;
+    assert_eq!(a.append_many(vec![taken("three", 0, A)]).await, [committed(1)]);
+    assert_eq!((b.is_gone(A).await, b.abandoned(B, 10).await), (Ok(false), Ok(vec![])), "who takes a chat lives");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -51,6 +51,8 @@ pub(super) struct Plan<'a> {
     pub(super) closed: Closed<'a>,
     pub(super) opened: Opened<'a>,
     pub(super) moved: Moved<'a>,
+    /// The nodes that take a chat.
+    pub(super) takers: BTreeSet<Uuid>,
 }
 
 /// Appends that may have been committed before.
@@ -154,6 +156,9 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) 
             Ownership::Take(node) => Some(Uuid::from_u128(node.0)),
             Ownership::Keep => chat.owner,
         };
+        if let Ownership::Take(node) = append.ownership {
+            plan.takers.insert(Uuid::from_u128(node.0));
+        }
         chat.len = len + u64::from(append.count);
         chat.last = Some(append);
         plan.batches.add(chat, len, append);

@@ -113,6 +113,6 @@ fn uuid(node: NodeId) -> Uuid {
     Uuid::from_u128(node.0)
 }
 
-fn millis(duration: Duration) -> f64 {
+pub(super) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }

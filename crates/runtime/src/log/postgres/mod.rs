@@ -91,7 +91,7 @@ impl PostgresLog {
             health: health_set,
             last_commit: last_commit.clone(),
         };
-        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports);
+        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, options.lease);
         writer.start().await?;
         tokio::spawn(writer.run());
         let listener = outbox.map(|outbox| {

@@ -1,13 +1,17 @@
 //! The transaction of a group of appends, in two round trips whatever their number, and the other writes.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use tokio_postgres::{Row, types::Type};
+use uuid::Uuid;
 
 use super::{
     connection::{Connection, Parameter, Sql},
     error::Failure,
     group::{self, Locked, Plan},
+    lease::millis,
 };
 use crate::{
     log::{Append, AppendResult},
@@ -93,6 +97,13 @@ const FIND_REPEATED: Sql = Sql {
            JOIN @.batches AS batches USING (chat, first, append_id)",
     types: &[Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8_ARRAY, Type::UUID_ARRAY],
 };
+/// A node that takes a chat lives. Without this, a node that comes back from an outage could lose what it takes before its
+/// next renewal.
+const RENEW: Sql = Sql {
+    text: "UPDATE @.nodes SET lease_until = clock_timestamp() + $2 * interval '1 ms'
+           WHERE id = ANY($1) AND lease_until < clock_timestamp() + $2 / 2 * interval '1 ms'",
+    types: &[Type::UUID_ARRAY, Type::FLOAT8],
+};
 /// One statement, so it is a transaction of its own. The update waits for other writers of the chat, then compares again.
 const DELETE: Sql = Sql {
     text: "WITH gone AS (
@@ -122,6 +133,7 @@ pub(super) const PREPARED: &[Sql] = &[
     OPEN_HOLDS,
     MOVE_HOLDS,
     FIND_REPEATED,
+    RENEW,
     DELETE,
     EXISTS,
     PROBE,
@@ -143,13 +155,17 @@ pub(super) trait Transaction: Sync {
 }
 
 /// See [`append`].
-pub(super) struct Appends<'a>(pub(super) &'a [Append]);
+pub(super) struct Appends<'a> {
+    pub(super) appends: &'a [Append],
+    /// The length of a lease.
+    pub(super) lease: Duration,
+}
 
 impl Transaction for Appends<'_> {
     type Done = Vec<AppendResult>;
 
     fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Self::Done, Failure>> {
-        Box::pin(append(connection, self.0))
+        Box::pin(append(connection, self.appends, self.lease))
     }
 }
 
@@ -179,7 +195,7 @@ impl Transaction for Probe {
 }
 
 /// Appends in one transaction. After an error nothing is known of it, unless the error is the server's.
-async fn append(connection: &Connection, appends: &[Append]) -> Result<Vec<AppendResult>, Failure> {
+async fn append(connection: &Connection, appends: &[Append], lease: Duration) -> Result<Vec<AppendResult>, Failure> {
     let (ids, new) = (group::ids(appends), group::new_ids(appends));
     let (make, lock): ([Parameter<'_>; 1], [Parameter<'_>; 1]) = ([&new], [&ids]);
     let (begun, made, locked) = tokio::join!(
@@ -192,7 +208,7 @@ async fn append(connection: &Connection, appends: &[Append]) -> Result<Vec<Appen
     made?;
     let locked = locked?.iter().map(locked_chat).collect::<Result<_, _>>()?;
     let mut plan = group::decide(appends, locked);
-    let repeated = write(connection, &plan).await?;
+    let repeated = write(connection, &plan, lease).await?;
     for row in repeated {
         plan.found(row.try_get(0)?, row.try_get(1)?);
     }
@@ -210,8 +226,10 @@ fn locked_chat(row: &Row) -> Result<(Vec<u8>, Locked), Failure> {
 }
 
 /// Writes a plan and commits it, all in one round trip. Returns the appends that turned out to be repetitions.
-async fn write(connection: &Connection, plan: &Plan<'_>) -> Result<Vec<Row>, Failure> {
-    let Plan { repeated, chats, batches, keys, closed, opened, moved, .. } = plan;
+async fn write(connection: &Connection, plan: &Plan<'_>, lease: Duration) -> Result<Vec<Row>, Failure> {
+    let Plan { repeated, chats, batches, keys, closed, opened, moved, takers, .. } = plan;
+    let takers: Vec<Uuid> = takers.iter().copied().collect();
+    let lease = millis(lease);
     let set_chats: [Parameter<'_>; 7] = [
         &chats.numbers,
         &chats.lens,
@@ -238,7 +256,8 @@ async fn write(connection: &Connection, plan: &Plan<'_>) -> Result<Vec<Row>, Fai
     let set_keys: [Parameter<'_>; 3] = [&keys.subjects, &keys.keys, &keys.chats];
     let close_holds: [Parameter<'_>; 2] = [&closed.chats, &closed.calls];
     let move_holds: [Parameter<'_>; 2] = [&moved.numbers, &moved.subjects];
-    let (chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, found, committed) = tokio::join!(
+    let renew: [Parameter<'_>; 2] = [&takers, &lease];
+    let (chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, renewed, found, committed) = tokio::join!(
         biased;
         unless(chats.numbers.is_empty(), connection, SET_CHATS, &set_chats),
         unless(batches.chats.is_empty(), connection, ADD_BATCHES, &add_batches),
@@ -246,11 +265,12 @@ async fn write(connection: &Connection, plan: &Plan<'_>) -> Result<Vec<Row>, Fai
         unless(closed.calls.is_empty(), connection, CLOSE_HOLDS, &close_holds),
         unless(opened.calls.is_empty(), connection, OPEN_HOLDS, &open_holds),
         unless(moved.numbers.is_empty(), connection, MOVE_HOLDS, &move_holds),
+        unless(takers.is_empty(), connection, RENEW, &renew),
         unless(repeated.indexes.is_empty(), connection, FIND_REPEATED, &find_repeated),
         connection.execute("COMMIT"),
     );
     // After a failed statement the commit "succeeds" as a rollback. So it counts only if none has failed.
-    for written in [chats_set, added, keys_set, holds_closed, holds_opened, holds_moved] {
+    for written in [chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, renewed] {
         written?;
     }
     let found = found?;

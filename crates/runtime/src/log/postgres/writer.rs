@@ -77,12 +77,19 @@ pub(super) struct Writer {
     retry: Option<(Instant, Duration)>,
     waiting: mpsc::Receiver<Request>,
     reports: Reports,
+    /// The length of a lease.
+    lease: Duration,
 }
 
 impl Writer {
     /// A writer that has not started.
-    pub(super) fn new(connector: Arc<Connector>, waiting: mpsc::Receiver<Request>, reports: Reports) -> Self {
-        Self { connector, connection: None, retry: None, waiting, reports }
+    pub(super) fn new(
+        connector: Arc<Connector>,
+        waiting: mpsc::Receiver<Request>,
+        reports: Reports,
+        lease: Duration,
+    ) -> Self {
+        Self { connector, connection: None, retry: None, waiting, reports, lease }
     }
 
     /// Connects ahead of the first request.
@@ -181,7 +188,7 @@ impl Writer {
     async fn append_together(&mut self, appends: &[Append]) -> Result<Vec<AppendResult>, Failure> {
         let bytes: usize = appends.iter().map(|append| append.payload.len() + append.head.data.len()).sum();
         let more = Duration::from_secs((bytes / BYTES_PER_SECOND).try_into().unwrap_or(u64::MAX));
-        self.write(more, &Appends(appends)).await
+        self.write(more, &Appends { appends, lease: self.lease }).await
     }
 
     async fn delete(&mut self, chat: ChatId, expected: u64) -> Result<DeleteResult, Failure> {
