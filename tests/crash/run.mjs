@@ -54,6 +54,7 @@ async function run({ seed, kills, chats, nodes, faults, data, idempotent, keepGo
           script: scriptOf(Array.from({ length: kills * chats }, (_, at) => planChat(seed, at))),
           random: new Random(seed, "nodes"),
           isIdempotent: idempotent,
+          hasStandby: faults?.includes("failover") ?? false,
         })
       : await Server.prepare(url, { isIdempotent: idempotent });
   const playRound = nodes > 1 ? nodesRound : round;

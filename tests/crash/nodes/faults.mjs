@@ -48,6 +48,13 @@ const faults = {
     await pause(outlast(random));
     await cluster.database.resume();
   },
+
+  /** The primary is lost, at once or while all leases lapse, and its synchronous standby takes its place. */
+  async failover(cluster, _node, random) {
+    await cluster.database.halt();
+    if (random.chance(0.5)) await pause(outlast(random));
+    await cluster.database.failOver();
+  },
 };
 
 export const FAULTS = Object.keys(faults);
@@ -55,7 +62,7 @@ export const FAULTS = Object.keys(faults);
 /** Kills are the most frequent fault in practice. */
 const OFTEN = ["kill", "kill", "pause", "cut", "cut", "fast", "immediate", "outage"];
 
-const OF_DATABASE = ["fast", "immediate", "outage"];
+const OF_DATABASE = ["fast", "immediate", "outage", "failover"];
 
 /** How often a second fault hits another node at the same time. */
 const TWO = 0.2;

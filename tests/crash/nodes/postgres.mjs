@@ -73,12 +73,27 @@ export class Postgres {
   #watch;
 
   static async start() {
-    const server = new Postgres();
-    server.port = await freePort();
-    server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-postgres-"));
-    if (server.#user.uid) await chown(server.#folder, server.#user.uid, server.#user.gid);
+    const server = await Postgres.#prepare(await freePort());
     await server.#create();
     await server.#launch();
+    return server;
+  }
+
+  /** A standby of this server, which replicates everything from now on, until `promote`. */
+  async standby(port) {
+    const standby = await Postgres.#prepare(port ?? (await freePort()));
+    const how = ["--no-sync", "--checkpoint=fast", "--write-recovery-conf"];
+    await standby.#run("pg_basebackup", [...how, "--pgdata", standby.#data, "--dbname", this.url()]);
+    await standby.#configure({ port: standby.port });
+    await standby.#launch();
+    return standby;
+  }
+
+  static async #prepare(port) {
+    const server = new Postgres();
+    server.port = port;
+    server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-postgres-"));
+    if (server.#user.uid) await chown(server.#folder, server.#user.uid, server.#user.gid);
     return server;
   }
 
@@ -102,7 +117,13 @@ export class Postgres {
       unix_socket_directories: "''",
       fsync: "off",
       max_connections: 200,
+      // A standby is back soon after its primary.
+      wal_retrieve_retry_interval: "'100ms'",
     };
+    await this.#configure(settings);
+  }
+
+  async #configure(settings) {
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`);
     await appendFile(join(this.#data, "postgresql.conf"), lines.join(""));
   }
@@ -157,6 +178,23 @@ export class Postgres {
 
   resume() {
     return this.#run("pg_ctl", ["start", "-w", "-D", this.#data, "-l", this.#log]);
+  }
+
+  /** From now on, a commit is acknowledged once the standby has it too. Set it when there is one. */
+  async requireStandby() {
+    // Not in a transaction.
+    await this.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await this.sql("SELECT pg_reload_conf()");
+  }
+
+  /** Whether a standby confirms every commit. */
+  async isReplicated() {
+    return (await this.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")) === "1";
+  }
+
+  /** A standby becomes a primary. */
+  promote() {
+    return this.#run("pg_ctl", ["promote", "-w", "-D", this.#data]);
   }
 
   /** The rows that statements return, in lines, with `|` between columns. */
