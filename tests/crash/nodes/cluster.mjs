@@ -19,7 +19,10 @@ export class Cluster {
   #faults = [];
   #pick;
 
-  static async prepare(ledgerUrl, { count, script, random, isIdempotent, leaseMs = LEASE_MS, hasStandby = false }) {
+  static async prepare(
+    ledgerUrl,
+    { count, script, random, isIdempotent, leaseMs = LEASE_MS, hasStandby = false, old },
+  ) {
     const cluster = new Cluster();
     cluster.#script = script;
     cluster.#pick = (list) => random.pick(list);
@@ -28,7 +31,7 @@ export class Cluster {
       const wires = await cluster.#database.wires();
       cluster.#wires.push(wires);
       const more = `log = "${wires.url}"\nlease_sec = ${leaseMs / 1000}\n`;
-      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more }));
+      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more, old }));
     }
     return cluster;
   }

@@ -55,6 +55,15 @@ const faults = {
     if (random.chance(0.5)) await pause(outlast(random));
     await cluster.database.failOver();
   },
+
+  /** The nodes are replaced one after the other, as in an upgrade. They end in order, so no call is cut off. */
+  async roll(cluster) {
+    for (const node of cluster.nodes) {
+      await node.terminate();
+      await cluster.restart(node);
+      await cluster.ready([node]);
+    }
+  },
 };
 
 export const FAULTS = Object.keys(faults);
@@ -71,6 +80,8 @@ const TWO = 0.2;
 export function plan(cluster, random, kinds = OFTEN) {
   const nodes = random.some(cluster.nodes, random.chance(TWO) ? 2 : 1);
   const planned = nodes.map((node) => ({ kind: random.pick(kinds), node }));
+  const roll = planned.find(({ kind }) => kind === "roll");
+  if (roll) return [roll];
   // The database has one fault at a time.
   return planned.filter(
     ({ kind }, at) => at === 0 || !OF_DATABASE.includes(kind) || !OF_DATABASE.includes(planned[0].kind),
