@@ -6,9 +6,13 @@ import { Wire } from "./wire.mjs";
 
 const REPLICATES_WITHIN_MS = 20_000;
 
+/** How a lost primary behaves: it refuses connections, or it accepts them and does not answer. */
+export const LOSSES = ["refuses", "hangs"];
+
 export class Database {
   #primary;
   #standby;
+  #lost;
 
   static async start({ hasStandby }) {
     const database = new Database();
@@ -17,7 +21,7 @@ export class Database {
     return database;
   }
 
-  /** The standby takes the port of the server before it: the pair has the same two addresses for ever. */
+  /** Gives the primary a standby, on this port. */
   async #replicate(port) {
     this.#standby = await this.#primary.standby(port);
     // Not before the backup: the standby would have this setting too, and wait for a standby of its own.
@@ -31,7 +35,7 @@ export class Database {
   }
 
   get #servers() {
-    return [this.#primary, ...(this.#standby ? [this.#standby] : [])];
+    return [this.#primary, this.#standby, this.#lost].filter((server) => server !== undefined);
   }
 
   /** The wires of one node, and the URL that names them all. */
@@ -55,14 +59,23 @@ export class Database {
     if (this.#standby) await this.#replicated();
   }
 
-  /** After `halt`: the primary is lost for ever. Its standby takes its place, and gets a standby of its own. */
+  /** The primary is lost for ever, in one of the `LOSSES`. */
+  lose(how) {
+    return how === "refuses" ? this.halt() : this.#primary.hang();
+  }
+
+  /** After `lose`: the standby takes its place. */
   async failOver() {
-    const lost = this.#primary;
     await this.#standby.promote();
-    this.#primary = this.#standby;
-    this.#standby = undefined;
-    await lost.stop();
-    await this.#replicate(lost.port);
+    [this.#lost, this.#primary, this.#standby] = [this.#primary, this.#standby, undefined];
+  }
+
+  /** After `failOver`: a new standby is at the address of the lost primary. */
+  async repair() {
+    const { port } = this.#lost;
+    await this.#lost.stop();
+    this.#lost = undefined;
+    await this.#replicate(port);
   }
 
   sql(statements) {

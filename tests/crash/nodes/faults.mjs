@@ -2,6 +2,7 @@
 
 import { pause } from "../wait.mjs";
 import { LEASE_MS } from "./cluster.mjs";
+import { LOSSES } from "./database.mjs";
 import { CUTS } from "./wire.mjs";
 
 /** Longer than the lease: others take over. */
@@ -49,11 +50,14 @@ const faults = {
     await cluster.database.resume();
   },
 
-  /** The primary is lost, at once or while all leases lapse, and its synchronous standby takes its place. */
+  /** The primary is lost, and its synchronous standby takes its place, at once or when all leases have lapsed. */
   async failover(cluster, _node, random) {
-    await cluster.database.halt();
+    await cluster.database.lose(random.pick(LOSSES));
     if (random.chance(0.5)) await pause(outlast(random));
     await cluster.database.failOver();
+    // While the lost one is still lost.
+    await cluster.ready();
+    await cluster.database.repair();
   },
 
   /** The nodes are replaced one after the other, as in an upgrade. They end in order, so no call is cut off. */

@@ -3,7 +3,7 @@
 import { execFile, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { appendFile, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -25,6 +25,11 @@ const WATCH = `
   folder=$1; pg_ctl=$2
   "$pg_ctl" start -w -D "$folder/data" -l "$folder/log" >/dev/null 2>&1 </dev/null && echo started
   cat >/dev/null
+  # One that hangs ends before it does anything else.
+  main=$(head -n 1 "$folder/data/postmaster.pid" 2>/dev/null)
+  if [ -n "$main" ]; then
+    for signal in QUIT CONT; do pkill "-$signal" -P "$main"; kill "-$signal" "$main"; done 2>/dev/null
+  fi
   "$pg_ctl" stop -m immediate -D "$folder/data" >/dev/null 2>&1
   rm -rf "$folder"
 `;
@@ -178,6 +183,14 @@ export class Postgres {
 
   resume() {
     return this.#run("pg_ctl", ["start", "-w", "-D", this.#data, "-l", this.#log]);
+  }
+
+  /** Suspends all its processes: connections stay open and new ones are accepted, and nothing is answered. For ever. */
+  async hang() {
+    const main = (await readFile(join(this.#data, "postmaster.pid"), "utf8")).split("\n")[0];
+    // Without its main process there are no new ones.
+    process.kill(Number(main), "SIGSTOP");
+    await run("pkill", ["-STOP", "-P", main]);
   }
 
   /** From now on, a commit is acknowledged once the standby has it too. Set it when there is one. */
