@@ -194,7 +194,7 @@ fn take_back_step(facts: &mut [Arc<Fact>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{notation, turn::ChatState};
+    use crate::notation;
 
     fn facts(list: &str) -> Vec<Arc<Fact>> {
         notation::facts(list).into_iter().map(Arc::new).collect()
@@ -237,7 +237,7 @@ mod tests {
         let all = facts(
             "opened, said u1, turn, step, called look, step ended, started look, ran look, step, called pay, abandoned, step",
         );
-        let feed = Feed::new(all.clone());
+        let feed = feed(all.clone());
         let fold = |facts: &[Arc<Fact>]| {
             let mut state = ChatState::default();
             facts.iter().for_each(|fact| state.apply(fact));

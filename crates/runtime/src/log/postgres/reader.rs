@@ -41,8 +41,7 @@ const STORED: Sql = Sql {
     text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM @.chats WHERE id = $1",
     types: &[Type::BYTEA],
 };
-const LENGTHS: Sql =
-    Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
+const LENGTHS: Sql = Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
 const FIND: Sql = Sql {
     text: "SELECT id FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
            WHERE keys.subject = $1 AND key = $2",
