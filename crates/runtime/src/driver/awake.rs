@@ -33,6 +33,11 @@ impl AwakeChats {
         self.lock().len()
     }
 
+    /// The chats.
+    pub(super) fn ids(&self) -> Vec<ChatId> {
+        self.lock().keys().cloned().collect()
+    }
+
     /// Signals that a chat has changed. Without a length, it may have.
     pub(super) fn changed(&self, chat: &ChatId, len: Option<u64>) {
         if let Some(awake) = self.lock().get(chat) {
@@ -57,7 +62,8 @@ pub(super) struct Changed {
 impl Changed {
     fn signal(&self, len: Option<u64>) {
         match len {
-            Some(len) => _ = self.len.fetch_max(len, Ordering::AcqRel),
+            Some(len) if self.len.fetch_max(len, Ordering::AcqRel) >= len => return,
+            Some(_) => {}
             None => self.is_suspected.store(true, Ordering::Release),
         }
         self.notify.notify_one();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::{AbortHandle, Id, JoinSet},
-    time::{self, Instant},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +44,6 @@ use crate::{
     turn::{ChatState, Input, Rejection, Reply},
 };
 
-/// How often a chat that other nodes may append to is read, in case a wakeup was lost.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a command may wait for another node.
 const DEFERRED_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -123,6 +121,8 @@ pub(super) struct ChatTask {
     pub(super) memory: Memory,
     /// The size of the facts before the feed.
     earlier_bytes: usize,
+    /// The memory of the turns before the feed, if an input needed them.
+    pub(super) earlier_memory: Option<Memory>,
     pub(super) title: String,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -196,6 +196,7 @@ impl ChatTask {
             origin,
             earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
             checkpoint,
+            earlier_memory: None,
             memory,
             title,
             base,
@@ -284,8 +285,6 @@ impl ChatTask {
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
                 () = changed.beyond(known), if is_shared => unless_unreadable(self.catch_up_or_end().await).await,
-                // A wakeup may be lost.
-                () = time::sleep(POLL_INTERVAL), if is_shared => unless_unreadable(self.catch_up().await.map(drop)).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };

@@ -85,6 +85,11 @@ impl Feed {
         self.origin.len
     }
 
+    /// The position behind the last fact.
+    pub(super) fn end(&self) -> u64 {
+        self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
     /// The facts from a position on, or from the first one on.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
@@ -95,8 +100,7 @@ impl Feed {
     /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
-        let known = self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        FeedReader { feed: Arc::clone(self), bell, known }
+        FeedReader { feed: Arc::clone(self), bell, known: self.end() }
     }
 
     /// Whether the feed has readers.
@@ -190,7 +194,7 @@ fn take_back_step(facts: &mut [Arc<Fact>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{notation, turn::ChatState};
+    use crate::notation;
 
     fn facts(list: &str) -> Vec<Arc<Fact>> {
         notation::facts(list).into_iter().map(Arc::new).collect()
@@ -233,8 +237,7 @@ mod tests {
         let all = facts(
             "opened, said u1, turn, step, called look, step ended, started look, ran look, step, called pay, abandoned, step",
         );
-        let feed = Feed::new(ChatState::default(), None);
-        feed.push(all.clone());
+        let feed = feed(all.clone());
         let fold = |facts: &[Arc<Fact>]| {
             let mut state = ChatState::default();
             facts.iter().for_each(|fact| state.apply(fact));

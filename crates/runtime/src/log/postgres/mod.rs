@@ -195,6 +195,13 @@ impl Log for PostgresLog {
         })
     }
 
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        Box::pin(async move {
+            let read = reader::lengths(&self.readers, &chats).await;
+            read.map_err(|failure| self.named(failure, "could not read the lengths of chats"))
+        })
+    }
+
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         Box::pin(async move {
             let found = reader::find(&self.readers, subject, key).await;
