@@ -403,6 +403,23 @@ async fn text_that_was_never_written_is_taken_back() {
     drop(watched);
 }
 
+/// A node that can't read the log says so. It does not show less than what another node has confirmed.
+#[tokio::test]
+async fn a_node_that_cannot_read_shows_nothing_old() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf.clone(), json!([[{"text": ["first answer"]}]])).await;
+    read(submit(&nodes.a, "go").await).await;
+    let _awake = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    read(submit(&nodes.a, "something else").await).await;
+    deaf.on_read(ReadFault::Error("no database".into()));
+    if let Ok(shown) = nodes.b.messages(&me(), &chat()).await {
+        let shown = serde_json::to_string(&shown).expect("JSON");
+        assert!(shown.contains("second answer"), "{shown}");
+    }
+    assert!(messages(&nodes.b).await.contains("second answer"));
+}
+
 /// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.
 #[tokio::test]
 async fn an_outage_of_the_log_costs_no_outcome() {
