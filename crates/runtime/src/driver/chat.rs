@@ -440,15 +440,3 @@ impl Drop for ChatTask {
         self.feed.close();
     }
 }
-
-impl Command {
-    pub(super) fn fail(self, error: ChatError) {
-        match self {
-            Command::Input { reply, .. } => drop(reply.send(Err(error))),
-            Command::Read { reply, .. } => drop(reply.send(Err(error))),
-            Command::Delete { reply, .. } => drop(reply.send(Err(error))),
-            Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
-        }
-    }
-}
