@@ -217,7 +217,8 @@ impl Client {
                 answers += 1;
             }
         }
-        if answers == 0 && says.is_none() {
+        let is_said = says.is_some_and(|says| messages.iter().any(|message| message["id"] == says["id"]));
+        if answers == 0 && says.is_none() || is_said {
             return Ok(None);
         }
         messages.extend(says.cloned());
