@@ -46,7 +46,7 @@ const STAGES: &[Stage] = &[
                `cargo xtask full cluster`: three nodes on PostgreSQL, 200 faults)",
         run: |root| {
             let crash = |script| ["run", script, "-w", "tests/crash"];
-            npm(root, &[&crash("self-test"), &crash("crash")])
+            npm(root, &[&crash("self-test"), &crash("crash"), &crash("cluster")])
         },
     },
     Stage {

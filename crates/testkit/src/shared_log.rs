@@ -11,7 +11,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -69,6 +69,15 @@ impl Log for SharedLog {
         self.inner.read(chat, after, limit)
     }
 
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        self.inner.digests(chat, from, limit)
+    }
+
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.inner.wakeups()
     }
@@ -87,6 +96,10 @@ impl Log for SharedLog {
 
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
         self.inner.stored(chat)
+    }
+
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        self.inner.lengths(chats)
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {

@@ -1,7 +1,11 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -9,15 +13,16 @@ use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::{AbortHandle, Id, JoinSet},
-    time::{self, Instant},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     agent::Agent,
     awake::Changed,
+    checkpoint::Checkpoint,
     counters::count,
-    feed::{Feed, FeedReader},
+    feed::{Earlier, Feed, FeedReader},
     follow::unless_unreadable,
     head::Hold,
     journal,
@@ -39,8 +44,6 @@ use crate::{
     turn::{ChatState, Input, Rejection, Reply},
 };
 
-/// How often a chat that other nodes may append to is read, in case a wakeup was lost.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a command may wait for another node.
 const DEFERRED_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -110,7 +113,16 @@ pub(super) struct ChatTask {
     mailbox: mpsc::Receiver<Command>,
     pub(super) state: ChatState,
     pub(super) feed: Arc<Feed>,
+    /// The state before the first fact of the feed. Partial, unless an input needed the turns before it.
+    pub(super) origin: ChatState,
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// The partial state at the checkpoint.
+    pub(super) at_checkpoint: ChatState,
     pub(super) memory: Memory,
+    /// The size of the facts before the feed.
+    earlier_bytes: usize,
+    /// The memory of the turns before the feed, if an input needed them.
+    pub(super) earlier_memory: Option<Memory>,
     pub(super) title: String,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -144,7 +156,7 @@ pub(super) struct ChatTask {
     /// The agent that the program chose for this chat.
     pub(super) agent: Option<Agent>,
     /// The tools that wait for the answer to a prompt.
-    pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
+    pub(super) prompts: BTreeMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
 
 impl ChatTask {
@@ -155,32 +167,40 @@ impl ChatTask {
         mut mailbox: mpsc::Receiver<Command>,
         changed: Arc<Changed>,
     ) {
-        let Loaded { facts, base, former_owner, owner, memory } = match load(&inner, &id).await {
-            Ok(loaded) => loaded,
-            Err(LoadError::Unreadable(error)) => {
-                tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
-                return unreadable::serve(inner, id, mailbox).await;
-            }
-            Err(LoadError::Log(error)) => {
-                tracing::error!(chat = %id, %error, "a chat can't be read");
-                return inner.turn_away(&id, &mut mailbox, &ChatError::Log(error)).await;
-            }
-            Err(LoadError::NoRoom) => {
-                tracing::warn!(chat = %id, "a chat can't be loaded: too many bytes of others are in memory");
-                return inner.turn_away(&id, &mut mailbox, &ChatError::NoRoom).await;
-            }
-        };
+        let Loaded { origin, checkpoint, title, facts, base, former_owner, owner, memory } =
+            match load(&inner, &id).await {
+                Ok(loaded) => loaded,
+                Err(LoadError::Unreadable(error)) => {
+                    tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
+                    return unreadable::serve(inner, id, mailbox).await;
+                }
+                Err(LoadError::Log(error)) => {
+                    tracing::error!(chat = %id, %error, "a chat can't be read");
+                    return inner.turn_away(&id, &mut mailbox, &ChatError::Log(error)).await;
+                }
+                Err(LoadError::NoRoom) => {
+                    tracing::warn!(chat = %id, "a chat can't be loaded: too many bytes of others are in memory");
+                    return inner.turn_away(&id, &mut mailbox, &ChatError::NoRoom).await;
+                }
+            };
+        let earlier = Earlier { inner: Arc::clone(&inner), chat: id.clone(), base };
+        let feed = Arc::new(Feed::new(origin.clone(), Some(earlier)));
         let mut task = Self {
             inner,
             id,
             mailbox,
-            state: ChatState::default(),
-            feed: Arc::new(Feed::new(Vec::new())),
+            state: origin.clone(),
+            feed,
+            at_checkpoint: origin.clone(),
+            durable: origin.len + facts.len() as u64,
+            origin,
+            earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
+            checkpoint,
+            earlier_memory: None,
             memory,
-            title: String::new(),
+            title,
             base,
             former_owner,
-            durable: facts.len() as u64,
             owner,
             changed,
             must_follow: false,
@@ -197,14 +217,14 @@ impl ChatTask {
             last_outputs: HashMap::new(),
             channel: Channel::default(),
             agent: None,
-            prompts: HashMap::new(),
+            prompts: BTreeMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
         task.holds = Hold::of(&task.state);
         task.choose_agent();
         task.feed.push(facts);
-        task.feed.set_bytes(task.memory.bytes());
+        task.feed.set_bytes(task.bytes());
         if let Err(error) = task.resume_turn().await {
             return task.give_up(&error).await;
         }
@@ -214,6 +234,11 @@ impl ChatTask {
     /// Asks the program for the agent of this chat, if it has facts.
     fn choose_agent(&mut self) {
         self.agent = self.state.subject.as_ref().and_then(|subject| self.inner.chosen_agent(&self.id, subject));
+    }
+
+    /// The size of the chat in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.earlier_bytes + self.memory.bytes()
     }
 
     /// Whether this subject may begin a chat with this id.
@@ -260,8 +285,6 @@ impl ChatTask {
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
                 () = changed.beyond(known), if is_shared => unless_unreadable(self.catch_up_or_end().await).await,
-                // A wakeup may be lost.
-                () = time::sleep(POLL_INTERVAL), if is_shared => unless_unreadable(self.catch_up().await.map(drop)).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };
@@ -306,6 +329,11 @@ impl ChatTask {
                 let is_new = self.may_open(&subject) && is_submit;
                 if !is_new && self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
+                    return Ok(());
+                }
+                if let Err(error) = self.look_back(&input).await {
+                    // Nothing has changed, so the chat goes on.
+                    let _ = reply.send(Err(error));
                     return Ok(());
                 }
                 let before = self.state.len;

@@ -14,7 +14,7 @@ use crate::{
     backoff::Backoff,
     fact::Fact,
     log::{LogError, NodeId, Stored},
-    turn::{ChatState, Input},
+    turn::Input,
 };
 
 /// The number of batches per read.
@@ -109,6 +109,7 @@ impl ChatTask {
                 done => return done,
             }
             tokio::select! {
+                biased;
                 () = backoff.wait() => {}
                 () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
             }
@@ -145,16 +146,20 @@ impl ChatTask {
         if facts.is_empty() {
             return;
         }
+        let is_lost = self.owner == Some(self.inner.node) && owner != Some(self.inner.node);
+        if is_lost {
+            // Another node goes on from what is on disk.
+            self.feed.take_back(&self.pending);
+        }
         self.durable += facts.len() as u64;
         self.memory.grow(bytes);
-        self.feed.set_bytes(self.memory.bytes());
+        self.feed.set_bytes(self.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());
-        let was_here = self.owner == Some(self.inner.node);
         self.owner = owner;
         self.holds = Hold::of(&self.state);
-        if was_here && self.owner != Some(self.inner.node) {
+        if is_lost {
             tracing::warn!(chat = %self.id, "another node has taken over the chat");
             self.drop_work().await;
         }
@@ -209,7 +214,7 @@ impl ChatTask {
 
     /// Undoes facts that were decided but not appended: the state is again that of what is shown.
     pub(super) fn restore(&mut self) {
-        let mut state = ChatState::default();
+        let mut state = self.origin.clone();
         self.feed.after(0).iter().for_each(|fact| state.apply(fact));
         if let (Some(turn), Some(before)) = (&mut state.turn, &self.state.turn) {
             // The model's own ids are not in the log.

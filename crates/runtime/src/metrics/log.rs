@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -79,6 +79,15 @@ impl Log for MeteredLog {
         self.watch(Operation::Read, self.log.read(chat, after, limit))
     }
 
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        self.watch(Operation::Read, self.log.digests(chat, from, limit))
+    }
+
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.log.wakeups()
     }
@@ -97,6 +106,10 @@ impl Log for MeteredLog {
 
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
         self.watch(Operation::Read, self.log.stored(chat))
+    }
+
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        self.watch(Operation::Read, self.log.lengths(chats))
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {

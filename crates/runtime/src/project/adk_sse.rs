@@ -62,6 +62,11 @@ impl Projection for AdkSse {
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
         }
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
+        }
         turn.calls.apply(fact);
         turn.apply(fact, out);
         if matches!(fact, Fact::TurnEnded { .. }) {
@@ -159,6 +164,40 @@ impl Turn {
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
+        }
+    }
+
+    /// Closes what was shown of a step whose node is gone.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        let abandoned = self.calls.abandoned_in_step();
+        self.held.retain(|held| !abandoned.contains(held));
+        self.abandon_calls(out);
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
+        }
+        self.abandon_calls(out);
+    }
+
+    fn abandon_calls(&mut self, out: &mut Vec<Out>) {
+        for id in self.calls.abandoned_in_step() {
+            let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
+            if self.shown.contains(&id) {
+                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            }
         }
     }
 

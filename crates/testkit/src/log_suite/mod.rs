@@ -9,6 +9,7 @@ mod appends;
 mod chats;
 mod holds;
 mod owners;
+mod races;
 mod reads;
 mod tails;
 
@@ -25,6 +26,7 @@ use holdpoint_runtime::{
 };
 pub use holds::*;
 pub use owners::*;
+pub use races::*;
 pub use reads::*;
 pub use tails::*;
 
@@ -45,6 +47,7 @@ macro_rules! log_contract_suite {
                 a_commit_can_be_read_at_once,
                 a_read_may_begin_inside_a_batch,
                 a_read_keeps_its_limit,
+                digests_are_read_in_order_and_in_pages,
                 an_unknown_chat_is_empty,
                 a_wakeup_comes_after_the_commit,
                 heads_are_listed_in_order_and_in_pages,
@@ -52,6 +55,7 @@ macro_rules! log_contract_suite {
                 a_key_finds_the_chat_for_its_subject_only,
                 a_deleted_chat_leaves_a_tombstone,
                 a_deletion_is_a_compare_and_set,
+                lengths_are_those_of_the_last_append_or_deletion,
                 holds_are_opened_and_closed_with_the_append,
                 holds_are_listed_in_order_and_in_pages,
                 a_page_of_large_holds_ends_early,
@@ -89,6 +93,7 @@ pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
         keys: Vec::new(),
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
+        digest: None,
     }
 }
 

@@ -47,8 +47,8 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
-    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -150,6 +150,18 @@ impl Log for PostgresLog {
         })
     }
 
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(async move {
+            let read = reader::digests(&self.readers, chat, from, limit).await;
+            read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
         self.wakeups.subscribe()
     }
@@ -181,6 +193,13 @@ impl Log for PostgresLog {
         Box::pin(async move {
             let stored = reader::stored(&self.readers, chat).await;
             stored.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        Box::pin(async move {
+            let read = reader::lengths(&self.readers, &chats).await;
+            read.map_err(|failure| self.named(failure, "could not read the lengths of chats"))
         })
     }
 

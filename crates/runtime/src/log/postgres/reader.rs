@@ -1,6 +1,6 @@
 //! Reads: each is one statement on the primary, which sees everything committed before it began.
 
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
@@ -15,8 +15,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Deadline, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed,
-        ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, Deadline, Digest, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
+        Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -32,10 +32,16 @@ const BATCHES: Sql = Sql {
            ORDER BY first LIMIT $3",
     types: &[Type::BYTEA, Type::INT8, Type::INT8],
 };
+const DIGESTS: Sql = Sql {
+    text: "SELECT first, data FROM @.digests
+           WHERE chat = (SELECT number FROM @.chats WHERE id = $1) AND first >= $2 ORDER BY first LIMIT $3",
+    types: &[Type::BYTEA, Type::INT8, Type::INT8],
+};
 const STORED: Sql = Sql {
     text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM @.chats WHERE id = $1",
     types: &[Type::BYTEA],
 };
+const LENGTHS: Sql = Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
 const FIND: Sql = Sql {
     text: "SELECT id FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
            WHERE keys.subject = $1 AND key = $2",
@@ -76,6 +82,12 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
         })
     };
     rows.iter().map(batch).collect()
+}
+
+/// See [`crate::log::Log::digests`].
+pub(super) async fn digests(pool: &Pool, chat: &ChatId, from: u64, limit: usize) -> Result<Vec<Digest>> {
+    let rows = pool.run(DIGESTS, &[&chat.as_str().as_bytes(), &number(from), &most(limit)]).await?;
+    rows.iter().map(|row| Ok((row.try_get::<_, i64>(0)?.cast_unsigned(), bytes(row, 1)?))).collect()
 }
 
 /// See [`crate::log::Log::heads`].
@@ -121,6 +133,17 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
         })
     };
     rows.first().map(stored).transpose()
+}
+
+/// See [`crate::log::Log::lengths`].
+pub(super) async fn lengths(pool: &Pool, chats: &[ChatId]) -> Result<Vec<u64>> {
+    let ids: Vec<&[u8]> = chats.iter().map(|chat| chat.as_str().as_bytes()).collect();
+    let rows = pool.run(LENGTHS, &[&ids]).await?;
+    let mut lengths = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        lengths.insert(row.try_get::<_, &[u8]>(0)?, row.try_get::<_, i64>(1)?.cast_unsigned());
+    }
+    Ok(ids.iter().map(|id| lengths.get(id).copied().unwrap_or(0)).collect())
 }
 
 fn listed(row: &Row) -> Result<Listed> {

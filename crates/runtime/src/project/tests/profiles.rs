@@ -104,3 +104,42 @@ fn a_replay_of_progress() {
     facts.iter().for_each(|fact| replay.apply(fact, &mut out));
     assert!(!short(&out).contains("preliminary"), "{}", short(&out));
 }
+
+/// What a client was shown of a step that another node abandons is closed, and what is held back is dropped.
+#[test]
+fn an_abandoned_step() {
+    const REST: &str = "abandoned, step, text, words, block ended, step ended, ended";
+    let answer = "text-start … text-end";
+    let call = format!("opened, said u1, turn, step, writing open, called open, text, words, {REST}");
+    let shown = "tool-input-start tool-input-available";
+    assert_eq!(
+        ai_sdk(&call),
+        format!(
+            "start start-step {shown} text-start … text-end tool-input-error finish-step start-step {answer} finish-step finish |"
+        )
+    );
+    assert_eq!(adk_sse(&call), format!("start {shown} tool-input-error {answer} finish |"));
+    assert_eq!(adk_live(&call), format!("start {answer} finish |"));
+    let text = format!("opened, said u1, turn, step, text, words, {REST}");
+    let progressive = View { is_progressive: true, ..View::default() };
+    let both = format!("start {answer} {answer} finish |");
+    assert_eq!(written(AdkSse::new(progressive), &text), both);
+    assert_eq!(written(AdkLive::new(progressive), &text), both);
+    // Another node ends the turn, and has nothing of what this one could not write.
+    let unwritten = "opened, said u1, turn, step, writing open, called open, writing look, text, words, ended";
+    let closed = "text-start … text-end tool-input-error tool-input-error finish-step finish |";
+    let both = "tool-input-start tool-input-available tool-input-start";
+    assert_eq!(ai_sdk(unwritten), format!("start start-step {both} {closed}"));
+    assert_eq!(
+        adk_sse(unwritten),
+        format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
+    );
+    assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
+    let text = "opened, said u1, turn, step, text, words, ended";
+    assert_eq!(written(AdkSse::new(progressive), text), format!("start {answer} finish |"));
+    assert_eq!(written(AdkLive::new(progressive), text), format!("start {answer} finish |"));
+    // The call of the step before stays, also for who comes later and gets no fact of the abandoned step.
+    let before = "opened, said u1, turn, step, writing look, called look, step ended, started look, ran look";
+    let shown = "start start-step tool-input-start tool-input-available tool-output-available finish-step start-step";
+    assert_eq!(ai_sdk(&format!("{before}, {REST}")), format!("{shown} {answer} finish-step finish |"));
+}
