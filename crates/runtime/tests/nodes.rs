@@ -217,6 +217,26 @@ async fn a_new_message_supersedes_the_turn_of_another_node() {
     assert!(history.contains("something else") && history.contains("second answer"), "{history}");
 }
 
+/// A client that repeats its message gets the turn of that message, also while another node still runs the one before.
+#[tokio::test]
+async fn a_repeated_message_gets_its_own_turn() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[call("slow")], [{"text": ["never"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    cut.fill_disk();
+    let message = json!({"id": "u2", "role": "user", "parts": [{"type": "text", "text": "something else"}]});
+    let request = || serde_json::from_value(json!({"id": "c", "messages": [message]})).expect("a body");
+    let first = nodes.b.submit(&me(), request(), View::default()).await.expect("is taken").1;
+    let again = nodes.b.submit(&me(), request(), View::default()).await.expect("is taken").1;
+    for response in [first, again] {
+        let shown = read(response).await;
+        assert!(shown.contains("second answer") && !shown.contains("slow"), "{shown}");
+    }
+}
+
 /// On a live connection too, the turn that is superseded ends before the next one begins.
 #[tokio::test]
 async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
@@ -381,6 +401,23 @@ async fn text_that_was_never_written_is_taken_back() {
     until("both show the same", async || messages(&nodes.a).await.contains("second answer")).await;
     assert_eq!(messages(&nodes.a).await, messages(&nodes.b).await);
     drop(watched);
+}
+
+/// A node that can't read the log says so. It does not show less than what another node has confirmed.
+#[tokio::test]
+async fn a_node_that_cannot_read_shows_nothing_old() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf.clone(), json!([[{"text": ["first answer"]}]])).await;
+    read(submit(&nodes.a, "go").await).await;
+    let _awake = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    read(submit(&nodes.a, "something else").await).await;
+    deaf.on_read(ReadFault::Error("no database".into()));
+    if let Ok(shown) = nodes.b.messages(&me(), &chat()).await {
+        let shown = serde_json::to_string(&shown).expect("JSON");
+        assert!(shown.contains("second answer"), "{shown}");
+    }
+    assert!(messages(&nodes.b).await.contains("second answer"));
 }
 
 /// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.

@@ -1,11 +1,8 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::{sync::Arc, time::Duration};
 
 use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -372,9 +369,9 @@ impl ChatTask {
                 result
             }
             Command::Read { subject, may_be_new, reply } => {
-                if self.inner.lease.is_shared() {
-                    // Whatever was acknowledged by any node is seen on every node.
-                    unless_unreadable(self.catch_up().await.map(drop)).await?;
+                if let Err(error) = self.catch_up_for_reader().await? {
+                    let _ = reply.send(Err(ChatError::Log(error)));
+                    return Ok(());
                 }
                 let is_theirs = match &self.state.subject {
                     Some(owner) => *owner == subject,
@@ -441,17 +438,5 @@ impl ChatTask {
 impl Drop for ChatTask {
     fn drop(&mut self) {
         self.feed.close();
-    }
-}
-
-impl Command {
-    pub(super) fn fail(self, error: ChatError) {
-        match self {
-            Command::Input { reply, .. } => drop(reply.send(Err(error))),
-            Command::Read { reply, .. } => drop(reply.send(Err(error))),
-            Command::Delete { reply, .. } => drop(reply.send(Err(error))),
-            Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
-        }
     }
 }

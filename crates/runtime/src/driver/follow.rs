@@ -77,6 +77,18 @@ impl ChatTask {
         Ok(is_news)
     }
 
+    /// Like `catch_up`, for who wants to read: whatever was acknowledged by any node is seen on every node. If the log
+    /// can't be read, the reader is told, and what runs here goes on.
+    pub(super) async fn catch_up_for_reader(&mut self) -> Result<Result<(), LogError>, ChatError> {
+        if !self.inner.lease.is_shared() {
+            return Ok(Ok(()));
+        }
+        match self.catch_up().await {
+            Err(ChatError::Log(error @ LogError::Failed(_))) => Ok(Err(error)),
+            caught_up => caught_up.map(|_| Ok(())),
+        }
+    }
+
     /// Like `catch_up`, for a chat that has changed as far as is known. Without new facts, it was deleted.
     pub(super) async fn catch_up_or_end(&mut self) -> Result<(), ChatError> {
         for _ in 0..MAX_ATTEMPTS {

@@ -124,8 +124,9 @@ impl Turn {
                 self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
-                let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id).into(), out);
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
             }
             // The first call in the queue is the one that asks. Its prompt comes before its outcome.
             Fact::Called { call, asked_by: Some(_), .. } => self.queue.push_front(call.clone()),

@@ -17,7 +17,7 @@ use super::{
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, Fact, TurnEnd};
+use crate::fact::{BlockKind, CallOrder, Fact, TurnEnd};
 
 /// Writes turns for `POST /stream`.
 #[derive(Debug)]
@@ -121,15 +121,20 @@ impl Turn {
                 self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
-                let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id).into(), out);
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
             }
             Fact::Called { call, asked_by, .. } => {
                 self.text.called(call);
                 // A tool waits for the answer to its prompt, so the prompt is not held back.
-                if self.rounds == 0 || asked_by.is_some() {
+                if self.rounds == 0 && !self.is_one_by_one() || asked_by.is_some() {
                     self.show(call, out);
                 }
+            }
+            // The node that showed its input could not write it, and another one has ended the turn.
+            Fact::Invalid { call, name, input, error } if self.shown.contains(call) => {
+                out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Invalid { call, .. } => {
                 self.text.called(call);
@@ -143,10 +148,11 @@ impl Turn {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
                     self.rounds += 1;
-                    for id in self.calls.made_in_step().to_vec() {
-                        self.show(&id, out);
-                    }
+                    let made = self.calls.made_in_step().to_vec();
+                    let is_shown = !self.is_one_by_one();
+                    made.iter().filter(|_| is_shown).for_each(|id| self.show(id, out));
                 }
+                self.show(call, out);
                 self.has_request_in_segment = true;
                 out.push(Out::one(chunks::approval_request(call, approval)));
                 self.end_if_waiting(out);
@@ -210,6 +216,11 @@ impl Turn {
         }
     }
 
+    /// Whether it is a turn of a live connection. No client sees a call of such a turn before it begins.
+    fn is_one_by_one(&self) -> bool {
+        self.calls.order == CallOrder::OneByOne
+    }
+
     fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
         match kind {
             BlockKind::Reasoning => out.push(Out::Chunks(chunks)),
@@ -226,6 +237,9 @@ impl Turn {
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if self.rounds == 0 || self.is_one_by_one() {
+            self.show(id, out);
+        }
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment {
@@ -238,6 +252,7 @@ impl Turn {
         if self.rounds > 0 {
             return self.held.push(id.clone());
         }
+        self.show(id, out);
         self.tell_outcome(id, out);
     }
 

@@ -147,7 +147,9 @@ impl Turn {
             Fact::BlockDelta { id, delta } => {
                 out.push(Out::Chunks(chunks::block_deltas(self.blocks.kind(id), id, delta)));
             }
-            Fact::BlockEnded { id } => out.push(Out::one(chunks::block_end(self.blocks.end(id), id))),
+            Fact::BlockEnded { id } => {
+                out.extend(self.blocks.end(id).map(|kind| Out::one(chunks::block_end(kind, id))));
+            }
             Fact::InputStarted { call, .. } => {
                 self.wire.insert(call.clone(), OnWire::default());
                 if self.calls.order == CallOrder::Together {

@@ -170,8 +170,10 @@ impl Blocks {
         self.0.get(id).copied().unwrap_or(BlockKind::Text)
     }
 
-    pub(super) fn end(&mut self, id: &PartId) -> BlockKind {
-        self.0.remove(id).unwrap_or(BlockKind::Text)
+    /// Ends a block. `None` if it has ended: the node that began it had shown its end, could not write that, and another
+    /// node has ended it.
+    pub(super) fn end(&mut self, id: &PartId) -> Option<BlockKind> {
+        self.0.remove(id)
     }
 
     /// Ends the open block, if there is one.

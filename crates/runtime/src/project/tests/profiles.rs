@@ -135,6 +135,13 @@ fn an_abandoned_step() {
         format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
     );
     assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
+    // It ends what this one has ended.
+    let again = "opened, said u1, turn, step, text, words, block ended, block ended, ended";
+    assert_eq!(ai_sdk(again), format!("start start-step {answer} finish-step finish |"));
+    for view in [View::default(), progressive] {
+        assert_eq!(written(AdkSse::new(view), again), format!("start {answer} finish |"));
+        assert_eq!(written(AdkLive::new(view), again), format!("start {answer} finish |"));
+    }
     let text = "opened, said u1, turn, step, text, words, ended";
     assert_eq!(written(AdkSse::new(progressive), text), format!("start {answer} finish |"));
     assert_eq!(written(AdkLive::new(progressive), text), format!("start {answer} finish |"));
@@ -142,4 +149,16 @@ fn an_abandoned_step() {
     let before = "opened, said u1, turn, step, writing look, called look, step ended, started look, ran look";
     let shown = "start start-step tool-input-start tool-input-available tool-output-available finish-step start-step";
     assert_eq!(ai_sdk(&format!("{before}, {REST}")), format!("{shown} {answer} finish-step finish |"));
+}
+
+/// A turn of a live connection: no client sees a call before it begins, so a client of another profile that joins later
+/// gets each with what happens to it.
+#[test]
+fn a_turn_of_a_live_connection_over_sse() {
+    let begun = "opened, said u1, turn one by one, step, called look, called pay, step ended, started look";
+    let look = "start tool-input-start tool-input-available";
+    assert_eq!(adk_sse(begun), look);
+    let asked = format!("{begun}, ran look, asked pay");
+    let pay = "tool-input-start tool-input-available tool-approval-request";
+    assert_eq!(adk_sse(&asked), format!("{look} tool-output-available {pay} finish |"));
 }
