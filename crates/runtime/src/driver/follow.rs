@@ -17,6 +17,8 @@ use crate::{
     turn::Input,
 };
 
+/// How often a chat that is longer than what was read of it is read again.
+const MAX_ATTEMPTS: usize = 8;
 /// The number of batches per read.
 const PAGE: usize = 64;
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -89,16 +91,21 @@ impl ChatTask {
 
     /// Like `catch_up`, for a chat that has changed as far as is known. Without new facts, it was deleted.
     pub(super) async fn catch_up_or_end(&mut self) -> Result<(), ChatError> {
-        if self.catch_up().await? {
-            return Ok(());
+        for _ in 0..MAX_ATTEMPTS {
+            if self.catch_up().await? {
+                return Ok(());
+            }
+            return match self.inner.log.stored(&self.id).await? {
+                Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
+                // It was appended to in between.
+                Some(Stored::Chat { len, .. }) if len > self.base + self.durable => continue,
+                Some(Stored::Chat { .. }) => Err(ChatError::Lost),
+                None if self.base + self.durable == 0 => Ok(()),
+                Some(Stored::Tombstone { len, .. }) if self.durable == 0 && len == self.base => Ok(()),
+                Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
+            };
         }
-        match self.inner.log.stored(&self.id).await? {
-            Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
-            Some(Stored::Chat { .. }) => Err(ChatError::Lost),
-            None if self.base + self.durable == 0 => Ok(()),
-            Some(Stored::Tombstone { len, .. }) if self.durable == 0 && len == self.base => Ok(()),
-            Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
-        }
+        Err(ChatError::Lost)
     }
 
     /// Reads what has caused a conflict. If that can't be found, the chat is read anew.

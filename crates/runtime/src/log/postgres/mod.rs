@@ -8,6 +8,7 @@
 mod connection;
 mod error;
 mod group;
+mod hosts;
 mod lease;
 mod notify;
 mod options;
