@@ -23,6 +23,8 @@ use crate::{
 /// How often the first lease is asked for, and the delay after the first failure.
 const FIRST_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// The least time for a renewal. The log has its own limits, and a renewal that is given up begins anew.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A renewal is repeated this often within a lease.
 const RENEWALS_PER_LEASE: u32 = 3;
 
@@ -136,7 +138,7 @@ pub(super) async fn keep(inner: Arc<Inner>) {
         let asked_at = Instant::now();
         let renewed = tokio::select! {
             biased;
-            renewed = time::timeout(length, inner.log.renew(inner.node)) => renewed,
+            renewed = time::timeout(length.max(RENEWAL_TIMEOUT), inner.log.renew(inner.node)) => renewed,
             () = inner.closing.cancelled() => return,
         };
         match renewed {

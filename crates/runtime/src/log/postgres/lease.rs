@@ -25,6 +25,9 @@ const CLEANING: Duration = Duration::from_secs(60);
 /// The least time for a renewal, a new connection included.
 const SHORTEST_LIMIT: Duration = Duration::from_millis(500);
 
+/// More time for a renewal that needs a new connection.
+const TIME_TO_CONNECT: Duration = Duration::from_secs(3);
+
 const RENEW: Sql = Sql {
     text: "INSERT INTO @.nodes (id, lease_until, version) VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)
            ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, version = excluded.version",
@@ -73,7 +76,8 @@ impl Leases {
     pub(super) fn new(connector: Arc<Connector>, length: Duration) -> Self {
         // A connection that stalls is replaced while there is still time to renew.
         let limit = (length / 3).clamp(SHORTEST_LIMIT.min(connector.request_timeout), connector.request_timeout);
-        Self { pool: Pool::new(connector, 1, limit), length, last_cleaning: Mutex::default() }
+        let pool = Pool::new(connector, 1, limit).with_time_to_connect(TIME_TO_CONNECT);
+        Self { pool, length, last_cleaning: Mutex::default() }
     }
 
     /// See [`crate::log::Log::renew`].

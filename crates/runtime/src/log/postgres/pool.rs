@@ -24,6 +24,8 @@ pub(super) struct Pool {
     connector: Arc<Connector>,
     /// The time for a statement, and for the wait for a connection.
     limit: Duration,
+    /// More time, if a connection has to be made.
+    more_to_connect: Duration,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
 }
@@ -31,7 +33,14 @@ pub(super) struct Pool {
 impl Pool {
     /// A pool of at most `size` connections.
     pub(super) fn new(connector: Arc<Connector>, size: usize, limit: Duration) -> Self {
-        Self { connector, limit, idle: Mutex::default(), permits: Semaphore::new(size.max(1)) }
+        let (more_to_connect, permits) = (Duration::ZERO, Semaphore::new(size.max(1)));
+        Self { connector, limit, more_to_connect, idle: Mutex::default(), permits }
+    }
+
+    /// The same, with more time if a connection has to be made. A connection that is given up is begun anew the next time,
+    /// so on a busy machine a short limit might never be met.
+    pub(super) fn with_time_to_connect(self, more_to_connect: Duration) -> Self {
+        Self { more_to_connect, ..self }
     }
 
     /// Runs a statement that may be repeated. It is sent once more if its connection turns out to be lost.
@@ -41,23 +50,34 @@ impl Pool {
         types: &[Type],
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let limit = self.limit;
-        let querying = async {
-            let _permit = self.permits.acquire().await.map_err(|_| Failure::Stopped)?;
-            if let Some(lent) = self.idle() {
-                match lent.query(text, types, parameters).await {
-                    Err(failure) if failure.reach() == Reach::Connection => self.discard_idle(),
-                    done => return done,
+        let since = Instant::now();
+        let waiting = async {
+            let permit = self.permits.acquire().await.map_err(|_| Failure::Stopped)?;
+            let Some(lent) = self.idle() else { return Ok((permit, None)) };
+            match lent.query(text, types, parameters).await {
+                Err(failure) if failure.reach() == Reach::Connection => {
+                    self.discard_idle();
+                    Ok((permit, None))
                 }
+                done => Ok((permit, Some(done))),
             }
+        };
+        let (_permit, done) = timeout(self.limit, waiting).await.unwrap_or_else(|_| self.late())?;
+        if let Some(done) = done {
+            return done;
+        }
+        let connecting = async {
             let connection = self.connector.connect().await.map_err(Failure::Connect)?;
             Lent::new(self, connection).query(text, types, parameters).await
         };
-        timeout(limit, querying).await.unwrap_or_else(|_| {
-            // What stalled one may stall the others. New ones are made.
-            self.discard_idle();
-            Err(Failure::Late(limit))
-        })
+        let rest = (self.limit + self.more_to_connect).saturating_sub(since.elapsed());
+        timeout(rest, connecting).await.unwrap_or_else(|_| self.late())
+    }
+
+    /// What stalled one connection may stall the others. New ones are made.
+    fn late<T>(&self) -> Result<T, Failure> {
+        self.discard_idle();
+        Err(Failure::Late(self.limit))
     }
 
     /// [`Self::query`] for a fixed statement.
