@@ -3,7 +3,10 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -78,6 +81,8 @@ pub struct FaultyLog {
     silence: Option<broadcast::Sender<Wakeup>>,
     /// Failing while writes are impossible.
     health: watch::Sender<Health>,
+    bytes_read: AtomicUsize,
+    digest_bytes_read: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +95,14 @@ struct Script {
 impl FaultyLog {
     /// Wraps a log, with no faults yet.
     pub fn new(inner: Arc<dyn Log>) -> Self {
-        Self { inner, script: Mutex::default(), silence: None, health: watch::Sender::default() }
+        Self {
+            inner,
+            script: Mutex::default(),
+            silence: None,
+            health: watch::Sender::default(),
+            bytes_read: AtomicUsize::new(0),
+            digest_bytes_read: AtomicUsize::new(0),
+        }
     }
 
     /// Wraps a log and drops all wakeups.
@@ -124,6 +136,11 @@ impl FaultyLog {
     /// Frees the disk again.
     pub fn free_disk(&self) {
         self.health.send_replace(Health::Writable);
+    }
+
+    /// The number of bytes of events and of digests that were read since the last call.
+    pub fn take_bytes_read(&self) -> (usize, usize) {
+        (self.bytes_read.swap(0, Ordering::Relaxed), self.digest_bytes_read.swap(0, Ordering::Relaxed))
     }
 
     fn is_full(&self) -> bool {
@@ -195,7 +212,24 @@ impl Log for FaultyLog {
         Box::pin(async move {
             let fault = self.script().reads.pop_front();
             suffer(fault).await?;
-            self.inner.read(chat, after, limit).await
+            let batches = self.inner.read(chat, after, limit).await?;
+            self.bytes_read.fetch_add(batches.iter().map(|batch| batch.payload.len()).sum(), Ordering::Relaxed);
+            Ok(batches)
+        })
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(async move {
+            let fault = self.script().reads.pop_front();
+            suffer(fault).await?;
+            let digests = self.inner.digests(chat, from, limit).await?;
+            self.digest_bytes_read.fetch_add(digests.iter().map(|(_, digest)| digest.len()).sum(), Ordering::Relaxed);
+            Ok(digests)
         })
     }
 

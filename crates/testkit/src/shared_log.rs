@@ -11,7 +11,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -67,6 +67,15 @@ impl Log for SharedLog {
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         self.inner.read(chat, after, limit)
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        self.inner.digests(chat, from, limit)
     }
 
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {

@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     agent::Agent,
     awake::Changed,
+    checkpoint::Checkpoint,
     counters::count,
-    feed::{Feed, FeedReader},
+    feed::{Earlier, Feed, FeedReader},
     follow::unless_unreadable,
     head::Hold,
     journal,
@@ -110,7 +111,14 @@ pub(super) struct ChatTask {
     mailbox: mpsc::Receiver<Command>,
     pub(super) state: ChatState,
     pub(super) feed: Arc<Feed>,
+    /// The state before the first fact of the feed. Partial, unless an input needed the turns before it.
+    pub(super) origin: ChatState,
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// The partial state at the checkpoint.
+    pub(super) at_checkpoint: ChatState,
     pub(super) memory: Memory,
+    /// The size of the facts before the feed.
+    earlier_bytes: usize,
     pub(super) title: String,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -155,32 +163,39 @@ impl ChatTask {
         mut mailbox: mpsc::Receiver<Command>,
         changed: Arc<Changed>,
     ) {
-        let Loaded { facts, base, former_owner, owner, memory } = match load(&inner, &id).await {
-            Ok(loaded) => loaded,
-            Err(LoadError::Unreadable(error)) => {
-                tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
-                return unreadable::serve(inner, id, mailbox).await;
-            }
-            Err(LoadError::Log(error)) => {
-                tracing::error!(chat = %id, %error, "a chat can't be read");
-                return inner.turn_away(&id, &mut mailbox, &ChatError::Log(error)).await;
-            }
-            Err(LoadError::NoRoom) => {
-                tracing::warn!(chat = %id, "a chat can't be loaded: too many bytes of others are in memory");
-                return inner.turn_away(&id, &mut mailbox, &ChatError::NoRoom).await;
-            }
-        };
+        let Loaded { origin, checkpoint, title, facts, base, former_owner, owner, memory } =
+            match load(&inner, &id).await {
+                Ok(loaded) => loaded,
+                Err(LoadError::Unreadable(error)) => {
+                    tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
+                    return unreadable::serve(inner, id, mailbox).await;
+                }
+                Err(LoadError::Log(error)) => {
+                    tracing::error!(chat = %id, %error, "a chat can't be read");
+                    return inner.turn_away(&id, &mut mailbox, &ChatError::Log(error)).await;
+                }
+                Err(LoadError::NoRoom) => {
+                    tracing::warn!(chat = %id, "a chat can't be loaded: too many bytes of others are in memory");
+                    return inner.turn_away(&id, &mut mailbox, &ChatError::NoRoom).await;
+                }
+            };
+        let earlier = Earlier { inner: Arc::clone(&inner), chat: id.clone(), base };
+        let feed = Arc::new(Feed::new(origin.clone(), Some(earlier)));
         let mut task = Self {
             inner,
             id,
             mailbox,
-            state: ChatState::default(),
-            feed: Arc::new(Feed::new(Vec::new())),
+            state: origin.clone(),
+            feed,
+            at_checkpoint: origin.clone(),
+            durable: origin.len + facts.len() as u64,
+            origin,
+            earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
+            checkpoint,
             memory,
-            title: String::new(),
+            title,
             base,
             former_owner,
-            durable: facts.len() as u64,
             owner,
             changed,
             must_follow: false,
@@ -204,7 +219,7 @@ impl ChatTask {
         task.holds = Hold::of(&task.state);
         task.choose_agent();
         task.feed.push(facts);
-        task.feed.set_bytes(task.memory.bytes());
+        task.feed.set_bytes(task.bytes());
         if let Err(error) = task.resume_turn().await {
             return task.give_up(&error).await;
         }
@@ -214,6 +229,11 @@ impl ChatTask {
     /// Asks the program for the agent of this chat, if it has facts.
     fn choose_agent(&mut self) {
         self.agent = self.state.subject.as_ref().and_then(|subject| self.inner.chosen_agent(&self.id, subject));
+    }
+
+    /// The size of the chat in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.earlier_bytes + self.memory.bytes()
     }
 
     /// Whether this subject may begin a chat with this id.
@@ -306,6 +326,11 @@ impl ChatTask {
                 let is_new = self.may_open(&subject) && is_submit;
                 if !is_new && self.state.subject.as_ref() != Some(&subject) {
                     let _ = reply.send(Err(ChatError::NotFound));
+                    return Ok(());
+                }
+                if let Err(error) = self.look_back(&input).await {
+                    // Nothing has changed, so the chat goes on.
+                    let _ = reply.send(Err(error));
                     return Ok(());
                 }
                 let before = self.state.len;

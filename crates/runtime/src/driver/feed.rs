@@ -5,24 +5,47 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use holdpoint_protocol::ids::ChatId;
 use tokio::sync::watch;
 
-use crate::fact::Fact;
+use super::{
+    RuntimeError,
+    load::{self, Memory},
+    runtime::Inner,
+};
+use crate::{fact::Fact, turn::ChatState};
 
 /// Facts in memory, and a signal when there are more. Text appears here a little before it is on disk, all else after.
 #[derive(Debug)]
 pub(super) struct Feed {
+    /// The state before the first of them.
+    origin: ChatState,
+    /// Where the earlier ones are.
+    earlier: Option<Earlier>,
     facts: RwLock<Vec<Arc<Fact>>>,
     len: watch::Sender<u64>,
     /// The size of the facts in bytes, as stored.
     bytes: AtomicUsize,
 }
 
+/// The place of facts that are not in memory.
+pub(super) struct Earlier {
+    pub(super) inner: Arc<Inner>,
+    pub(super) chat: ChatId,
+    /// The number of facts that the log had of earlier chats with this id.
+    pub(super) base: u64,
+}
+
+impl std::fmt::Debug for Earlier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Earlier({})", self.chat)
+    }
+}
+
 impl Feed {
-    pub(super) fn new(facts: Vec<Arc<Fact>>) -> Self {
-        let feed = Self { facts: RwLock::default(), len: watch::Sender::new(0), bytes: AtomicUsize::new(0) };
-        feed.push(facts);
-        feed
+    pub(super) fn new(origin: ChatState, earlier: Option<Earlier>) -> Self {
+        let len = watch::Sender::new(origin.len);
+        Self { origin, earlier, facts: RwLock::default(), len, bytes: AtomicUsize::new(0) }
     }
 
     /// Adds facts and signals once.
@@ -37,7 +60,7 @@ impl Feed {
             }
             facts.push(fact);
         }
-        let len = facts.len() as u64;
+        let len = self.first() + facts.len() as u64;
         drop(facts);
         self.len.send_replace(len);
     }
@@ -46,17 +69,22 @@ impl Feed {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// The facts from a position on.
+    /// The position of the first fact.
+    pub(super) fn first(&self) -> u64 {
+        self.origin.len
+    }
+
+    /// The facts from a position on, or from the first one on.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
-        let from = usize::try_from(position).unwrap_or(usize::MAX).min(facts.len());
+        let from = usize::try_from(position.saturating_sub(self.first())).unwrap_or(usize::MAX).min(facts.len());
         facts[from..].to_vec()
     }
 
     /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
-        let known = self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
+        let known = self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
         FeedReader { feed: Arc::clone(self), bell, known }
     }
 
@@ -91,7 +119,23 @@ impl FeedReader {
         self.feed.bytes.load(Ordering::Relaxed)
     }
 
-    /// The facts from a position on, without waiting.
+    /// The state before the first fact that it has.
+    pub(super) fn origin(&self) -> &ChatState {
+        &self.feed.origin
+    }
+
+    /// The facts before the first one, from the log, and the memory they occupy.
+    pub(super) async fn earlier(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
+        match &self.feed.earlier {
+            Some(Earlier { inner, chat, base }) if self.feed.first() > 0 => {
+                let (facts, memory) = load::earlier(inner, chat, *base, self.feed.first()).await?;
+                Ok((facts, Some(memory)))
+            }
+            _ => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// The facts from a position on, or from the first one on, without waiting.
     pub(super) fn after(&self, position: u64) -> Vec<Arc<Fact>> {
         self.feed.after(position)
     }
@@ -115,6 +159,15 @@ impl FeedReader {
 /// The length that signals the end.
 const CLOSED: u64 = u64::MAX;
 
+/// Blanks the abandoned steps.
+pub(super) fn take_back_steps(facts: &mut [Arc<Fact>]) {
+    for at in 0..facts.len() {
+        if *facts[at] == Fact::StepAbandoned {
+            take_back_step(&mut facts[..at]);
+        }
+    }
+}
+
 /// Blanks an abandoned step for new readers. Positions stay, for readers that have seen it.
 fn take_back_step(facts: &mut [Arc<Fact>]) {
     let step = facts.iter().rposition(|fact| **fact == Fact::StepStarted).unwrap_or(facts.len());
@@ -132,9 +185,15 @@ mod tests {
         notation::facts(list).into_iter().map(Arc::new).collect()
     }
 
+    fn feed(facts: Vec<Arc<Fact>>) -> Feed {
+        let feed = Feed::new(ChatState::default(), None);
+        feed.push(facts);
+        feed
+    }
+
     #[tokio::test]
     async fn a_reader_gets_what_comes_after_its_position_and_then_the_end() {
-        let feed = Arc::new(Feed::new(facts("opened, said u1")));
+        let feed = Arc::new(feed(facts("opened, said u1")));
         let mut reader = feed.reader();
         assert_eq!(reader.known, 2);
         feed.push(facts("turn, step"));
@@ -151,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_abandoned_step_keeps_its_positions() {
-        let feed = Feed::new(facts("opened, said u1, turn, step, text"));
+        let feed = feed(facts("opened, said u1, turn, step, text"));
         feed.push(vec![Arc::new(Fact::StepAbandoned), Arc::new(Fact::StepStarted)]);
         let after: Vec<Fact> = feed.after(3).iter().map(|fact| (**fact).clone()).collect();
         assert_eq!(after, [Fact::Nothing, Fact::Nothing, Fact::StepAbandoned, Fact::StepStarted]);
@@ -159,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_chat_is_watched_while_somebody_reads() {
-        let feed = Arc::new(Feed::new(Vec::new()));
+        let feed = Arc::new(feed(Vec::new()));
         assert!(!feed.is_watched());
         let reader = feed.reader();
         assert!(feed.is_watched());

@@ -14,7 +14,7 @@ use crate::{
     backoff::Backoff,
     fact::Fact,
     log::{LogError, NodeId, Stored},
-    turn::{ChatState, Input},
+    turn::Input,
 };
 
 /// The number of batches per read.
@@ -147,7 +147,7 @@ impl ChatTask {
         }
         self.durable += facts.len() as u64;
         self.memory.grow(bytes);
-        self.feed.set_bytes(self.memory.bytes());
+        self.feed.set_bytes(self.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());
@@ -209,7 +209,7 @@ impl ChatTask {
 
     /// Undoes facts that were decided but not appended: the state is again that of what is shown.
     pub(super) fn restore(&mut self) {
-        let mut state = ChatState::default();
+        let mut state = self.origin.clone();
         self.feed.after(0).iter().for_each(|fact| state.apply(fact));
         if let (Some(turn), Some(before)) = (&mut state.turn, &self.state.turn) {
             // The model's own ids are not in the log.

@@ -3,7 +3,10 @@
 use holdpoint_protocol::ids::{ApprovalId, ToolCallId};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
-use super::seal::{SealError, seal, unseal};
+use super::{
+    checkpoint::Checkpoint,
+    seal::{SealError, seal, unseal},
+};
 use crate::{
     clock::Timestamp,
     log::{self, HoldChanges, HoldRow},
@@ -103,6 +106,9 @@ pub(super) struct HeadData {
     /// The number of open holds.
     #[serde(deserialize_with = "count_of_holds")]
     pub(super) holds: usize,
+    /// Where the last turn begins. Heads of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) checkpoint: Option<Checkpoint>,
 }
 
 /// In heads of earlier versions, the holds themselves are in the place of their number.
@@ -120,8 +126,8 @@ fn count_of_holds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D
 }
 
 impl HeadData {
-    pub(super) fn of(state: &ChatState, title: &str, holds: usize) -> Self {
-        Self { title: title.to_owned(), is_running: state.is_running(), holds }
+    pub(super) fn of(state: &ChatState, title: &str, holds: usize, checkpoint: Option<&Checkpoint>) -> Self {
+        Self { title: title.to_owned(), is_running: state.is_running(), holds, checkpoint: checkpoint.cloned() }
     }
 
     pub(super) fn read(head: &log::Head) -> Result<Self, SealError> {
@@ -153,7 +159,7 @@ mod tests {
     }
 
     fn head() -> (HeadData, log::Head) {
-        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1 };
+        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1, checkpoint: None };
         let head = data.write(&Subject::local(), Timestamp(7));
         (data, head)
     }

@@ -138,7 +138,7 @@ impl Runtime {
         let is_full = heads.len() >= limit;
         let mut items = Vec::with_capacity(heads.len());
         for (id, _, head) in heads {
-            let HeadData { title, is_running, holds } = load::head(&self.inner, &id, &head).await;
+            let HeadData { title, is_running, holds, .. } = load::head(&self.inner, &id, &head).await;
             items.push(ChatSummary { id, title, updated_at: head.updated_at, holds, is_running });
         }
         let last = items.last().filter(|_| is_full);

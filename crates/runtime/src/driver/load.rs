@@ -5,13 +5,16 @@ use std::sync::{Arc, atomic::Ordering};
 use holdpoint_protocol::ids::ChatId;
 
 use super::{
+    chat::ChatError,
+    checkpoint::Checkpoint,
     counters::count,
+    feed::take_back_steps,
     head::{HeadData, Hold},
     runtime::Inner,
 };
 use crate::{
     fact::{Fact, text_of},
-    log::{Head, LogError, NodeId, Stored},
+    log::{Batch, Head, LogError, NodeId, Stored},
     subject::Subject,
     turn::ChatState,
 };
@@ -19,8 +22,14 @@ use crate::{
 /// The number of batches per read.
 const PAGE: usize = 256;
 
-/// The facts of a chat, and the memory they occupy until dropped.
+/// A chat from its checkpoint on, and the memory it occupies until dropped.
 pub(super) struct Loaded {
+    /// The state at the checkpoint.
+    pub(super) origin: ChatState,
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// The title, if the facts from there on do not tell it.
+    pub(super) title: String,
+    /// The facts from there on.
     pub(super) facts: Vec<Arc<Fact>>,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -52,7 +61,7 @@ impl Memory {
         Self { inner: Arc::clone(inner), bytes: 0 }
     }
 
-    /// The size of the chat in bytes.
+    /// The size of what is loaded, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -61,6 +70,11 @@ impl Memory {
         let is_taken = self.inner.counters.load(bytes, self.inner.limits.loaded_bytes);
         self.bytes += if is_taken { bytes } else { 0 };
         is_taken
+    }
+
+    /// Takes over another share.
+    pub(super) fn join(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Counts appended bytes, even over the limit: running work continues.
@@ -76,44 +90,161 @@ impl Drop for Memory {
     }
 }
 
-/// Loads all facts of a chat.
-pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
-    let failed = |error| match error {
+impl From<LoadError> for ChatError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Log(error) => Self::Log(error),
+            LoadError::Unreadable(_) => Self::Unreadable,
+            LoadError::NoRoom => Self::NoRoom,
+        }
+    }
+}
+
+fn failed(inner: &Inner, error: LogError) -> LoadError {
+    match error {
         LogError::Damaged(text) => {
             count(&inner.counters.unreadable_chats);
             LoadError::Unreadable(text)
         }
         failed => LoadError::Log(failed),
+    }
+}
+
+fn facts_of(inner: &Inner, batch: &Batch) -> Result<Vec<Fact>, LoadError> {
+    // Values in facts have their own reader: see `json::value`.
+    serde_json::from_slice(&batch.payload).map_err(|error| {
+        count(&inner.counters.unreadable_chats);
+        LoadError::Unreadable(format!("fact {}: {error}", batch.first))
+    })
+}
+
+/// Loads a chat from its checkpoint on.
+pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
+    let mut loaded = Loaded {
+        origin: ChatState::default(),
+        checkpoint: None,
+        title: String::new(),
+        facts: Vec::new(),
+        base: 0,
+        former_owner: None,
+        owner: None,
+        memory: Memory::new(inner),
     };
-    let mut loaded = Loaded { facts: Vec::new(), base: 0, former_owner: None, owner: None, memory: Memory::new(inner) };
-    loop {
-        let after = loaded.base + loaded.facts.len() as u64;
-        let batches = inner.log.read(id, after, PAGE).await.map_err(failed)?;
-        if batches.is_empty() {
-            if loaded.facts.is_empty()
-                && let Some(Stored::Tombstone { len, subject }) = inner.log.stored(id).await.map_err(failed)?
-            {
-                loaded.base = len;
-                loaded.former_owner = Some(subject);
-            }
+    match inner.log.stored(id).await.map_err(|error| failed(inner, error))? {
+        None => return Ok(loaded),
+        Some(Stored::Tombstone { len, subject }) => {
+            loaded.base = len;
+            loaded.former_owner = Some(subject);
             return Ok(loaded);
         }
-        for batch in batches {
-            if loaded.facts.is_empty() {
-                loaded.base = batch.first;
+        Some(Stored::Chat { head, .. }) => {
+            // Without a checkpoint, or if it can't be decoded, the whole chat is loaded.
+            let data = HeadData::read(&head).ok();
+            if let Some(HeadData { title, checkpoint: Some(checkpoint), .. }) = data {
+                loaded.base = checkpoint.base;
+                loaded.origin = checkpoint.state(&head.subject);
+                loaded.title = title;
+                loaded.checkpoint = Some(checkpoint);
             }
-            loaded.owner = batch.owner;
-            if !loaded.memory.load(batch.payload.len()) {
-                return Err(LoadError::NoRoom);
-            }
-            // Values in facts have their own reader: see `json::value`.
-            let read: Vec<Fact> = serde_json::from_slice(&batch.payload).map_err(|error| {
-                count(&inner.counters.unreadable_chats);
-                LoadError::Unreadable(format!("fact {}: {error}", batch.first))
-            })?;
-            loaded.facts.extend(read.into_iter().map(Arc::new));
         }
     }
+    if loaded.read_on(inner, id).await? {
+        return Ok(loaded);
+    }
+    // The chat was deleted in between, and its id used again.
+    let Loaded { memory, .. } = loaded;
+    drop(memory);
+    whole(inner, id).await
+}
+
+/// Loads a chat from its beginning.
+async fn whole(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
+    let mut loaded = Loaded {
+        origin: ChatState::default(),
+        checkpoint: None,
+        title: String::new(),
+        facts: Vec::new(),
+        base: 0,
+        former_owner: None,
+        owner: None,
+        memory: Memory::new(inner),
+    };
+    loaded.read_on(inner, id).await?;
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// Reads the facts from the checkpoint on. Returns whether they follow it.
+    async fn read_on(&mut self, inner: &Arc<Inner>, id: &ChatId) -> Result<bool, LoadError> {
+        let from = self.base + self.origin.len;
+        loop {
+            let after = self.base + self.origin.len + self.facts.len() as u64;
+            let batches = inner.log.read(id, after, PAGE).await.map_err(|error| failed(inner, error))?;
+            if batches.is_empty() {
+                return Ok(self.checkpoint.is_none() || !self.facts.is_empty());
+            }
+            for batch in batches {
+                if self.facts.is_empty() {
+                    match self.checkpoint {
+                        None => self.base = batch.first,
+                        Some(_) if batch.first > from => return Ok(false),
+                        Some(_) => {}
+                    }
+                }
+                self.owner = batch.owner;
+                if !self.memory.load(batch.payload.len()) {
+                    return Err(LoadError::NoRoom);
+                }
+                let read = facts_of(inner, &batch)?;
+                // The checkpoint may be inside a batch.
+                let before = usize::try_from(from.saturating_sub(batch.first)).unwrap_or(usize::MAX);
+                self.facts.extend(read.into_iter().skip(before).map(Arc::new));
+            }
+        }
+    }
+}
+
+/// Loads the facts of a chat before a position.
+pub(super) async fn earlier(
+    inner: &Arc<Inner>,
+    id: &ChatId,
+    base: u64,
+    before: u64,
+) -> Result<(Vec<Arc<Fact>>, Memory), ChatError> {
+    let mut memory = Memory::new(inner);
+    let mut facts: Vec<Arc<Fact>> = Vec::new();
+    while (facts.len() as u64) < before {
+        let position = base + facts.len() as u64;
+        let batches = inner.log.read(id, position, PAGE).await.map_err(|error| failed(inner, error))?;
+        if batches.is_empty() {
+            return Err(ChatError::NotFound);
+        }
+        for batch in batches {
+            if facts.len() as u64 >= before {
+                break;
+            }
+            if batch.first != base + facts.len() as u64 {
+                // It was deleted, and its id is used again.
+                return Err(ChatError::NotFound);
+            }
+            if !memory.load(batch.payload.len()) {
+                return Err(ChatError::NoRoom);
+            }
+            facts.extend(facts_of(inner, &batch)?.into_iter().map(Arc::new));
+        }
+    }
+    facts.truncate(usize::try_from(before).unwrap_or(usize::MAX));
+    take_back_steps(&mut facts);
+    Ok((facts, memory))
+}
+
+/// The fact at a position.
+pub(super) async fn fact_at(inner: &Inner, id: &ChatId, base: u64, at: u64) -> Result<Option<Fact>, LogError> {
+    let batches = inner.log.read(id, base + at, 1).await?;
+    let Some(batch) = batches.first() else { return Ok(None) };
+    let within = (base + at).checked_sub(batch.first).and_then(|within| usize::try_from(within).ok());
+    let facts: Vec<Fact> = serde_json::from_slice(&batch.payload).unwrap_or_default();
+    Ok(within.and_then(|within| facts.into_iter().nth(within)))
 }
 
 /// The data of a chat's head. If it can't be decoded, it is computed from the facts.
@@ -124,11 +255,11 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
     };
     inner.counters.unreadable_heads.fetch_add(1, Ordering::Relaxed);
     tracing::error!(chat = %id, %error, "the head of a chat can't be decoded; the chat is folded instead");
-    match load(inner, id).await {
+    match whole(inner, id).await {
         Ok(loaded) => {
             let mut state = ChatState::default();
             loaded.facts.iter().for_each(|fact| state.apply(fact));
-            HeadData::of(&state, &title(&loaded.facts), Hold::of(&state).len())
+            HeadData::of(&state, &title(&loaded.facts), Hold::of(&state).len(), None)
         }
         Err(LoadError::Log(error)) => {
             tracing::error!(chat = %id, %error, "the chat can't be read either");

@@ -90,18 +90,10 @@ impl Inner {
                     return Err(RuntimeError::Unconfirmed);
                 }
             };
-            return match answer {
-                Ok(answer) => Ok(answer),
-                Err(ChatError::NotFound) => Err(RuntimeError::NotFound),
-                Err(ChatError::Unreadable) => Err(RuntimeError::Unreadable),
-                Err(ChatError::NoRoom) => Err(RuntimeError::Busy),
-                Err(ChatError::Log(error)) => Err(RuntimeError::Log(error)),
-                Err(ChatError::Closing) => Err(RuntimeError::ShuttingDown),
-                Err(ChatError::Lost | ChatError::Conflict) => {
-                    backoff.wait().await;
-                    continue;
-                }
-            };
+            match answer {
+                Err(ChatError::Lost | ChatError::Conflict) => backoff.wait().await,
+                answer => return answer.map_err(RuntimeError::from),
+            }
         }
     }
 
@@ -116,5 +108,17 @@ impl Inner {
     /// Whether the log can be written, as far as known.
     pub(super) fn is_writable(&self) -> bool {
         *self.log.health().borrow() == Health::Writable && self.counters.stuck_appends() == 0
+    }
+}
+
+impl From<ChatError> for RuntimeError {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::NotFound => Self::NotFound,
+            ChatError::Unreadable => Self::Unreadable,
+            ChatError::NoRoom => Self::Busy,
+            ChatError::Log(error) => Self::Log(error),
+            ChatError::Closing | ChatError::Lost | ChatError::Conflict => Self::ShuttingDown,
+        }
     }
 }

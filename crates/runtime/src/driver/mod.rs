@@ -10,6 +10,7 @@ mod awake;
 mod builder;
 mod changes;
 mod chat;
+mod checkpoint;
 mod checks;
 mod counters;
 mod deadlines;

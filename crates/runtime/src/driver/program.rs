@@ -5,14 +5,14 @@ use std::time::Duration;
 use holdpoint_protocol::ids::ChatId;
 
 use super::{Runtime, RuntimeError};
-use crate::{subject::Subject, tool::CANCELLATION_GRACE, turn::ChatState};
+use crate::{subject::Subject, tool::CANCELLATION_GRACE};
 
 impl Runtime {
     /// Completes when nothing runs in a chat: its turn has ended, or waits at a hold.
     pub async fn idle(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         loop {
             let mut reader = self.reader(subject, chat, false).await?;
-            let mut state = ChatState::default();
+            let mut state = reader.origin().clone();
             reader.after(0).iter().for_each(|fact| state.apply(fact));
             while state.is_running() {
                 match reader.next(state.len).await {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
 use super::{
@@ -19,8 +19,7 @@ use super::{
 use crate::{
     fact::{Fact, Outcome},
     log::{Append, AppendId, LogError, Ownership},
-    model::ModelRequest,
-    project::conversation,
+    model::{ModelError, ModelRequest},
     subject::Subject,
     tool::ApprovalContext,
     turn::{ChatState, Env, Input, Refusal, Reply, step_on},
@@ -93,7 +92,7 @@ impl ChatTask {
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
     pub(super) async fn refusal(&mut self, subject: &Subject) -> Result<Option<Refusal>, ChatError> {
         let limits = &self.inner.limits;
-        if self.memory.bytes() >= limits.chat_bytes {
+        if self.bytes() >= limits.chat_bytes {
             return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
         }
         if self.place.is_some() || self.is_elsewhere() {
@@ -180,17 +179,21 @@ impl ChatTask {
             (false, true) => Ownership::Take(self.inner.node),
             (false, false) => Ownership::Release,
         };
+        let mut moved = if ownership == Ownership::Keep { None } else { self.moved(&batch, pending.len()) };
+        let checkpoint = moved.as_ref().map_or(self.checkpoint.as_ref(), |moved| Some(&moved.checkpoint));
         let mut append = Append {
             chat: self.id.clone(),
             expected: self.base + self.durable,
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
             count,
             payload: Bytes::from(payload),
-            head: HeadData::of(&self.state, &self.title, holds.len()).write(&subject, self.updated_at),
+            head: HeadData::of(&self.state, &self.title, holds.len(), checkpoint).write(&subject, self.updated_at),
             keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
             holds: Hold::changes(&self.holds, &holds, now),
             ownership,
+            digest: moved.as_ref().map(|moved| moved.digest.clone()),
         };
+        append.keys.extend(moved.iter_mut().flat_map(|moved| std::mem::take(&mut moved.keys)));
         let bytes = append.payload.len();
         let mut foreign = Foreign::of(self.owner);
         loop {
@@ -220,7 +223,10 @@ impl ChatTask {
             append.expected = self.base + self.durable + foreign.facts.len() as u64;
             let mut state = self.state.clone();
             foreign.facts.iter().for_each(|fact| state.apply(fact));
-            append.head = HeadData::of(&state, &self.title, Hold::of(&state).len()).write(&subject, self.updated_at);
+            // The next turn moves it: its position would be another one here.
+            (moved, append.digest) = (None, None);
+            append.head = HeadData::of(&state, &self.title, Hold::of(&state).len(), self.checkpoint.as_ref())
+                .write(&subject, self.updated_at);
             // The chat stays this node's until it has acted on what others have added. If it dies before that, whoever
             // takes over does.
             if state.is_running() || state.is_unfinished() {
@@ -235,7 +241,10 @@ impl ChatTask {
             Ownership::Release => None,
         };
         self.memory.grow(bytes);
-        self.feed.set_bytes(self.memory.bytes());
+        self.feed.set_bytes(self.bytes());
+        if let Some(moved) = moved {
+            self.move_to(moved);
+        }
         if !facts.is_empty() {
             self.feed.push(facts.clone());
             facts.iter().for_each(|fact| self.effect(fact));
@@ -251,10 +260,15 @@ impl ChatTask {
         journal::write(fact, self.channel);
         match fact {
             Fact::StepStarted => {
-                let messages = conversation(&self.feed.after(0)).into();
-                let tools = self.tools();
-                let request = ModelRequest { messages, tools: tools.specs() };
-                let step = self.inner.metrics.model(self.model().stream(request));
+                let (tools, model) = (self.tools(), Arc::clone(self.model()));
+                let (conversation, specs) = (self.conversation(), tools.specs());
+                let step = async move {
+                    match conversation.read().await {
+                        Ok(messages) => model.stream(ModelRequest { messages: messages.into(), tools: specs }),
+                        Err(error) => stream::iter([Err(unread(&error))]).boxed(),
+                    }
+                };
+                let step = self.inner.metrics.model(step.flatten_stream().boxed());
                 let Some(subject) = self.state.subject.clone() else { return };
                 let step = checked(step, tools, ApprovalContext::new(self.id.clone(), subject));
                 self.answer = Some(step.ready_chunks(MAX_MODEL_EVENTS));
@@ -283,6 +297,12 @@ impl ChatTask {
             _ => {}
         }
     }
+}
+
+/// The conversation can't be read, so the model can't be called.
+fn unread(error: &ChatError) -> ModelError {
+    let message = "The earlier messages of this chat can't be read at the moment. Please try again.".to_owned();
+    ModelError { message, detail: format!("the conversation can't be read: {error}") }
 }
 
 /// The key by which this fact makes the chat findable.

@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     message::UiMessage,
 };
 
-use super::feed::FeedReader;
+use super::{RuntimeError, feed::FeedReader, load::Memory};
 use crate::{
     fact::Fact,
     project::{AdkLive, Listed, Out, Projection, Response, Resume, View, history, holds, settled_in},
@@ -76,8 +76,8 @@ impl ResponseStream {
     pub(super) fn resume(reader: FeedReader, view: View, resume: Resume) -> Option<Self> {
         let mut facts = reader.after(0);
         // Later facts are streamed, not replayed.
-        facts.truncate(usize::try_from(reader.known).unwrap_or(usize::MAX));
-        let response = Response::resume(&facts, view, resume)?;
+        facts.truncate(usize::try_from(reader.known - reader.origin().len).unwrap_or(usize::MAX));
+        let response = Response::resume_from(reader.origin(), &facts, view, resume)?;
         Some(Source::Live { reader, response, is_first: true }.into())
     }
 
@@ -139,9 +139,18 @@ impl Source {
         };
         loop {
             let facts = if std::mem::take(is_first) {
+                let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
-                response.skip_earlier_turns(&facts);
-                facts.split_off(usize::try_from(response.position()).unwrap_or(usize::MAX).min(facts.len()))
+                if first > 0 && response.lacks_calls(&facts) {
+                    // Without the earlier turns, the outcomes that the client lacks are not shown.
+                    if let Ok((mut whole, _memory)) = reader.earlier().await {
+                        whole.extend(facts);
+                        (first, facts) = (0, whole);
+                    }
+                }
+                response.skip_earlier_turns(first, &facts);
+                let skipped = usize::try_from(response.position() - first).unwrap_or(usize::MAX);
+                facts.split_off(skipped.min(facts.len()))
             } else {
                 match reader.next(response.position()).await {
                     Some(facts) => facts,
@@ -168,13 +177,23 @@ impl StoredChat {
     }
 
     /// The stored messages.
-    pub fn messages(&self) -> Vec<UiMessage> {
-        history(&self.0.after(0))
+    pub async fn messages(&self) -> Result<Vec<UiMessage>, RuntimeError> {
+        let (facts, _memory) = self.facts().await?;
+        Ok(history(&facts))
     }
 
     /// The holds, open and past, with their decisions.
-    pub fn holds(&self, listed: Listed) -> Vec<ChatHold> {
-        holds(&self.0.after(0), listed)
+    pub async fn holds(&self, listed: Listed) -> Result<Vec<ChatHold>, RuntimeError> {
+        let (facts, _memory) = self.facts().await?;
+        Ok(holds(&facts, listed))
+    }
+
+    async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
+        // Before those that were read earlier: what is added meanwhile comes after them.
+        let later = self.0.after(0);
+        let (mut facts, memory) = self.0.earlier().await?;
+        facts.extend(later);
+        Ok((facts, memory))
     }
 }
 
@@ -207,14 +226,14 @@ pub struct LiveStream {
 impl LiveStream {
     /// Follows a chat. An open turn is replayed from its beginning.
     pub(super) fn new(reader: FeedReader, subject: Subject, view: View) -> Self {
-        let facts = reader.after(0);
+        let (first, facts) = (reader.origin().len, reader.after(0));
         let started = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }));
         let is_over = |at: usize| facts[at..].iter().any(|fact| matches!(**fact, Fact::TurnEnded { .. }));
         let position = started.filter(|at| !is_over(*at)).unwrap_or(facts.len());
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
-        let missed = started.filter(|at| is_over(*at)).map(|at| at as u64);
-        Self { reader, projection, view, position: position as u64, missed, subject, unseen: None }
+        let missed = started.filter(|at| is_over(*at)).map(|at| first + at as u64);
+        Self { reader, projection, view, position: first + position as u64, missed, subject, unseen: None }
     }
 
     /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.

@@ -377,7 +377,7 @@ impl Runtime {
 
     /// The stored messages.
     pub async fn messages(&self, subject: &Subject, chat: &ChatId) -> Result<Vec<UiMessage>, RuntimeError> {
-        Ok(self.open(subject, chat).await?.messages())
+        self.open(subject, chat).await?.messages().await
     }
 
     /// The holds of a chat, open and past, with their decisions.
@@ -387,7 +387,7 @@ impl Runtime {
         chat: &ChatId,
         listed: Listed,
     ) -> Result<Vec<ChatHold>, RuntimeError> {
-        Ok(self.open(subject, chat).await?.holds(listed))
+        self.open(subject, chat).await?.holds(listed).await
     }
 
     /// Deletes a chat and all its facts.

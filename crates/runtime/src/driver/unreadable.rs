@@ -94,6 +94,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         keys: Vec::new(),
         holds: HoldChanges { opened: Vec::new(), closed: vec![call.clone()] },
         ownership: Ownership::Keep,
+        digest: None,
     };
     append::append(inner, append).await?;
     inner.metrics.expired(HoldKind::of(hold.approval.is_some(), &hold.tool));

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use holdpoint_protocol::ids::ToolCallId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use serde_json::{Value, json};
 use tokio::{
     sync::oneshot,
@@ -15,10 +15,13 @@ use tracing::Instrument;
 
 use super::{
     chat::{ChatError, ChatTask, Command},
+    load::fact_at,
     progress,
     record::OnConflict,
+    runtime::Inner,
 };
 use crate::{
+    backoff::Backoff,
     clock::{Clock, Timestamp},
     fact::{Cause, Fact, Outcome},
     log::{DeleteResult, Stored},
@@ -26,6 +29,10 @@ use crate::{
     tool::{CANCELLATION_GRACE, Execution, PromptResponse, Prompter, ToolContext, ToolError},
     turn::{Input, Phase, step_on},
 };
+
+/// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
 impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
@@ -38,7 +45,12 @@ impl ChatTask {
         let chat = self.id.clone();
         let cancellation = self.inner.cancelling.child_token();
         let (reporter, reported) = progress::reporter();
-        let context = ToolContext {
+        let earlier_output = match self.last_outputs.contains_key(&call.name) {
+            true => None,
+            false => self.earlier_output(&call.name),
+        };
+        let base = self.base;
+        let mut context = ToolContext {
             chat: self.id.clone(),
             subject,
             call: id.clone(),
@@ -58,6 +70,9 @@ impl ChatTask {
                 None if has_own_tools => None,
                 None => inner.tool_to_come(&name, origin.as_deref()).await,
             };
+            if let Some(at) = earlier_output {
+                context.last_output = output_at(&inner, &chat, base, at).await;
+            }
             if !inner.lease.is_valid() {
                 inner.lease.valid().await;
                 if !inner.owns(&chat).await {
@@ -190,6 +205,19 @@ impl ChatTask {
         let recorded = self.record(facts, OnConflict::Rebase).await;
         self.count_turn();
         recorded
+    }
+}
+
+/// The output that a call had in an earlier turn. While the log can't be read, it waits.
+async fn output_at(inner: &Inner, chat: &ChatId, base: u64, at: u64) -> Option<Arc<Value>> {
+    let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
+    loop {
+        match fact_at(inner, chat, base, at).await {
+            Ok(Some(Fact::Settled { outcome: Outcome::Output(output), .. })) => return Some(Arc::new(output)),
+            Ok(_) => return None,
+            Err(error) => tracing::warn!(%chat, %error, "the last output of a tool can't be read; retrying"),
+        }
+        backoff.wait().await;
     }
 }
 

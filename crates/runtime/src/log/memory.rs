@@ -7,13 +7,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Head, HeadOrder, HeadQuery, Health,
-    HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Head, HeadOrder, HeadQuery,
+    Health, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership,
     PAGE_BYTES, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
@@ -58,6 +59,7 @@ impl Owned {
 #[derive(Debug)]
 struct Chat {
     batches: Vec<(AppendId, Batch)>,
+    digests: BTreeMap<u64, Bytes>,
     head: Head,
     /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
@@ -112,6 +114,19 @@ impl Log for MemoryLog {
             let Some(chat) = chats.by_id.get(chat) else { return Ok(Vec::new()) };
             let start = chat.batches.partition_point(|(_, batch)| end(batch) <= after);
             Ok(chat.batches[start..].iter().take(limit).map(|(_, batch)| batch.clone()).collect())
+        })
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(async move {
+            let chats = self.chats();
+            let Some(chat) = chats.by_id.get(chat) else { return Ok(Vec::new()) };
+            Ok(chat.digests.range(from..).take(limit).map(|(first, digest)| (*first, digest.clone())).collect())
         })
     }
 
@@ -204,7 +219,7 @@ impl Chats {
     }
 
     fn append(&mut self, append: Append) -> AppendResult {
-        let Append { chat: id, expected, append_id, count, payload, head, keys, holds, ownership } = append;
+        let Append { chat: id, expected, append_id, count, payload, head, keys, holds, ownership, digest } = append;
         let len = self.len(&id);
         if expected != len {
             let repeated = self.by_id.get(&id).and_then(|chat| chat.appended(expected, append_id));
@@ -227,6 +242,7 @@ impl Chats {
         }
         let mut chat = before.unwrap_or_else(|| Chat {
             batches: Vec::new(),
+            digests: BTreeMap::new(),
             head: head.clone(),
             keys: Vec::new(),
             holds: HashMap::new(),
@@ -250,6 +266,7 @@ impl Chats {
             owned.by_key.insert(Arc::clone(&key), id.clone());
             chat.keys.push((chat.head.subject.clone(), key));
         }
+        chat.digests.extend(digest.map(|digest| (len, digest)));
         let batch = Batch { first: len, count, payload, owner };
         let len = end(&batch);
         chat.batches.push((append_id, batch));

@@ -23,9 +23,9 @@ pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Head, HeadOrder, HeadQuery, Health,
-    HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId, Ownership,
-    Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Head, HeadOrder, HeadQuery,
+    Health, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId,
+    Ownership, Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, subject::Subject};
@@ -45,7 +45,7 @@ const WAKEUPS: usize = 1024;
 ///   written. So there are no gaps and no overlaps.
 /// - **Idempotence.** An append that is repeated with the same `append_id` at the same position is committed once and gets
 ///   the same result, even after later appends.
-/// - **Atomicity.** The events, the head, the keys, the holds and the ownership of an append are committed together. The
+/// - **Atomicity.** The events, the digest, the head, the keys, the holds and the ownership of an append are committed together. The
 ///   appends of one call succeed or fail independently. An append of no events at the right position succeeds and writes
 ///   nothing.
 /// - **Cancellation.** Dropping the future of an append loses no commit and breaks nothing: repeating the append tells
@@ -59,7 +59,7 @@ const WAKEUPS: usize = 1024;
 /// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
-/// - **Deletion** is a compare-and-set too. It removes the events, the head, the keys and the holds of a chat, and nothing
+/// - **Deletion** is a compare-and-set too. It removes the events, the digests, the head, the keys and the holds of a chat, and nothing
 ///   of other chats. What is left is a [`Stored::Tombstone`]: no position is ever used twice.
 ///
 /// An engine on top of another, which compresses, encrypts or, as here, counts what it stores:
@@ -75,8 +75,8 @@ const WAKEUPS: usize = 1024;
 ///     Runtime, Subject, View,
 ///     clock::Timestamp,
 ///     log::{
-///         Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log,
-///         LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
+///         Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
+///         Log, LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
 ///     },
 ///     protocol::{ids::ChatId, request::ChatRequest},
 /// };
@@ -104,6 +104,10 @@ const WAKEUPS: usize = 1024;
 ///
 ///     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
 ///         self.inner.read(chat, after, limit)
+///     }
+///
+///     fn digests<'a>(&'a self, chat: &'a ChatId, from: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+///         self.inner.digests(chat, from, limit)
 ///     }
 ///
 ///     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
@@ -190,6 +194,10 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// The batches of a chat with events after the first `after`, oldest first, at most `limit` batches. Linearizable:
     /// includes everything committed before the call. Empty for an unknown chat.
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>>;
+
+    /// The digests stored with the batches that begin at `from` or later, oldest first, at most `limit`.
+    fn digests<'a>(&'a self, chat: &'a ChatId, from: u64, limit: usize)
+    -> BoxFuture<'a, Result<Vec<Digest>, LogError>>;
 
     /// The changes of chats, from now on, those of other nodes included. Lossy: a slow reader misses some, and the
     /// channel reports the lag.

@@ -40,6 +40,8 @@ pub struct Append {
     pub holds: HoldChanges,
     /// What it does to the ownership of the chat.
     pub ownership: Ownership,
+    /// What the runtime reads later in place of older events. Stored with the batch.
+    pub digest: Option<Bytes>,
 }
 
 /// What an append does to the ownership of its chat. A chat has an owner while something runs in it.
@@ -168,6 +170,9 @@ pub enum Stored {
         subject: Subject,
     },
 }
+
+/// A stored digest: the number of events before its batch, and its bytes.
+pub type Digest = (u64, Bytes);
 
 /// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

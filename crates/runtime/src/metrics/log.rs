@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
         ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
     },
     subject::Subject,
@@ -77,6 +77,15 @@ impl Log for MeteredLog {
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         self.watch(Operation::Read, self.log.read(chat, after, limit))
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        self.watch(Operation::Read, self.log.digests(chat, from, limit))
     }
 
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {

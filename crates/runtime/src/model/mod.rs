@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 
 pub use demo::DemoModel;
 use futures::stream::BoxStream;
-use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId};
+use holdpoint_protocol::{chunk::FinishReason, ids::ToolCallId, json};
 pub use script::{ScriptError, ScriptModel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,7 +68,7 @@ pub struct ModelRequest {
 }
 
 /// One message of the conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ModelMessage {
     /// A user message.
@@ -85,7 +85,7 @@ pub enum ModelMessage {
 }
 
 /// A part of a user message.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]
 pub enum UserPart {
@@ -99,31 +99,67 @@ pub enum UserPart {
 }
 
 /// A call that the model made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
     /// Holdpoint's id of the call.
     pub id: ToolCallId,
     /// The tool.
     pub name: String,
     /// Its input.
+    #[serde(deserialize_with = "json::value")]
     pub input: Value,
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelResult {
     /// Holdpoint's id of the call.
     pub id: ToolCallId,
     /// The tool.
     pub name: String,
     /// The output, or the error text for the model.
+    #[serde(with = "outcome")]
     pub outcome: Result<Value, String>,
     /// How it came to that, for code: the text is not to be parsed.
     pub cause: ResultCause,
 }
 
+/// An outcome as stored.
+mod outcome {
+    use holdpoint_protocol::json;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[derive(Serialize)]
+    enum Written<'a> {
+        Output(&'a Value),
+        Error(&'a str),
+    }
+
+    #[derive(Deserialize)]
+    enum Read {
+        Output(#[serde(deserialize_with = "json::value")] Value),
+        Error(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(outcome: &Result<Value, String>, serializer: S) -> Result<S::Ok, S::Error> {
+        match outcome {
+            Ok(output) => Written::Output(output),
+            Err(error) => Written::Error(error),
+        }
+        .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Result<Value, String>, D::Error> {
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Output(output) => Ok(output),
+            Read::Error(error) => Err(error),
+        })
+    }
+}
+
 /// How a call came to its result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ResultCause {
     /// The tool or the browser reported it.

@@ -7,6 +7,7 @@ use holdpoint_protocol::{
     ids::{MessageId, PartId},
     message::{Part, Role, UiMessage},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::calls::{Call, TurnCalls};
@@ -17,29 +18,78 @@ use crate::{
 
 /// Builds the conversation from the facts of a chat.
 pub fn conversation<T: AsRef<Fact>>(facts: &[T]) -> Vec<ModelMessage> {
-    let mut talk = Talk::default();
-    for fact in facts.iter().map(AsRef::as_ref) {
-        talk.apply(fact);
+    Conversation::default().followed_by(facts)
+}
+
+/// What a stretch of facts adds to the conversation: one or more turns, from their beginning to their end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Passage {
+    /// Earlier messages that are removed, one after the other, each with all that follow it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cuts: Vec<MessageId>,
+    messages: Vec<Entry>,
+}
+
+/// A message of the chat, and what the model is sent of it: nothing, if the model was stopped before it wrote anything.
+type Entry = (MessageId, Vec<ModelMessage>);
+
+impl Passage {
+    /// The passage of these facts.
+    pub fn of<T: AsRef<Fact>>(facts: &[T]) -> Self {
+        let mut talk = Talk { cuts: Some(Vec::new()), ..Talk::default() };
+        talk.apply_all(facts);
+        Self { cuts: talk.cuts.unwrap_or_default(), messages: talk.messages }
     }
-    talk.end_step();
-    talk.messages.into_iter().map(|(_, message)| message).collect()
+}
+
+/// The conversation up to the end of a turn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conversation {
+    messages: Vec<Entry>,
+}
+
+impl Conversation {
+    /// Adds the next passage.
+    pub fn add(&mut self, passage: Passage) {
+        for id in &passage.cuts {
+            if let Some(at) = self.messages.iter().position(|(message, _)| message == id) {
+                self.messages.truncate(at);
+            }
+        }
+        self.messages.extend(passage.messages);
+    }
+
+    /// The whole conversation, with the facts of the turns after it.
+    pub fn followed_by<T: AsRef<Fact>>(self, facts: &[T]) -> Vec<ModelMessage> {
+        let mut talk = Talk { messages: self.messages, ..Talk::default() };
+        talk.apply_all(facts);
+        talk.messages.into_iter().flat_map(|(_, messages)| messages).collect()
+    }
 }
 
 #[derive(Default)]
 struct Talk {
-    /// Each with the id of its message in the chat.
-    messages: Vec<(MessageId, ModelMessage)>,
+    messages: Vec<Entry>,
     turn: Option<TurnCalls>,
     /// User messages that wait for calls of the previous turn.
-    waiting: Vec<(MessageId, ModelMessage)>,
+    waiting: Vec<Entry>,
     /// Whether a step is open.
     is_in_step: bool,
     /// The text of the step, and the blocks it consists of.
     text: String,
     blocks: HashSet<PartId>,
+    /// Set for a passage: the messages before it that are cut.
+    cuts: Option<Vec<MessageId>>,
 }
 
 impl Talk {
+    fn apply_all<T: AsRef<Fact>>(&mut self, facts: &[T]) {
+        for fact in facts.iter().map(AsRef::as_ref) {
+            self.apply(fact);
+        }
+        self.end_step();
+    }
+
     fn apply(&mut self, fact: &Fact) {
         if *fact == Fact::StepStarted {
             self.end_step();
@@ -57,7 +107,7 @@ impl Talk {
                 if cut.is_some() || next.is_none() {
                     self.cut(cut.as_ref());
                 }
-                let said = (message.id.clone(), ModelMessage::User(user_parts(message)));
+                let said = (message.id.clone(), vec![ModelMessage::User(user_parts(message))]);
                 match next {
                     None => self.messages.push(said),
                     // The calls of the previous turn come first, with their outcomes.
@@ -65,7 +115,10 @@ impl Talk {
                 }
             }
             Fact::Regenerated { cut, .. } => self.cut(cut.as_ref()),
-            Fact::TurnStarted { .. } => self.turn = TurnCalls::begin(fact, false),
+            Fact::TurnStarted { message, .. } => {
+                self.turn = TurnCalls::begin(fact, false);
+                self.messages.push((message.clone(), Vec::new()));
+            }
             Fact::TurnEnded { .. } => {
                 self.end_step();
                 self.messages.append(&mut self.waiting);
@@ -81,13 +134,20 @@ impl Talk {
             Role::Assistant => ModelMessage::Assistant { text: text_of(message), calls: Vec::new() },
             Role::User | Role::System => ModelMessage::User(user_parts(message)),
         };
-        self.messages.push((message.id.clone(), said));
+        self.messages.push((message.id.clone(), vec![said]));
     }
 
     fn cut(&mut self, from: Option<&MessageId>) {
         self.end_step();
-        if let Some(at) = from.and_then(|id| self.messages.iter().position(|(message, _)| message == id)) {
-            self.messages.truncate(at);
+        let Some(id) = from else { return };
+        match (self.messages.iter().position(|(message, _)| message == id), &mut self.cuts) {
+            (Some(at), _) => self.messages.truncate(at),
+            (None, Some(cuts)) => {
+                // It is older than all of these.
+                self.messages.clear();
+                cuts.push(id.clone());
+            }
+            (None, None) => {}
         }
     }
 
@@ -112,10 +172,11 @@ impl Talk {
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        let message = &turn.message;
-        self.messages.push((message.clone(), ModelMessage::Assistant { text, calls }));
+        // A message that was cut gets nothing more.
+        let Some((_, written)) = self.messages.iter_mut().rfind(|(id, _)| *id == turn.message) else { return };
+        written.push(ModelMessage::Assistant { text, calls });
         if !results.is_empty() {
-            self.messages.push((message.clone(), ModelMessage::Results(results)));
+            written.push(ModelMessage::Results(results));
         }
     }
 }

@@ -20,7 +20,7 @@ mod text;
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
-pub use conversation::conversation;
+pub use conversation::{Conversation, Passage, conversation};
 pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};

@@ -60,14 +60,19 @@ impl Response {
     /// Resumes what is being written in a chat with these facts, in the ai-sdk profile; `None` if nothing is. Feed it
     /// the same facts again.
     pub fn resume<T: AsRef<Fact>>(facts: &[T], view: View, resume: Resume) -> Option<Self> {
-        let known = facts.len() as u64;
+        Self::resume_from(&ChatState::default(), facts, view, resume)
+    }
+
+    /// Like `resume`, with the facts after this state, which is that between two turns.
+    pub fn resume_from<T: AsRef<Fact>>(origin: &ChatState, facts: &[T], view: View, resume: Resume) -> Option<Self> {
+        let known = origin.len + facts.len() as u64;
         let facts = facts.iter().map(AsRef::as_ref);
         // Whether anything is being written does not depend on the client, as in the history. A resubmit client gets a
         // replay that ends where it has to act.
-        let (mut state, mut now) = (ChatState::default(), AiSdk::new(View { is_resubmit: false, ..view }));
+        let (mut state, mut now) = (origin.clone(), AiSdk::new(View { is_resubmit: false, ..view }));
         facts.clone().for_each(|fact| state.apply(fact));
-        let turn = state.turns.last().map_or(0, |(position, _)| usize::try_from(*position).unwrap_or(usize::MAX));
-        let facts = facts.skip(turn);
+        let turn = state.turns.last().map_or(0, |(position, _)| position.saturating_sub(origin.len));
+        let facts = facts.skip(usize::try_from(turn).unwrap_or(usize::MAX));
         facts.clone().for_each(|fact| now.apply(fact, &mut Vec::new()));
         if let Some(before) = state.next.len().checked_sub(1) {
             // Calls of the previous turn still run: resume the turn that waits for them.
@@ -84,16 +89,33 @@ impl Response {
         Some(Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known))
     }
 
-    /// Skips the turns before the response's own, in a chat with these facts. Call it before the first `take`.
-    pub(crate) fn skip_earlier_turns<T: AsRef<Fact>>(&mut self, facts: &[T]) {
-        let from = usize::try_from(self.plan.from).unwrap_or(usize::MAX);
+    /// Whether a call that the client may lack the outcome of is not among these facts.
+    pub(crate) fn lacks_calls<T: AsRef<Fact>>(&self, facts: &[T]) -> bool {
+        let made = |id: &ToolCallId| {
+            let is_call =
+                |fact: &Fact| matches!(fact, Fact::Called { call, .. } | Fact::Invalid { call, .. } if call == id);
+            facts.iter().any(|fact| is_call(fact.as_ref()))
+        };
+        self.plan.unsettled.iter().any(|id| !made(id))
+    }
+
+    /// Skips the turns before the response's own, in a chat with these facts, of which the first is at a position. Call it
+    /// before the first `take`.
+    pub(crate) fn skip_earlier_turns<T: AsRef<Fact>>(&mut self, first: u64, facts: &[T]) {
+        self.position = first;
+        let from = usize::try_from(self.plan.from.saturating_sub(first)).unwrap_or(usize::MAX);
         let mut facts = facts.iter().map(AsRef::as_ref).take(from.saturating_add(1));
         let Some(turn) = facts.clone().rposition(|fact| matches!(fact, Fact::TurnStarted { .. })) else { return };
         // A client may lack the outcome of a call of an earlier turn.
         let is_missed = |fact: &Fact| matches!(fact, Fact::Called { call, .. } if self.plan.unsettled.contains(call));
         if !facts.by_ref().take(turn).any(is_missed) {
-            self.position = turn as u64;
+            self.position = first + turn as u64;
         }
+    }
+
+    /// Begins with the fact at this position, which is that between two turns.
+    pub fn begin_at(&mut self, position: u64) {
+        self.position = position;
     }
 
     /// The position of the next fact to take.

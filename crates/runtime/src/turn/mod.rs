@@ -3,6 +3,7 @@
 
 mod answers;
 mod calls;
+mod earlier;
 mod input;
 mod message;
 mod model;
@@ -12,6 +13,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 
+pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
 use holdpoint_protocol::{
     ids::{ApprovalId, MessageId, ToolCallId},
     request::{Answer, DecisionRequest},

@@ -16,6 +16,9 @@ use crate::{
     value::MAX_BYTES,
 };
 
+/// The number of messages before the first turn of a partial state. Regenerating the last answer needs two of them.
+const KEPT_MESSAGES: usize = 4;
+
 /// The state of a chat.
 #[derive(Debug, Clone, Default)]
 pub struct ChatState {
@@ -36,6 +39,9 @@ pub struct ChatState {
     pub next: Vec<NextTurn>,
     /// The position and the assistant message of each turn.
     pub turns: Vec<(u64, MessageId)>,
+    /// Whether the state begins at a later turn than the first. Then `messages` has only the last ones, and `calls`,
+    /// `approvals` and `turns` have nothing of earlier turns. See [`needs_earlier`](super::needs_earlier).
+    pub is_partial: bool,
 }
 
 /// A call, as the server knows it.
@@ -390,9 +396,20 @@ impl ChatState {
 
     /// Removes a message and everything after it.
     fn cut(&mut self, from: Option<&MessageId>) {
-        if let Some(at) = from.and_then(|id| self.messages.iter().position(|(message, ..)| message == id)) {
-            self.messages.truncate(at);
+        let Some(id) = from else { return };
+        match self.messages.iter().position(|(message, ..)| message == id) {
+            Some(at) => self.messages.truncate(at),
+            // It is older than all of these.
+            None if self.is_partial => self.messages.clear(),
+            None => {}
         }
+    }
+
+    /// What is needed of this state, which is that between two turns, for the turns to come.
+    pub fn into_partial(self) -> Self {
+        let Self { len, subject, mut messages, next, .. } = self;
+        messages.drain(..messages.len().saturating_sub(KEPT_MESSAGES));
+        Self { len, subject, messages, next, is_partial: true, ..Self::default() }
     }
 
     /// Calls of the current turn without an outcome, in order.

@@ -4,6 +4,7 @@
 //! turn ends; recovery loses nothing; whatever a client is shown of it breaks no rule; and every history that is stored is valid for the
 //! SDK's own `validateUIMessages`.
 
+mod partial;
 mod stored;
 mod world;
 
@@ -294,6 +295,20 @@ proptest! {
         }
         let cut = world.appends[cut.index(world.appends.len())];
         check_resume(&world, cut)?;
+    }
+
+    /// The acts of several turns, and then whatever can be asked for.
+    #[test]
+    fn from_the_last_turn_on(turns in prop::collection::vec(prop::collection::vec(act(), 0..12), 2..5), one_by_one in any::<bool>()) {
+        let mut world = World::new(if one_by_one { CallOrder::OneByOne } else { CallOrder::Together });
+        let mut decided = 0;
+        for acts in &turns {
+            world.say();
+            acts.iter().for_each(|act| world.act(act));
+            decided += partial::check(&world)?;
+            partial::check_conversation(&world)?;
+        }
+        prop_assert!(decided > 0 || partial::check(&world)? == 0, "a partial state must decide something");
     }
 
     /// The state after a crash is what the log says, at every place.

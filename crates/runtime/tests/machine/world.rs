@@ -181,6 +181,25 @@ impl World {
         reply
     }
 
+    /// Calls with an environment that gives the same ids each time.
+    pub(crate) fn with_env<T>(&self, call: impl FnOnce(&mut Env<'_>) -> T) -> T {
+        let mut ids = self.ids;
+        let mut new_id = || {
+            ids += 1;
+            ids.to_string()
+        };
+        call(&mut Env {
+            now: self.now,
+            tools: &self.tools,
+            model: "dice",
+            max_steps: 6,
+            max_holds: 3,
+            is_elsewhere: false,
+            refuses: None,
+            new_id: &mut new_id,
+        })
+    }
+
     fn submit(&mut self, body: Value) -> Reply {
         let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
         let next = NextTurn { order: self.order, holds_text: true, is_resubmit: false };

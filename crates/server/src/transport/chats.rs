@@ -63,7 +63,7 @@ pub(crate) async fn messages(
 ) -> Result<Response, Failure> {
     let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
     let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
-    Ok(list::array(chat.messages(), held))
+    Ok(list::array(chat.messages().await?, held))
 }
 
 #[derive(Deserialize)]
@@ -96,7 +96,7 @@ pub(crate) async fn holds(
     };
     let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
     let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
-    Ok(list::array(chat.holds(listed), held))
+    Ok(list::array(chat.holds(listed).await?, held))
 }
 
 /// The response to a stop.

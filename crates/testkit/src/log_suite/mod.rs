@@ -45,6 +45,7 @@ macro_rules! log_contract_suite {
                 a_commit_can_be_read_at_once,
                 a_read_may_begin_inside_a_batch,
                 a_read_keeps_its_limit,
+                digests_are_read_in_order_and_in_pages,
                 an_unknown_chat_is_empty,
                 a_wakeup_comes_after_the_commit,
                 heads_are_listed_in_order_and_in_pages,
@@ -89,6 +90,7 @@ pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
         keys: Vec::new(),
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
+        digest: None,
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::log::{AppendResult, ChatChange, DeleteResult, HeadQuery, Wakeup};
+use holdpoint_runtime::log::{Append, AppendResult, ChatChange, DeleteResult, HeadQuery, Wakeup};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Shared, all, append, append_events, join, must, one};
@@ -122,4 +123,32 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
     assert_eq!(wakeups.recv().await, Ok(wakeup("b", 1, false)), "a repeated append wakes again");
+}
+
+/// A digest is stored with its batch, read by position, and deleted with the chat.
+pub async fn digests_are_read_in_order_and_in_pages(log: Shared) {
+    let digest = |at: u64| Bytes::from(format!("\u{0}digest {at}"));
+    let with = |append: Append| Append { digest: Some(digest(append.expected)), ..append };
+    for at in 0..6 {
+        let append = append("chat", at, at.into());
+        must(&*log, if at % 2 == 1 { with(append) } else { append }).await;
+    }
+    must(&*log, with(append("chat2", 0, 1))).await;
+    // An append that fails leaves none, and a repeated one no second one.
+    assert_eq!(one(&*log, with(append("chat", 2, 99))).await, AppendResult::Conflict { len: 6 });
+    assert_eq!(one(&*log, with(append("chat", 5, 5))).await, AppendResult::Committed { len: 6 });
+    let (chat, read) = (ChatId::from("chat"), async |chat: &ChatId, from, limit| {
+        log.digests(chat, from, limit).await.expect("it reads")
+    });
+    assert_eq!(read(&chat, 0, 10).await, [1, 3, 5].map(|at| (at, digest(at))));
+    assert_eq!(read(&chat, 0, 2).await, [1, 3].map(|at| (at, digest(at))));
+    assert_eq!(read(&chat, 3, 10).await, [3, 5].map(|at| (at, digest(at))));
+    assert_eq!(read(&chat, 4, 10).await, [5].map(|at| (at, digest(at))));
+    assert_eq!(read(&chat, u64::MAX, 10).await, []);
+    assert_eq!(read(&"nobody".into(), 0, 10).await, []);
+    assert_eq!(log.delete(&chat, 6).await, Ok(DeleteResult::Deleted));
+    assert_eq!(read(&chat, 0, 10).await, [], "deleted");
+    must(&*log, append("chat", 7, 7)).await;
+    assert_eq!(read(&chat, 0, 10).await, []);
+    assert_eq!(read(&"chat2".into(), 0, 10).await.len(), 1);
 }

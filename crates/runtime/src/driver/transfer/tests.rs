@@ -117,6 +117,7 @@ async fn what_cannot_be_exported_says_why() {
         keys: Vec::new(),
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
+        digest: None,
     };
     log.append_many(vec![append]).await;
     let error = export(&log, &"broken".into(), &mut Vec::new()).await.expect_err("it can't be decoded");

@@ -47,6 +47,7 @@ pub(super) struct Plan<'a> {
     pub(super) repeated: Repeated,
     pub(super) chats: Chats<'a>,
     pub(super) batches: Batches<'a>,
+    pub(super) digests: Digests<'a>,
     pub(super) keys: Keys<'a>,
     pub(super) closed: Closed<'a>,
     pub(super) opened: Opened<'a>,
@@ -85,6 +86,14 @@ pub(super) struct Batches<'a> {
     pub(super) append_ids: Vec<Uuid>,
     pub(super) payloads: Vec<&'a [u8]>,
     pub(super) owners: Vec<Option<Uuid>>,
+}
+
+/// Columns of new digests.
+#[derive(Default)]
+pub(super) struct Digests<'a> {
+    pub(super) chats: Vec<i64>,
+    pub(super) firsts: Vec<i64>,
+    pub(super) data: Vec<&'a [u8]>,
 }
 
 /// Columns of keys, in their order.
@@ -162,6 +171,11 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) 
         chat.len = len + u64::from(append.count);
         chat.last = Some(append);
         plan.batches.add(chat, len, append);
+        if let Some(digest) = &append.digest {
+            plan.digests.chats.push(chat.number);
+            plan.digests.firsts.push(len.cast_signed());
+            plan.digests.data.push(digest);
+        }
         for key in &append.keys {
             keys.insert((append.head.subject.as_str(), &**key), chat.number);
         }

@@ -46,8 +46,8 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
-    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -145,6 +145,18 @@ impl Log for PostgresLog {
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
         Box::pin(async move {
             let read = reader::batches(&self.readers, chat, after, limit).await;
+            read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        Box::pin(async move {
+            let read = reader::digests(&self.readers, chat, from, limit).await;
             read.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
         })
     }

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Deadline, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed,
-        ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, Deadline, Digest, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
+        Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -30,6 +30,11 @@ const BATCHES: Sql = Sql {
                     WHERE chat = (SELECT number FROM @.chats WHERE id = $1) AND first <= $2), 0)
                AND first + count > $2
            ORDER BY first LIMIT $3",
+    types: &[Type::BYTEA, Type::INT8, Type::INT8],
+};
+const DIGESTS: Sql = Sql {
+    text: "SELECT first, data FROM @.digests
+           WHERE chat = (SELECT number FROM @.chats WHERE id = $1) AND first >= $2 ORDER BY first LIMIT $3",
     types: &[Type::BYTEA, Type::INT8, Type::INT8],
 };
 const STORED: Sql = Sql {
@@ -76,6 +81,12 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
         })
     };
     rows.iter().map(batch).collect()
+}
+
+/// See [`crate::log::Log::digests`].
+pub(super) async fn digests(pool: &Pool, chat: &ChatId, from: u64, limit: usize) -> Result<Vec<Digest>> {
+    let rows = pool.run(DIGESTS, &[&chat.as_str().as_bytes(), &number(from), &most(limit)]).await?;
+    rows.iter().map(|row| Ok((row.try_get::<_, i64>(0)?.cast_unsigned(), bytes(row, 1)?))).collect()
 }
 
 /// See [`crate::log::Log::heads`].

@@ -100,6 +100,14 @@ const FORMAT_1: &str = "
     CREATE INDEX holds_by_subject ON @.holds (subject, since, call);
     CREATE INDEX holds_by_deadline ON @.holds (deadline, chat, call) WHERE deadline IS NOT NULL;
 
+    -- What the runtime reads in place of older batches.
+    CREATE TABLE @.digests (
+        chat  bigint NOT NULL,                -- its number
+        first bigint NOT NULL,                -- the batch that it was written with
+        data  bytea NOT NULL,
+        PRIMARY KEY (chat, first)
+    );
+
     -- Who may decide: a subject or a group.
     CREATE TABLE @.approvers (
         chat  bigint NOT NULL,
@@ -263,7 +271,7 @@ async fn format(connection: &Connection, schema: &str) -> Result<Option<Format>,
 
 /// Whether the schema has a table with the name of one of ours.
 async fn has_tables(connection: &Connection, schema: &str) -> Result<bool, Error> {
-    let ours = ["holdpoint", "chats", "batches", "keys", "holds", "approvers", "votes", "grants", "nodes"];
+    let ours = ["holdpoint", "chats", "batches", "digests", "keys", "holds", "approvers", "votes", "grants", "nodes"];
     has_table(connection, schema, &ours).await
 }
 

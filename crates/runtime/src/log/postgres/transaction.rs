@@ -58,6 +58,10 @@ const ADD_BATCHES: Sql = Sql {
         Type::UUID_ARRAY,
     ],
 };
+const ADD_DIGESTS: Sql = Sql {
+    text: "INSERT INTO @.digests (chat, first, data) SELECT * FROM unnest($1, $2, $3)",
+    types: &[Type::INT8_ARRAY, Type::INT8_ARRAY, Type::BYTEA_ARRAY],
+};
 const SET_KEYS: Sql = Sql {
     text: "INSERT INTO @.keys (subject, key, chat) SELECT * FROM unnest($1, $2, $3) AS new (subject, key, chat)
            ORDER BY subject, key
@@ -114,6 +118,7 @@ const DELETE: Sql = Sql {
                RETURNING number, subject
            ),
            batches AS (DELETE FROM @.batches AS old USING gone WHERE old.chat = gone.number),
+           digests AS (DELETE FROM @.digests AS old USING gone WHERE old.chat = gone.number),
            keys AS (DELETE FROM @.keys AS old USING gone WHERE old.chat = gone.number),
            holds AS (DELETE FROM @.holds AS old USING gone WHERE old.chat = gone.number)
            SELECT subject FROM gone",
@@ -128,6 +133,7 @@ pub(super) const PREPARED: &[Sql] = &[
     LOCK,
     SET_CHATS,
     ADD_BATCHES,
+    ADD_DIGESTS,
     SET_KEYS,
     CLOSE_HOLDS,
     OPEN_HOLDS,
@@ -227,7 +233,7 @@ fn locked_chat(row: &Row) -> Result<(Vec<u8>, Locked), Failure> {
 
 /// Writes a plan and commits it, all in one round trip. Returns the appends that turned out to be repetitions.
 async fn write(connection: &Connection, plan: &Plan<'_>, lease: Duration) -> Result<Vec<Row>, Failure> {
-    let Plan { repeated, chats, batches, keys, closed, opened, moved, takers, .. } = plan;
+    let Plan { repeated, chats, batches, digests, keys, closed, opened, moved, takers, .. } = plan;
     let takers: Vec<Uuid> = takers.iter().copied().collect();
     let lease = millis(lease);
     let set_chats: [Parameter<'_>; 7] = [
@@ -253,14 +259,16 @@ async fn write(connection: &Connection, plan: &Plan<'_>, lease: Duration) -> Res
     ];
     let find_repeated: [Parameter<'_>; 4] =
         [&repeated.indexes, &repeated.chats, &repeated.firsts, &repeated.append_ids];
+    let add_digests: [Parameter<'_>; 3] = [&digests.chats, &digests.firsts, &digests.data];
     let set_keys: [Parameter<'_>; 3] = [&keys.subjects, &keys.keys, &keys.chats];
     let close_holds: [Parameter<'_>; 2] = [&closed.chats, &closed.calls];
     let move_holds: [Parameter<'_>; 2] = [&moved.numbers, &moved.subjects];
     let renew: [Parameter<'_>; 2] = [&takers, &lease];
-    let (chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, renewed, found, committed) = tokio::join!(
+    let (chats_set, added, digested, keys_set, holds_closed, holds_opened, holds_moved, renewed, found, committed) = tokio::join!(
         biased;
         unless(chats.numbers.is_empty(), connection, SET_CHATS, &set_chats),
         unless(batches.chats.is_empty(), connection, ADD_BATCHES, &add_batches),
+        unless(digests.chats.is_empty(), connection, ADD_DIGESTS, &add_digests),
         unless(keys.keys.is_empty(), connection, SET_KEYS, &set_keys),
         unless(closed.calls.is_empty(), connection, CLOSE_HOLDS, &close_holds),
         unless(opened.calls.is_empty(), connection, OPEN_HOLDS, &open_holds),
@@ -270,7 +278,7 @@ async fn write(connection: &Connection, plan: &Plan<'_>, lease: Duration) -> Res
         connection.execute("COMMIT"),
     );
     // After a failed statement the commit "succeeds" as a rollback. So it counts only if none has failed.
-    for written in [chats_set, added, keys_set, holds_closed, holds_opened, holds_moved, renewed] {
+    for written in [chats_set, added, digested, keys_set, holds_closed, holds_opened, holds_moved, renewed] {
         written?;
     }
     let found = found?;

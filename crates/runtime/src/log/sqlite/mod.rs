@@ -33,8 +33,8 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
-    Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -159,6 +159,19 @@ impl Log for SqliteLog {
         let wanted = chat.clone();
         self.query(
             move |connection| reader::batches(connection, &wanted, after, limit),
+            move || format!("could not read chat {chat}"),
+        )
+    }
+
+    fn digests<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
+        let wanted = chat.clone();
+        self.query(
+            move |connection| reader::digests(connection, &wanted, from, limit),
             move || format!("could not read chat {chat}"),
         )
     }

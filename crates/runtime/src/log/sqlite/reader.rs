@@ -20,8 +20,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Deadline, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed,
-        ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, Deadline, Digest, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
+        Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -122,6 +122,23 @@ pub(super) fn batches(
         Ok(Batch { first: row.get::<_, i64>(0)?.cast_unsigned(), count: row.get(1)?, payload: bytes(row, 2)?, owner })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
+}
+
+/// See [`crate::log::Log::digests`].
+pub(super) fn digests(
+    connection: &Connection,
+    chat: &ChatId,
+    from: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Digest>> {
+    let mut select = connection.prepare_cached(
+        "SELECT first, data FROM digests
+         WHERE chat = (SELECT number FROM chats WHERE id = ?1) AND first >= ?2 ORDER BY first LIMIT ?3",
+    )?;
+    let digest = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), Bytes::from(row.get::<_, Vec<u8>>(1)?)));
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    select.query_map((chat.as_str(), from, limit), digest)?.collect()
 }
 
 /// See [`crate::log::Log::heads`].

@@ -74,6 +74,14 @@ const VERSION_2: &str = "
     CREATE INDEX holds_by_subject ON holds (subject, since, call);
     CREATE INDEX holds_by_deadline ON holds (deadline, chat, call) WHERE deadline IS NOT NULL;
 
+    -- What the runtime reads in place of older batches.
+    CREATE TABLE digests (
+        chat  INTEGER NOT NULL,                -- its number
+        first INTEGER NOT NULL,                -- the batch that it was written with
+        data  BLOB NOT NULL,
+        PRIMARY KEY (chat, first)
+    ) STRICT, WITHOUT ROWID;
+
     -- Who may decide: a subject or a group.
     CREATE TABLE approvers (
         chat  INTEGER NOT NULL,

@@ -19,7 +19,7 @@ fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     let head = Head { subject: Subject::local(), is_open: true, updated_at: Timestamp(1), data: Bytes::new() };
     let (chat, payload) = (ChatId::from(chat), Bytes::from_static(payload.as_bytes()));
     let (keys, holds, ownership) = (Vec::new(), HoldChanges::default(), Ownership::Release);
-    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys, holds, ownership }
+    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys, holds, ownership, digest: None }
 }
 
 /// Short enough for a test that waits for the writer to give up.

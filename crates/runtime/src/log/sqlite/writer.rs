@@ -272,6 +272,13 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
             &append.payload[..],
             owner,
         ))?;
+    if let Some(digest) = &append.digest {
+        transaction.prepare_cached("REPLACE INTO digests (chat, first, data) VALUES (?1, ?2, ?3)")?.execute((
+            number,
+            len.cast_signed(),
+            &digest[..],
+        ))?;
+    }
     for key in &append.keys {
         transaction.prepare_cached("REPLACE INTO keys (subject, key, chat) VALUES (?1, ?2, ?3)")?.execute((
             append.head.subject.as_str(),
@@ -411,9 +418,12 @@ fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqli
              WHERE number = ?1",
         )?
         .execute([number])?;
-    for sql in
-        ["DELETE FROM batches WHERE chat = ?1", "DELETE FROM keys WHERE chat = ?1", "DELETE FROM holds WHERE chat = ?1"]
-    {
+    for sql in [
+        "DELETE FROM batches WHERE chat = ?1",
+        "DELETE FROM digests WHERE chat = ?1",
+        "DELETE FROM keys WHERE chat = ?1",
+        "DELETE FROM holds WHERE chat = ?1",
+    ] {
         transaction.prepare_cached(sql)?.execute([number])?;
     }
     Ok(Deletion::Deleted(Subject::from(&*subject)))

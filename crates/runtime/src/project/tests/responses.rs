@@ -26,7 +26,7 @@ fn it_shows_its_own_turn_only() {
     assert_eq!(written(&mut response(plan.clone(), facts.len()), &facts), (ONE.to_owned(), true));
     // Starting at the turn itself gives the same result.
     let mut late = response(plan, facts.len());
-    late.skip_earlier_turns(&facts.iter().cloned().map(std::sync::Arc::new).collect::<Vec<_>>());
+    late.skip_earlier_turns(0, &facts.iter().cloned().map(std::sync::Arc::new).collect::<Vec<_>>());
     assert_eq!(late.position(), second as u64);
     assert_eq!(written(&mut late, &facts[second..]), (ONE.to_owned(), true));
 }
@@ -39,7 +39,7 @@ fn a_missed_outcome_of_an_earlier_turn_is_not_skipped() {
     let unsettled = vec![holdpoint_protocol::ids::ToolCallId::from("look")];
     let plan = ResponsePlan { turn: PlannedTurn::New, unsettled, ..ResponsePlan::from(from) };
     let mut response = response(plan, facts.len());
-    response.skip_earlier_turns(&facts.iter().cloned().map(std::sync::Arc::new).collect::<Vec<_>>());
+    response.skip_earlier_turns(0, &facts.iter().cloned().map(std::sync::Arc::new).collect::<Vec<_>>());
     assert_eq!(response.position(), 0);
 }
 
