@@ -248,5 +248,6 @@ fn append(number: usize) -> Append {
         keys: Vec::new(),
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
+        digest: None,
     }
 }

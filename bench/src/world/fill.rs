@@ -129,6 +129,10 @@ impl Template {
         let facts: Vec<Value> = facts.flatten().collect();
         let call = facts.iter().find(|fact| fact["fact"] == "called").and_then(|fact| fact["call"].as_str());
         let Ok(Some(Stored::Chat { head, .. })) = log.stored(&chat).await else { panic!("{chat} is stored") };
+        // A chat of one turn has no digest yet, and its head names neither its subject nor its calls.
+        assert_eq!(log.digests(&chat, 0, 1).await.map(|digests| digests.len()), Ok(0));
+        let data = String::from_utf8_lossy(&head.data);
+        assert!(!data.contains(PLAYER) && call.is_some_and(|call| !data.contains(call)), "{data}");
         let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
         let hold = log.holds(query, 1).await.expect("it reads").pop().map(|(_, hold)| hold);
         Self {
@@ -172,6 +176,7 @@ impl Template {
             keys: keys.collect(),
             holds: HoldChanges { opened: opened.collect(), closed: Vec::new() },
             ownership: Ownership::Release,
+            digest: None,
         };
         let approval = approval.as_deref().map(ApprovalId::from);
         (Filled { chat, subject, call: ToolCallId::from(&*call), approval }, append)
