@@ -15,6 +15,7 @@ use std::{
 };
 
 use sections::{SECTIONS, Section};
+use world::Engine;
 
 /// The system allocator, with counting.
 #[global_allocator]
@@ -23,12 +24,13 @@ static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::
 const HELP: &str = "\
 Benchmarks of Holdpoint.
 
-Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert] [--plots FOLDER]
+Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert] [--engine NAME] [--plots FOLDER]
 
   --section NAME  only this section; may be given more than once
   --quick         fewer and shorter samples: for trying, not for numbers
   --full          as much as a target speaks of, where that takes minutes
   --assert        exit with 1 where a target is missed
+  --engine NAME   only this engine of the log, in the section `growth`: sqlite or postgres
   --plots FOLDER  where the plots are written: `bench/plots`, and nowhere with `--quick`
   --list          the names of the sections
   --help          this text
@@ -42,6 +44,7 @@ struct Wanted {
     is_full: bool,
     is_assert: bool,
     plots: Option<PathBuf>,
+    engine: Option<&'static str>,
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ fn run(wanted: &Wanted) -> ExitCode {
     let mut effort = measure::Effort::new(wanted.is_quick, wanted.is_full);
     // A quick run is not to replace the plots of a real one.
     let usual = (!wanted.is_quick).then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("plots"));
+    effort.engine = wanted.engine;
     effort.plots = wanted.plots.clone().or(usual);
     let mut missed = Vec::new();
     for section in &wanted.sections {
@@ -105,6 +109,12 @@ fn parse(args: &[String]) -> Result<Wanted, String> {
             "--full" => wanted.is_full = true,
             "--assert" => wanted.is_assert = true,
             "--plots" => wanted.plots = Some(args.next().ok_or("`--plots` needs a folder")?.into()),
+            "--engine" => {
+                let named =
+                    |name: &String| [Engine::SQLITE, Engine::POSTGRES].into_iter().find(|engine| engine == name);
+                let engine = args.next().and_then(named);
+                wanted.engine = Some(engine.ok_or("`--engine` needs `sqlite` or `postgres`")?);
+            }
             "--section" => {
                 let name = args.next().ok_or("`--section` needs a name")?;
                 wanted.sections.push(find(name)?);
@@ -144,7 +154,9 @@ mod tests {
         assert!(parsed(&["--section=protocol", "--quick"]).is_ok_and(|wanted| wanted.is_quick));
         assert!(parsed(&["--full"]).is_ok_and(|wanted| wanted.is_full && !wanted.is_quick));
         assert_eq!(parsed(&["--plots", "p"]).expect("a folder").plots, Some(PathBuf::from("p")));
-        for wrong in [&["--section"][..], &["--section", "x"], &["--plots"], &["x"], &["--fast"]] {
+        for wrong in
+            [&["--section"][..], &["--section", "x"], &["--plots"], &["--engine", "mysql"], &["x"], &["--fast"]]
+        {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }
     }

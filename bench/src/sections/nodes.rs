@@ -86,7 +86,7 @@ pub(super) fn run(effort: &Effort) -> Report {
 
 async fn measure(effort: &Effort) -> Report {
     let rounds = if effort.is_quick { 2 } else { 7 };
-    let engines = Engine::all();
+    let engines = Engine::all(None);
     let mut setups = vec![Setup::new("SQLite", &engines[0], 1, rounds).await];
     if let Some(postgres) = engines.get(1) {
         setups.push(Setup::new("PostgreSQL, 1 node", postgres, 1, rounds).await);

@@ -23,9 +23,20 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// The engines of this machine. PostgreSQL only if it is installed.
-    pub(crate) fn all() -> Vec<Self> {
-        let mut engines = vec![Self::Sqlite];
+    /// SQLite.
+    pub(crate) const SQLITE: &str = "sqlite";
+    /// PostgreSQL.
+    pub(crate) const POSTGRES: &str = "postgres";
+
+    /// The engines that are wanted, or both. PostgreSQL only if it is installed.
+    pub(crate) fn all(only: Option<&str>) -> Vec<Self> {
+        let mut engines = Vec::new();
+        if only != Some(Self::POSTGRES) {
+            engines.push(Self::Sqlite);
+        }
+        if only == Some(Self::SQLITE) {
+            return engines;
+        }
         if is_postgres_installed() {
             // The cluster of the tests does without fsync. The last setting of a name counts.
             let settings = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];

@@ -76,7 +76,7 @@ impl Series {
 pub(super) fn run(effort: &Effort) -> Report {
     let tokio = tokio::runtime::Runtime::new().expect("a runtime");
     let mut report = Report::default();
-    for engine in Engine::all() {
+    for engine in Engine::all(effort.engine) {
         for series in Series::ALL {
             tokio.block_on(measure(effort, &engine, series, &mut report));
         }
