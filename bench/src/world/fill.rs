@@ -1,6 +1,9 @@
 //! Filling a log cheaply: copies of a few chats that were really played, with other ids, appended through the log itself.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use holdpoint_protocol::{
@@ -8,7 +11,7 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
-    Subject, View,
+    Profile, Subject, View,
     clock::Timestamp,
     driver::Next,
     log::{
@@ -72,9 +75,13 @@ impl Templates {
         let runtime = start(log.clone(), Arc::default(), 0).await;
         for (chat, text) in [("ended", LOOK), ("approval", PAY), ("browser", OPEN)] {
             let request = ChatRequest::user(chat, text);
-            let view = View { is_resubmit: true, ..View::default() };
-            let (_, mut response) = runtime.submit(&Subject::from(PLAYER), request, view).await.expect("a turn");
-            while response.read(&mut Vec::new()).await == Next::More {}
+            let view = View { profile: Profile::AiSdk, ..View::default() };
+            let (chat, mut response) = runtime.submit(&Subject::from(PLAYER), request, view).await.expect("a turn");
+            if text == LOOK {
+                while response.read(&mut Vec::new()).await == Next::More {}
+            } else {
+                held(&*log, &chat).await;
+            }
         }
         Self {
             ended: Template::of(&*log, "ended").await,
@@ -180,6 +187,19 @@ impl Template {
         };
         let approval = approval.as_deref().map(ApprovalId::from);
         (Filled { chat, subject, call: ToolCallId::from(&*call), approval }, append)
+    }
+}
+
+/// The hold of a chat, once it is there.
+pub(crate) async fn held(log: &dyn Log, chat: &ChatId) -> HoldRow {
+    let begun = Instant::now();
+    loop {
+        let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
+        if let Some((_, hold)) = log.holds(query, 1).await.expect("it lists").pop() {
+            return hold;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing waits in {chat}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

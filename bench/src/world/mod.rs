@@ -6,7 +6,7 @@ mod fill;
 use std::{fs, path::Path, sync::Arc};
 
 pub(crate) use agent::{Asked, LOOK, OPEN, PAY, Scripted, TALK};
-pub(crate) use fill::{Filled, Kind, Templates};
+pub(crate) use fill::{Filled, Kind, Templates, held};
 use holdpoint_runtime::{
     Runtime,
     driver::Limits,

@@ -5,13 +5,16 @@
 mod round;
 mod table;
 
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::Subject;
 use round::{Spot, World};
 
 use crate::{
     measure::Effort,
-    report::Report,
+    report::{Report, Target, Unit},
     world::{Engine, Filled, Kind, LOOK, TALK, Templates},
 };
 
@@ -78,7 +81,12 @@ pub(super) fn run(effort: &Effort) -> Report {
     let mut report = Report::default();
     for engine in Engine::all(effort.engine) {
         for series in Series::ALL {
-            tokio.block_on(measure(effort, &engine, series, &mut report));
+            let measured = AssertUnwindSafe(measure(effort, &engine, series, &mut report)).catch_unwind();
+            if tokio.block_on(measured).is_err() {
+                // What went wrong is on the standard error. The other series are still of use.
+                let what = format!("{}, {}: it could not be measured", engine.name(), series.name());
+                report.exact(what, Unit::Count, f64::NAN, Some(Target::AtMost(0.0)));
+            }
         }
     }
     report

@@ -9,15 +9,10 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId, ToolCallId},
     request::{AckRequest, ChatRequest, DecisionRequest},
 };
-use holdpoint_runtime::{
-    Profile, Resume, Runtime, Subject, View,
-    driver::Next,
-    internals::turn::Answered,
-    log::{HoldQuery, HoldsOf, Log},
-};
+use holdpoint_runtime::{Profile, Resume, Runtime, Subject, View, driver::Next, internals::turn::Answered, log::Log};
 use serde_json::json;
 
-use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, start};
+use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, held, start};
 
 /// The number of entries on the first page of a list.
 const PAGE: usize = 50;
@@ -276,15 +271,12 @@ impl World {
         while response.read(&mut Vec::new()).await == Next::More {}
     }
 
-    /// Makes a call wait.
+    /// Makes a call wait, for nobody: the client is gone.
     async fn hold(&self, spot: &Spot, chat: &ChatId, text: &str) -> (ToolCallId, Option<ApprovalId>) {
         let request = ChatRequest::user(chat.clone(), text);
-        let view = View { is_resubmit: true, ..view() };
-        let (_, mut response) = self.runtime().submit(&spot.subject, request, view).await.expect("a turn");
-        while response.read(&mut Vec::new()).await == Next::More {}
-        drop(response);
-        let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
-        let (_, hold) = self.log().holds(query, 2).await.expect("it lists").pop().expect("it waits");
+        let submitted = self.runtime().submit(&spot.subject, request, view()).await.expect("a turn");
+        let hold = held(&**self.log(), chat).await;
+        drop(submitted);
         (hold.call, hold.approval)
     }
 
