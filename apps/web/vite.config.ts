@@ -8,7 +8,7 @@ const backend = process.env.HOLDPOINT_BACKEND ?? "http://127.0.0.1:8787";
 
 // A server without keys refuses a foreign Host or Origin, so both are rewritten to its own.
 const toBackend: ProxyOptions = { target: backend, changeOrigin: true, ws: true, headers: { origin: backend } };
-const proxy = { "/api": toBackend, "/stream": toBackend, "/live": toBackend };
+const proxy = { "/api": toBackend, "/stream": toBackend, "/live": toBackend, "/health": toBackend };
 
 function client(path: string): string {
   return fileURLToPath(new URL(`../../packages/client/src/${path}`, import.meta.url));

@@ -30,6 +30,7 @@ const { values } = parseArgs({
     kills: { type: "string", default: "12" },
     nodes: { type: "string", default: "1" },
     faults: { type: "string" },
+    old: { type: "string" },
     chats: { type: "string" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     data: { type: "string", default: "remove" },
@@ -39,7 +40,7 @@ const { values } = parseArgs({
   },
 });
 
-async function run({ seed, kills, chats, nodes, faults, data, idempotent, keepGoing }) {
+async function run({ seed, kills, chats, nodes, faults, old, data, idempotent, keepGoing }) {
   console.log(`crash suite: ${kills} ${nodes > 1 ? `faults on ${nodes} nodes` : "kills"}, seed ${seed}`);
   const begun = Date.now();
   const journal = new Journal();
@@ -54,6 +55,8 @@ async function run({ seed, kills, chats, nodes, faults, data, idempotent, keepGo
           script: scriptOf(Array.from({ length: kills * chats }, (_, at) => planChat(seed, at))),
           random: new Random(seed, "nodes"),
           isIdempotent: idempotent,
+          old,
+          hasStandby: faults?.includes("failover") ?? false,
         })
       : await Server.prepare(url, { isIdempotent: idempotent });
   const playRound = nodes > 1 ? nodesRound : round;

@@ -55,17 +55,20 @@ export class Server {
   /** Processes that exited or panicked without being killed. */
   faults = [];
   #place;
+  #program;
   #log;
   #child;
   #exited;
   #isKilled = false;
+  #isTerminated = false;
 
   /**
-   * Creates the folder; `start` starts the process. `place` says where the chats are, if not in this folder, and `more`
-   * are further settings.
+   * Creates the folder; `start` starts the process. `place` says where the chats are, if not in this folder, `more` are
+   * further settings, and `old` is the program until `terminate`, if it is another one.
    */
-  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "" } = {}) {
+  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "", old } = {}) {
     const server = new Server();
+    server.#program = old;
     server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
     server.#log = place ?? ["--data", server.#file("data")];
     await writeFile(server.#file("holdpoint.toml"), more + settings(ledgerUrl, isIdempotent));
@@ -86,9 +89,10 @@ export class Server {
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const args = ["serve", "--listen", listen, ...this.#log, "--config", this.#file("holdpoint.toml")];
     args.push("--model", `script:${this.#file("script.json")}`);
-    const [program, ...first] = [...BOUND, binary()];
+    const [program, ...first] = [...BOUND, this.#program ?? binary()];
     this.#child = spawn(program, [...first, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#isKilled = false;
+    this.#isTerminated = false;
     this.url = await this.#ready(this.#child);
   }
 
@@ -110,7 +114,8 @@ export class Server {
           this.deaths.push({ from: at, to: at });
           clearTimeout(timer);
           fail(`it ended with ${code ?? signal}`);
-          if (!this.#isKilled) this.faults.push(`it ended by itself with ${code ?? signal}: ${errors.slice(-2000)}`);
+          const isExpected = this.#isKilled || (this.#isTerminated && code === 0);
+          if (!isExpected) this.faults.push(`it ended by itself with ${code ?? signal}: ${errors.slice(-2000)}`);
           if (errors.includes("panicked at")) this.faults.push(errors.slice(-2000));
           gone();
         });
@@ -130,7 +135,7 @@ export class Server {
   }
 
   get isUp() {
-    return !this.#isKilled && this.#child?.exitCode === null && this.#child?.signalCode === null;
+    return !this.#isKilled && !this.#isTerminated && this.#child?.exitCode === null && this.#child?.signalCode === null;
   }
 
   /** At once, without waiting for anything. */
@@ -138,6 +143,14 @@ export class Server {
     if (!this.isUp) return;
     this.#isKilled = true;
     this.#child.kill("SIGKILL");
+  }
+
+  /** Asks it to end, and waits until it has. The next process is the program under test. */
+  async terminate() {
+    this.signal("SIGTERM");
+    this.#isTerminated = true;
+    await this.gone();
+    this.#program = undefined;
   }
 
   /** A signal that does not end it. */

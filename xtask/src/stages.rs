@@ -46,7 +46,7 @@ const STAGES: &[Stage] = &[
                `cargo xtask full cluster`: three nodes on PostgreSQL, 200 faults)",
         run: |root| {
             let crash = |script| ["run", script, "-w", "tests/crash"];
-            npm(root, &[&crash("self-test"), &crash("crash")])
+            npm(root, &[&crash("self-test"), &crash("crash"), &crash("cluster")])
         },
     },
     Stage {
@@ -127,12 +127,20 @@ fn typescript(root: &Path) -> Result {
 
 /// Runs npm scripts in sequence, with the server that the Rust tests have built.
 pub(crate) fn npm(root: &Path, scripts: &[&[&str]]) -> Result {
+    npm_with(root, &[], scripts)
+}
+
+/// The same with environment variables.
+pub(crate) fn npm_with(root: &Path, variables: &[(&str, &str)], scripts: &[&[&str]]) -> Result {
     // As part of a test target, so that the dependencies have the features that the Rust tests have built them with:
     // `cargo build` leaves out those of the dev-dependencies, and builds most of the tree once more.
     cargo(root, &["test", "--workspace", "--all-features", "--no-run", "--test", "serve"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let server = target.join("debug").join("holdpoint");
-    scripts.iter().try_for_each(|script| Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root).wait())
+    scripts.iter().try_for_each(|script| {
+        let run = Run::new("npm").args(*script).env("HOLDPOINT_BIN", &server).dir(root);
+        variables.iter().fold(run, |run, (name, value)| run.env(name, value)).wait()
+    })
 }
 
 /// The target can't be fetched everywhere, so its absence is reported but is not a failure.

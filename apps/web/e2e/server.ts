@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ProxyOptions, preview } from "vite";
+import { nodesWanted, startNodes } from "../../../tests/nodes/nodes.mjs";
 
 /** A Holdpoint server for one test, and the address of its console. */
 export interface TestServer {
@@ -23,6 +24,8 @@ interface Options {
   env?: Record<string, string>;
   /** Keeps its data in a folder, so that it can be restarted. */
   isKept?: boolean;
+  /** The number of nodes on a PostgreSQL, instead of one server with a log of its own. */
+  nodes?: number;
 }
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -37,8 +40,36 @@ export function binary(): string {
   return found;
 }
 
+/** One process, or all nodes behind their load balancer. */
+type Running = Omit<TestServer, "url">;
+
 /** Starts the binary on a free port. With `HOLDPOINT_E2E_SERVE=preview` the console is served from `dist` instead. */
-export async function startServer({ args = [], env = {}, isKept = false }: Options = {}): Promise<TestServer> {
+export async function startServer(options: Options = {}): Promise<TestServer> {
+  const { nodes = nodesWanted() } = options;
+  const running = nodes > 0 ? await startCluster(nodes, options) : await startProcess(options);
+  if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { ...running, url: running.api };
+  const { url, close } = await startPreview(running.api);
+  return {
+    ...running,
+    url,
+    stop: async () => {
+      await close();
+      await running.stop();
+    },
+  };
+}
+
+async function startCluster(count: number, { args, env }: Options): Promise<Running> {
+  const nodes = await startNodes({ binary: binary(), count, args, env });
+  return {
+    api: nodes.url,
+    kill: () => nodes.end("SIGKILL"),
+    restart: () => nodes.restart("SIGKILL"),
+    stop: () => nodes.stop("SIGKILL"),
+  };
+}
+
+async function startProcess({ args = [], env = {}, isKept = false }: Options): Promise<Running> {
   const storage = isKept ? ["--data", mkdtempSync(join(tmpdir(), "holdpoint-e2e-data-"))] : ["--ephemeral"];
   const launch = (listen: string) =>
     spawn(binary(), ["serve", "--listen", listen, ...storage, ...args], {
@@ -58,7 +89,11 @@ export async function startServer({ args = [], env = {}, isKept = false }: Optio
     server = launch(new URL(api).host);
     await addressOf(server);
   };
-  if (process.env.HOLDPOINT_E2E_SERVE !== "preview") return { url: api, api, kill, restart, stop: kill };
+  return { api, kill, restart, stop: kill };
+}
+
+/** The built console of the source tree, in front of a server's API. */
+async function startPreview(api: string): Promise<{ url: string; close: () => Promise<void> }> {
   const toBackend: ProxyOptions = {
     target: api,
     changeOrigin: true,
@@ -81,21 +116,12 @@ export async function startServer({ args = [], env = {}, isKept = false }: Optio
       headers: { "content-security-policy": policy },
       host: "127.0.0.1",
       port: 0,
-      proxy: { "/api": toBackend, "/stream": toBackend, "/live": toBackend },
+      proxy: { "/api": toBackend, "/stream": toBackend, "/live": toBackend, "/health": toBackend },
     },
   });
   const address = console.httpServer.address();
   if (address === null || typeof address === "string") throw new Error("The preview server has no port.");
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    api,
-    kill,
-    restart,
-    stop: async () => {
-      await console.close();
-      await kill();
-    },
-  };
+  return { url: `http://127.0.0.1:${address.port}`, close: () => console.close() };
 }
 
 /** The server reads every `HOLDPOINT_…` variable as a setting, and would refuse those of the tests. */

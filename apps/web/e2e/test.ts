@@ -9,6 +9,8 @@ interface Setup {
   env?: Record<string, string>;
   /** The server can be killed and restarted; the browser's console may report the outage. */
   isKept?: boolean;
+  /** The number of nodes on a PostgreSQL, instead of one server with a log of its own. */
+  nodes?: number;
   /** Messages that are allowed in the browser's console. */
   allowed?: RegExp[];
 }

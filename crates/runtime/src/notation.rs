@@ -107,6 +107,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: START }
         }
         ("stop", how) => Fact::StopRequested { reason: None, is_superseded: how == "superseded" },
+        ("abandoned", _) => Fact::StepAbandoned,
         ("ended", _) => Fact::TurnEnded { end: TurnEnd::Finished { reason: FinishReason::Stop }, at: START },
         _ => panic!("there is no fact {text:?}"),
     }

@@ -263,3 +263,17 @@ async fn an_approval_does_not_run_another_tool_of_the_same_name() {
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains("not there any more"), "{text}");
 }
+
+/// A tool that is stopped before it was begun does not begin any more: the log says that it was stopped.
+#[tokio::test]
+async fn a_call_that_is_stopped_before_it_begins_does_not_run() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let runtime = start(Arc::new(MemoryLog::default()), counting(&ran)).await;
+    let approval = approval(&read(&mut submit(&runtime, said("c")).await).await);
+    let (me, chat) = (Subject::local(), ChatId::from("c"));
+    // One after the other, before anything else has its turn.
+    let (decided, stopped) = tokio::join!(biased; runtime.decide(&me, approval, true), runtime.stop(&me, &chat, None));
+    assert_eq!((decided, stopped), (Ok(Answered::Taken), Ok(())));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+}

@@ -207,6 +207,30 @@ async fn too_much_is_refused() {
     }
 }
 
+/// An endpoint closes idle connections, after 5 s in Node.js. A call that is sent at that moment would be lost, and nobody
+/// could know that.
+#[tokio::test]
+async fn a_call_is_not_sent_on_a_connection_that_the_endpoint_may_close() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                read(&mut stream).await;
+                let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+                // The second request on the same connection arrives too late.
+                read(&mut stream).await;
+            });
+        }
+    });
+    let tool = endpoint(&url).tool("call", "Calls", None).expect("a good endpoint").build().expect("a good tool");
+    let handler = tool.handler.expect("a handler");
+    for _ in 0..2 {
+        let output = handler(json!({}), context(CancellationToken::new())).await;
+        assert_eq!(output, Ok(json!({"status": 204})));
+    }
+}
+
 #[tokio::test]
 async fn a_slow_endpoint_is_given_up() {
     let (base, slow) = serve().await;

@@ -15,7 +15,11 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     driver::{Next, ResponseStream, Runtime},
-    internals::{fact::Fact, project::View, turn::Answered},
+    internals::{
+        fact::Fact,
+        project::{Out, View},
+        turn::Answered,
+    },
     log::{Log, MemoryLog},
     model::ScriptModel,
     subject::Subject,
@@ -213,6 +217,54 @@ async fn a_new_message_supersedes_the_turn_of_another_node() {
     assert!(history.contains("something else") && history.contains("second answer"), "{history}");
 }
 
+/// A client that repeats its message gets the turn of that message, also while another node still runs the one before.
+#[tokio::test]
+async fn a_repeated_message_gets_its_own_turn() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[call("slow")], [{"text": ["never"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    cut.fill_disk();
+    let message = json!({"id": "u2", "role": "user", "parts": [{"type": "text", "text": "something else"}]});
+    let request = || serde_json::from_value(json!({"id": "c", "messages": [message]})).expect("a body");
+    let first = nodes.b.submit(&me(), request(), View::default()).await.expect("is taken").1;
+    let again = nodes.b.submit(&me(), request(), View::default()).await.expect("is taken").1;
+    for response in [first, again] {
+        let shown = read(response).await;
+        assert!(shown.contains("second answer") && !shown.contains("slow"), "{shown}");
+    }
+}
+
+/// On a live connection too, the turn that is superseded ends before the next one begins.
+#[tokio::test]
+async fn a_live_connection_sees_the_end_of_a_superseded_turn() {
+    let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    let mut live = nodes.a.live(&me(), &chat(), View::default()).await.expect("it follows");
+    drop(submit(&nodes.b, "something else").await);
+    let mut out = Vec::new();
+    within("the next turn is shown", async {
+        while !format!("{out:?}").contains("second answer") {
+            assert_ne!(live.next(&mut out).await, Next::Gone);
+        }
+    })
+    .await;
+    let kinds: Vec<&str> = out
+        .iter()
+        .map(|out| match out {
+            Out::Chunks(Chunks::One(Chunk::Start(_))) => "start",
+            Out::Chunks(Chunks::One(Chunk::Abort(_))) => "abort",
+            Out::End => "end",
+            Out::Chunks(_) => "other",
+        })
+        .filter(|kind| *kind != "other")
+        .collect();
+    assert_eq!(kinds[..4], ["start", "abort", "end", "start"], "{out:?}");
+}
+
 #[tokio::test]
 async fn a_chat_that_runs_elsewhere_is_deleted() {
     let nodes = Nodes::start(json!([[call("slow")], [{"text": ["never"]}]])).await;
@@ -318,6 +370,54 @@ async fn a_node_that_was_cut_off_does_no_harm_when_it_comes_back() {
     let settled = facts.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count();
     assert_eq!((settled, nodes.paid()), (2, 1), "{facts:?}");
     drop(response);
+}
+
+/// Text that a node has shown and could not write is closed on the wire, and shown nowhere once another node has ended
+/// the turn.
+#[tokio::test]
+async fn text_that_was_never_written_is_taken_back() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let steps = json!([[{"text": ["unwritten"]}, {"waitMs": 60_000}, {"text": ["never"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), cut.clone(), log, steps).await;
+    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let mut response = nodes.a.submit(&me(), said("go"), view).await.expect("is taken").1;
+    cut.fill_disk();
+    let mut shown = Vec::new();
+    within("the text is shown", async {
+        while !format!("{shown:?}").contains("unwritten") {
+            assert_eq!(response.read(&mut shown).await, Next::More);
+        }
+    })
+    .await;
+    drop(submit(&nodes.b, "something else").await);
+    until("it is taken over", async || messages(&nodes.b).await.contains("second answer")).await;
+    // A client that stays keeps the chat awake.
+    let watched = nodes.a.live_from_now(&me(), &chat(), View::default()).await;
+    cut.free_disk();
+    within("the response ends", async { while response.read(&mut shown).await == Next::More {} }).await;
+    let shown = text(shown);
+    assert!(shown.find("text-end") < shown.find("finish-step") && shown.contains("text-end"), "{shown}");
+    until("both show the same", async || messages(&nodes.a).await.contains("second answer")).await;
+    assert_eq!(messages(&nodes.a).await, messages(&nodes.b).await);
+    drop(watched);
+}
+
+/// A node that can't read the log says so. It does not show less than what another node has confirmed.
+#[tokio::test]
+async fn a_node_that_cannot_read_shows_nothing_old() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf.clone(), json!([[{"text": ["first answer"]}]])).await;
+    read(submit(&nodes.a, "go").await).await;
+    let _awake = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    read(submit(&nodes.a, "something else").await).await;
+    deaf.on_read(ReadFault::Error("no database".into()));
+    if let Ok(shown) = nodes.b.messages(&me(), &chat()).await {
+        let shown = serde_json::to_string(&shown).expect("JSON");
+        assert!(shown.contains("second answer"), "{shown}");
+    }
+    assert!(messages(&nodes.b).await.contains("second answer"));
 }
 
 /// While the log can't be read, nothing that runs is given up: its outcome is written afterwards.

@@ -95,5 +95,7 @@ fn nothing_is_written_where_nothing_is_wrong() {
     let text = fails(&["--config", config.path().to_str().expect("a path")], &[]);
     assert!(text.contains("xml") && text.contains("line 2"), "{text}");
     assert!(fails(&[], &[("HOLDPOINT_LOG", "holdpoint=loud")]).contains("HOLDPOINT_LOG"));
+    let text = fails(&[], &[("HOLDPOINT_LOG", "postgres://ann:s3cret@db/log")]);
+    assert!(text.contains("--log") && !text.contains("s3cret"), "{text}");
     assert!(fails(&[], &[("HOLDPOINT_LOG_FORMAT", "xml")]).contains("HOLDPOINT_LOG_FORMAT"));
 }

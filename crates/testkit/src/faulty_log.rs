@@ -258,6 +258,10 @@ impl Log for FaultyLog {
         self.inner.stored(chat)
     }
 
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        self.inner.lengths(chats)
+    }
+
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         self.inner.find(subject, key)
     }

@@ -2,8 +2,7 @@
 
 import { Server } from "../server.mjs";
 import { pause, until } from "../wait.mjs";
-import { Postgres } from "./postgres.mjs";
-import { Wire } from "./wire.mjs";
+import { Database } from "./database.mjs";
 
 export const LEASE_MS = 1000;
 const READY_WITHIN_MS = 20_000;
@@ -12,7 +11,7 @@ export class Cluster {
   nodes = [];
   /** Times in which a call may have been cut off: `{from, to}`. */
   deaths = [];
-  #postgres;
+  #database;
   #wires = [];
   #script;
   /** Faults that are in force or were, as `{from, to?}`. */
@@ -20,23 +19,25 @@ export class Cluster {
   #faults = [];
   #pick;
 
-  static async prepare(ledgerUrl, { count, script, random, isIdempotent, leaseMs = LEASE_MS }) {
+  static async prepare(
+    ledgerUrl,
+    { count, script, random, isIdempotent, leaseMs = LEASE_MS, hasStandby = false, old },
+  ) {
     const cluster = new Cluster();
     cluster.#script = script;
     cluster.#pick = (list) => random.pick(list);
-    cluster.#postgres = await Postgres.start();
+    cluster.#database = await Database.start({ hasStandby });
     for (let number = 0; number < count; number += 1) {
-      const wire = await Wire.to(cluster.#postgres.port);
-      cluster.#wires.push(wire);
-      const log = cluster.#postgres.url(wire.port);
-      const more = `log = "${log}"\nlease_sec = ${leaseMs / 1000}\n`;
-      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more }));
+      const wires = await cluster.#database.wires();
+      cluster.#wires.push(wires);
+      const more = `log = "${wires.url}"\nlease_sec = ${leaseMs / 1000}\n`;
+      cluster.nodes.push(await Server.prepare(ledgerUrl, { isIdempotent, place: [], more, old }));
     }
     return cluster;
   }
 
   get database() {
-    return this.#postgres;
+    return this.#database;
   }
 
   get folder() {
@@ -53,6 +54,7 @@ export class Cluster {
     return [...this.#faults, ...this.nodes.flatMap(({ faults }) => faults)];
   }
 
+  /** Between it and the database. */
   wireOf(node) {
     return this.#wires[this.nodes.indexOf(node)];
   }
@@ -87,7 +89,7 @@ export class Cluster {
   async factsOf(chat) {
     const query = `SELECT first, batches.owner, convert_from(payload, 'UTF8') FROM batches
       JOIN chats ON number = chat WHERE id = convert_to('${chat}', 'UTF8') ORDER BY first`;
-    return (await this.#postgres.sql(query)).split("\n").filter(Boolean).map(batchLine);
+    return (await this.#database.sql(query)).split("\n").filter(Boolean).map(batchLine);
   }
 
   /** A fault begins. Call the result when everything is healed and ready. */
@@ -116,7 +118,7 @@ export class Cluster {
   async remove() {
     this.kill();
     await pause(50);
-    await Promise.all([...this.#wires.map((wire) => wire.close()), this.#postgres.stop()]);
+    await Promise.all([...this.#wires.map((wire) => wire.close()), this.#database.stop()]);
     await Promise.all(this.nodes.map((node) => node.remove()));
   }
 }

@@ -2,6 +2,7 @@
 
 import { pause } from "../wait.mjs";
 import { LEASE_MS } from "./cluster.mjs";
+import { LOSSES } from "./database.mjs";
 import { CUTS } from "./wire.mjs";
 
 /** Longer than the lease: others take over. */
@@ -48,6 +49,25 @@ const faults = {
     await pause(outlast(random));
     await cluster.database.resume();
   },
+
+  /** The primary is lost, and its synchronous standby takes its place, at once or when all leases have lapsed. */
+  async failover(cluster, _node, random) {
+    await cluster.database.lose(random.pick(LOSSES));
+    if (random.chance(0.5)) await pause(outlast(random));
+    await cluster.database.failOver();
+    // While the lost one is still lost.
+    await cluster.ready();
+    await cluster.database.repair();
+  },
+
+  /** The nodes are replaced one after the other, as in an upgrade. They end in order, so no call is cut off. */
+  async roll(cluster) {
+    for (const node of cluster.nodes) {
+      await node.terminate();
+      await cluster.restart(node);
+      await cluster.ready([node]);
+    }
+  },
 };
 
 export const FAULTS = Object.keys(faults);
@@ -55,7 +75,7 @@ export const FAULTS = Object.keys(faults);
 /** Kills are the most frequent fault in practice. */
 const OFTEN = ["kill", "kill", "pause", "cut", "cut", "fast", "immediate", "outage"];
 
-const OF_DATABASE = ["fast", "immediate", "outage"];
+const OF_DATABASE = ["fast", "immediate", "outage", "failover"];
 
 /** How often a second fault hits another node at the same time. */
 const TWO = 0.2;
@@ -64,6 +84,8 @@ const TWO = 0.2;
 export function plan(cluster, random, kinds = OFTEN) {
   const nodes = random.some(cluster.nodes, random.chance(TWO) ? 2 : 1);
   const planned = nodes.map((node) => ({ kind: random.pick(kinds), node }));
+  const roll = planned.find(({ kind }) => kind === "roll");
+  if (roll) return [roll];
   // The database has one fault at a time.
   return planned.filter(
     ({ kind }, at) => at === 0 || !OF_DATABASE.includes(kind) || !OF_DATABASE.includes(planned[0].kind),

@@ -3,7 +3,7 @@
 import { execFile, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { appendFile, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -25,6 +25,11 @@ const WATCH = `
   folder=$1; pg_ctl=$2
   "$pg_ctl" start -w -D "$folder/data" -l "$folder/log" >/dev/null 2>&1 </dev/null && echo started
   cat >/dev/null
+  # One that hangs ends before it does anything else.
+  main=$(head -n 1 "$folder/data/postmaster.pid" 2>/dev/null)
+  if [ -n "$main" ]; then
+    for signal in QUIT CONT; do pkill "-$signal" -P "$main"; kill "-$signal" "$main"; done 2>/dev/null
+  fi
   "$pg_ctl" stop -m immediate -D "$folder/data" >/dev/null 2>&1
   rm -rf "$folder"
 `;
@@ -73,12 +78,27 @@ export class Postgres {
   #watch;
 
   static async start() {
-    const server = new Postgres();
-    server.port = await freePort();
-    server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-postgres-"));
-    if (server.#user.uid) await chown(server.#folder, server.#user.uid, server.#user.gid);
+    const server = await Postgres.#prepare(await freePort());
     await server.#create();
     await server.#launch();
+    return server;
+  }
+
+  /** A standby of this server, which replicates everything from now on, until `promote`. */
+  async standby(port) {
+    const standby = await Postgres.#prepare(port ?? (await freePort()));
+    const how = ["--no-sync", "--checkpoint=fast", "--write-recovery-conf"];
+    await standby.#run("pg_basebackup", [...how, "--pgdata", standby.#data, "--dbname", this.url()]);
+    await standby.#configure({ port: standby.port });
+    await standby.#launch();
+    return standby;
+  }
+
+  static async #prepare(port) {
+    const server = new Postgres();
+    server.port = port;
+    server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-postgres-"));
+    if (server.#user.uid) await chown(server.#folder, server.#user.uid, server.#user.gid);
     return server;
   }
 
@@ -102,7 +122,13 @@ export class Postgres {
       unix_socket_directories: "''",
       fsync: "off",
       max_connections: 200,
+      // A standby is back soon after its primary.
+      wal_retrieve_retry_interval: "'100ms'",
     };
+    await this.#configure(settings);
+  }
+
+  async #configure(settings) {
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`);
     await appendFile(join(this.#data, "postgresql.conf"), lines.join(""));
   }
@@ -126,9 +152,14 @@ export class Postgres {
     });
   }
 
-  /** The URL of the database, directly or through a proxy on another port. */
-  url(port = this.port) {
-    return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  /** The URL of a database, directly or through a proxy on another port. */
+  url(port = this.port, database = "postgres") {
+    return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  }
+
+  /** The process may end while the server runs: the server ends with it. */
+  unref() {
+    for (const handle of [this.#watch, this.#watch.stdin, this.#watch.stdout]) handle.unref();
   }
 
   get #log() {
@@ -152,6 +183,31 @@ export class Postgres {
 
   resume() {
     return this.#run("pg_ctl", ["start", "-w", "-D", this.#data, "-l", this.#log]);
+  }
+
+  /** Suspends all its processes: connections stay open and new ones are accepted, and nothing is answered. For ever. */
+  async hang() {
+    const main = (await readFile(join(this.#data, "postmaster.pid"), "utf8")).split("\n")[0];
+    // Without its main process there are no new ones.
+    process.kill(Number(main), "SIGSTOP");
+    await run("pkill", ["-STOP", "-P", main]);
+  }
+
+  /** From now on, a commit is acknowledged once the standby has it too. Set it when there is one. */
+  async requireStandby() {
+    // Not in a transaction.
+    await this.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await this.sql("SELECT pg_reload_conf()");
+  }
+
+  /** Whether a standby confirms every commit. */
+  async isReplicated() {
+    return (await this.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")) === "1";
+  }
+
+  /** A standby becomes a primary. */
+  promote() {
+    return this.#run("pg_ctl", ["promote", "-w", "-D", this.#data]);
   }
 
   /** The rows that statements return, in lines, with `|` between columns. */

@@ -2,6 +2,7 @@
 
 mod deny;
 mod features;
+mod nodes;
 mod outside;
 mod publish;
 mod schemathesis;
@@ -41,8 +42,17 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "cluster",
-        what: "three nodes on PostgreSQL under load, 200 faults of nodes, wires and the database",
-        run: |root| stages::npm(root, &[&["run", "cluster", "-w", "tests/crash", "--", "--kills", "200"]]),
+        what: "three nodes on PostgreSQL under load, 200 faults of nodes, wires and the database; then 40 with a standby",
+        run: |root| {
+            let cluster = |kills| ["run", "cluster", "-w", "tests/crash", "--", "--kills", kills];
+            let with_standby = ["--faults", "kill,pause,cut,immediate,failover,roll"];
+            stages::npm(root, &[&cluster("200"), &[&cluster("40")[..], &with_standby].concat()])
+        },
+    },
+    Check {
+        name: "nodes",
+        what: "the AI SDK's clients and the console on three nodes behind a load balancer without sticky sessions",
+        run: nodes::run,
     },
     Check {
         name: "faults",

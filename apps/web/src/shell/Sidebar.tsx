@@ -2,6 +2,7 @@ import { SquarePen } from "lucide-react";
 import { Brand } from "./Brand";
 import { ChatList } from "./ChatList";
 import { newChat } from "./route";
+import { ServerNode } from "./ServerNode";
 import { ThemeSwitch } from "./ThemeSwitch";
 
 interface Props {
@@ -33,6 +34,7 @@ export function Sidebar({ currentId, onChoose }: Props) {
       </nav>
       <div className="sidebar__foot">
         <ThemeSwitch />
+        <ServerNode />
       </div>
     </div>
   );

@@ -30,6 +30,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
         pin!(appending);
         let appended = loop {
             tokio::select! {
+                biased;
                 appended = &mut appending => break appended,
                 () = time::sleep(STUCK_AFTER), if stuck.is_none() => stuck = Some(inner.counters.stuck()),
                 () = inner.closing.cancelled() => return Err(ChatError::Closing),
@@ -51,6 +52,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
             }
         }
         tokio::select! {
+            biased;
             () = backoff.wait() => {}
             () = inner.closing.cancelled() => return Err(ChatError::Closing),
         }
@@ -63,10 +65,12 @@ pub(super) async fn watch_health(inner: std::sync::Arc<Inner>) {
     loop {
         let failing = health.wait_for(|health| *health == Health::Failing);
         tokio::select! {
+            biased;
             failing = failing => if failing.is_err() { return },
             () = inner.closing.cancelled() => return,
         }
         tokio::select! {
+            biased;
             () = time::sleep(MAX_BACKOFF) => {}
             () = inner.closing.cancelled() => return,
         }

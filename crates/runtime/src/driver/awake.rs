@@ -1,7 +1,7 @@
 //! The chats that are awake on this node, and the signal that another node has changed one.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,9 +14,9 @@ use tokio::sync::{Notify, mpsc};
 
 use super::chat::Command;
 
-/// The chats that are awake.
+/// The chats that are awake, in order: that in which they are woken is the same in every run of a simulation.
 #[derive(Default)]
-pub(super) struct AwakeChats(Mutex<HashMap<ChatId, Awake>>);
+pub(super) struct AwakeChats(Mutex<BTreeMap<ChatId, Awake>>);
 
 /// A chat that is awake.
 pub(super) struct Awake {
@@ -25,12 +25,17 @@ pub(super) struct Awake {
 }
 
 impl AwakeChats {
-    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<ChatId, Awake>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<ChatId, Awake>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn len(&self) -> usize {
         self.lock().len()
+    }
+
+    /// The chats.
+    pub(super) fn ids(&self) -> Vec<ChatId> {
+        self.lock().keys().cloned().collect()
     }
 
     /// Signals that a chat has changed. Without a length, it may have.
@@ -57,7 +62,8 @@ pub(super) struct Changed {
 impl Changed {
     fn signal(&self, len: Option<u64>) {
         match len {
-            Some(len) => _ = self.len.fetch_max(len, Ordering::AcqRel),
+            Some(len) if self.len.fetch_max(len, Ordering::AcqRel) >= len => return,
+            Some(_) => {}
             None => self.is_suspected.store(true, Ordering::Release),
         }
         self.notify.notify_one();

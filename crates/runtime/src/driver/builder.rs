@@ -141,7 +141,8 @@ impl RuntimeBuilder {
         inner.log.abandoned(inner.node, 1).await?;
         let wakeups = inner.log.wakeups();
         tokio::spawn(dispatch::run(Arc::clone(&inner), wakeups));
-        tokio::spawn(dispatch::poll(Arc::clone(&inner)));
+        tokio::spawn(dispatch::poll_chats(Arc::clone(&inner)));
+        tokio::spawn(dispatch::poll_lists(Arc::clone(&inner)));
         tokio::spawn(deadlines::run(Arc::clone(&inner)));
         tokio::spawn(recovery::run(Arc::clone(&inner), recovering));
         tokio::spawn(recovery::sweep(Arc::clone(&inner)));

@@ -1,7 +1,8 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::collections::{BTreeMap, HashMap};
+use std::{sync::Arc, time::Duration};
 
 use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::{AbortHandle, Id, JoinSet},
-    time::{self, Instant},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -40,8 +41,6 @@ use crate::{
     turn::{ChatState, Input, Rejection, Reply},
 };
 
-/// How often a chat that other nodes may append to is read, in case a wakeup was lost.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a command may wait for another node.
 const DEFERRED_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -119,6 +118,8 @@ pub(super) struct ChatTask {
     pub(super) memory: Memory,
     /// The size of the facts before the feed.
     earlier_bytes: usize,
+    /// The memory of the turns before the feed, if an input needed them.
+    pub(super) earlier_memory: Option<Memory>,
     pub(super) title: String,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -152,7 +153,7 @@ pub(super) struct ChatTask {
     /// The agent that the program chose for this chat.
     pub(super) agent: Option<Agent>,
     /// The tools that wait for the answer to a prompt.
-    pub(super) prompts: HashMap<ToolCallId, oneshot::Sender<PromptResponse>>,
+    pub(super) prompts: BTreeMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
 
 impl ChatTask {
@@ -192,6 +193,7 @@ impl ChatTask {
             origin,
             earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
             checkpoint,
+            earlier_memory: None,
             memory,
             title,
             base,
@@ -212,7 +214,7 @@ impl ChatTask {
             last_outputs: HashMap::new(),
             channel: Channel::default(),
             agent: None,
-            prompts: HashMap::new(),
+            prompts: BTreeMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
@@ -280,8 +282,6 @@ impl ChatTask {
                 events = next_events(&mut self.answer), if self.answer.is_some() => self.model_said(events).await,
                 () = sleep_until(flush_at), if flush_at.is_some() => self.commit(Vec::new(), OnConflict::Rebase).await,
                 () = changed.beyond(known), if is_shared => unless_unreadable(self.catch_up_or_end().await).await,
-                // A wakeup may be lost.
-                () = time::sleep(POLL_INTERVAL), if is_shared => unless_unreadable(self.catch_up().await.map(drop)).await,
                 () = self.feed.unwatched(), if is_quiet => Ok(()),
                 () = self.inner.ending.cancelled(), if !is_ending => Ok(()),
             };
@@ -369,9 +369,9 @@ impl ChatTask {
                 result
             }
             Command::Read { subject, may_be_new, reply } => {
-                if self.inner.lease.is_shared() {
-                    // Whatever was acknowledged by any node is seen on every node.
-                    unless_unreadable(self.catch_up().await.map(drop)).await?;
+                if let Err(error) = self.catch_up_for_reader().await? {
+                    let _ = reply.send(Err(ChatError::Log(error)));
+                    return Ok(());
                 }
                 let is_theirs = match &self.state.subject {
                     Some(owner) => *owner == subject,
@@ -438,17 +438,5 @@ impl ChatTask {
 impl Drop for ChatTask {
     fn drop(&mut self) {
         self.feed.close();
-    }
-}
-
-impl Command {
-    pub(super) fn fail(self, error: ChatError) {
-        match self {
-            Command::Input { reply, .. } => drop(reply.send(Err(error))),
-            Command::Read { reply, .. } => drop(reply.send(Err(error))),
-            Command::Delete { reply, .. } => drop(reply.send(Err(error))),
-            Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
-        }
     }
 }

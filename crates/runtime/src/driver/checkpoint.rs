@@ -106,6 +106,11 @@ impl ChatTask {
 
     /// The checkpoint that an append of these facts leads to, if it begins a turn. `shown` of them are in the feed.
     pub(super) fn moved(&self, batch: &[Arc<Fact>], shown: usize) -> Option<Moved> {
+        if self.feed.end() != self.durable + shown as u64 {
+            // The feed has text that was shown and never written, because another node had taken over the turn. Its
+            // positions are not those of the log.
+            return None;
+        }
         let begun = batch.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. }))?;
         let ended = batch[..begun].iter().rposition(|fact| matches!(**fact, Fact::TurnEnded { .. }));
         // Without a turn that ends here, there was none.
@@ -159,7 +164,7 @@ impl ChatTask {
         };
         if is_needed {
             let (facts, memory) = load::earlier(&self.inner, &self.id, self.base, self.feed.first()).await?;
-            self.memory.join(memory);
+            self.earlier_memory = Some(memory);
             let mut state = ChatState::default();
             facts.iter().for_each(|fact| state.apply(fact));
             self.origin = state;

@@ -30,12 +30,14 @@ pub(super) async fn run(inner: Arc<Inner>) {
     loop {
         let step = step(&inner, &places, &mut delivered);
         let went = tokio::select! {
-            went = step => went,
+            biased;
             () = inner.closing.cancelled() => return,
+            went = step => went,
         };
         if let Err(error) = went {
             tracing::warn!(%error, "the deadlines can't be read; retrying");
             tokio::select! {
+                biased;
                 () = time::sleep(POLL_INTERVAL) => {}
                 () = inner.closing.cancelled() => return,
             }
@@ -71,6 +73,7 @@ async fn step(
     let next = next.into_iter().filter(|(_, chat, call)| !delivered.contains_key(&(chat.clone(), call.clone())));
     let next = next.map(|(at, ..)| at).chain(delivered.values().copied()).min();
     tokio::select! {
+        biased;
         () = async { match next {
             Some(at) => inner.clock.sleep_until(at).await,
             None => std::future::pending().await,

@@ -10,15 +10,20 @@ use tokio::{
 use super::runtime::Inner;
 use crate::log::{ChatChange, HeadOrder, HeadQuery, Wakeup};
 
+/// How often a log that other nodes write to is asked for changes of chats that are awake, in case a wakeup was lost.
+const CHAT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The number of chats per query.
+const CHATS_PER_POLL: usize = 1000;
 /// How often a log that other nodes write to is asked for changes of lists, in case a wakeup was lost.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
+const LIST_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Routes wakeups until the runtime ends.
 pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wakeup>) {
     loop {
         let wakeup = tokio::select! {
-            wakeup = wakeups.recv() => wakeup,
+            biased;
             () = inner.closing.cancelled() => return,
+            wakeup = wakeups.recv() => wakeup,
         };
         match wakeup {
             Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds })) => {
@@ -38,15 +43,37 @@ pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wake
     }
 }
 
-/// Polls the lists that somebody follows, until the runtime ends.
-pub(super) async fn poll(inner: Arc<Inner>) {
+/// Polls the chats that are awake, until the runtime ends: many with one query.
+pub(super) async fn poll_chats(inner: Arc<Inner>) {
     if !inner.lease.is_shared() {
         return;
     }
     loop {
         tokio::select! {
-            () = time::sleep(POLL_INTERVAL) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep(CHAT_POLL_INTERVAL) => {}
+        }
+        for chats in inner.chats.ids().chunks(CHATS_PER_POLL) {
+            // After an error, the next time will do.
+            let Ok(lengths) = inner.log.lengths(chats.to_vec()).await else { break };
+            for (chat, len) in chats.iter().zip(lengths) {
+                inner.chats.changed(chat, Some(len));
+            }
+        }
+    }
+}
+
+/// Polls the lists that somebody follows, until the runtime ends.
+pub(super) async fn poll_lists(inner: Arc<Inner>) {
+    if !inner.lease.is_shared() {
+        return;
+    }
+    loop {
+        tokio::select! {
+            biased;
+            () = inner.closing.cancelled() => return,
+            () = time::sleep(LIST_POLL_INTERVAL) => {}
         }
         for subject in inner.changes.subjects() {
             let order = HeadOrder::Newest { after: None };

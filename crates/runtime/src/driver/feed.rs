@@ -65,6 +65,17 @@ impl Feed {
         self.len.send_replace(len);
     }
 
+    /// Blanks these facts for new readers: they were shown, but will never be written. Positions stay.
+    pub(super) fn take_back(&self, unwritten: &[Arc<Fact>]) {
+        if unwritten.is_empty() {
+            return;
+        }
+        let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
+        for fact in facts.iter_mut().filter(|fact| unwritten.iter().any(|unwritten| Arc::ptr_eq(fact, unwritten))) {
+            *fact = Arc::new(Fact::Nothing);
+        }
+    }
+
     pub(super) fn set_bytes(&self, bytes: usize) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
@@ -72,6 +83,11 @@ impl Feed {
     /// The position of the first fact.
     pub(super) fn first(&self) -> u64 {
         self.origin.len
+    }
+
+    /// The position behind the last fact.
+    pub(super) fn end(&self) -> u64 {
+        self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64
     }
 
     /// The facts from a position on, or from the first one on.
@@ -84,8 +100,7 @@ impl Feed {
     /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
-        let known = self.first() + self.facts.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        FeedReader { feed: Arc::clone(self), bell, known }
+        FeedReader { feed: Arc::clone(self), bell, known: self.end() }
     }
 
     /// Whether the feed has readers.
@@ -214,6 +229,22 @@ mod tests {
         feed.push(vec![Arc::new(Fact::StepAbandoned), Arc::new(Fact::StepStarted)]);
         let after: Vec<Fact> = feed.after(3).iter().map(|fact| (**fact).clone()).collect();
         assert_eq!(after, [Fact::Nothing, Fact::Nothing, Fact::StepAbandoned, Fact::StepStarted]);
+    }
+
+    /// The calls of the step before are not those of the step that was abandoned.
+    #[test]
+    fn the_state_is_the_same_without_the_facts_of_an_abandoned_step() {
+        let all = facts(
+            "opened, said u1, turn, step, called look, step ended, started look, ran look, step, called pay, abandoned, step",
+        );
+        let feed = feed(all.clone());
+        let fold = |facts: &[Arc<Fact>]| {
+            let mut state = ChatState::default();
+            facts.iter().for_each(|fact| state.apply(fact));
+            (state.calls.keys().cloned().collect::<Vec<_>>(), state.turn.map(|turn| turn.steps), state.len)
+        };
+        assert_eq!(fold(&feed.after(0)), fold(&all));
+        assert_eq!(fold(&all), (vec!["look".into()], Some(2), 12));
     }
 
     #[tokio::test]

@@ -17,6 +17,8 @@ use crate::{
     turn::Input,
 };
 
+/// How often a chat that is longer than what was read of it is read again.
+const MAX_ATTEMPTS: usize = 8;
 /// The number of batches per read.
 const PAGE: usize = 64;
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -75,18 +77,35 @@ impl ChatTask {
         Ok(is_news)
     }
 
+    /// Like `catch_up`, for who wants to read: whatever was acknowledged by any node is seen on every node. If the log
+    /// can't be read, the reader is told, and what runs here goes on.
+    pub(super) async fn catch_up_for_reader(&mut self) -> Result<Result<(), LogError>, ChatError> {
+        if !self.inner.lease.is_shared() {
+            return Ok(Ok(()));
+        }
+        match self.catch_up().await {
+            Err(ChatError::Log(error @ LogError::Failed(_))) => Ok(Err(error)),
+            caught_up => caught_up.map(|_| Ok(())),
+        }
+    }
+
     /// Like `catch_up`, for a chat that has changed as far as is known. Without new facts, it was deleted.
     pub(super) async fn catch_up_or_end(&mut self) -> Result<(), ChatError> {
-        if self.catch_up().await? {
-            return Ok(());
+        for _ in 0..MAX_ATTEMPTS {
+            if self.catch_up().await? {
+                return Ok(());
+            }
+            return match self.inner.log.stored(&self.id).await? {
+                Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
+                // It was appended to in between.
+                Some(Stored::Chat { len, .. }) if len > self.base + self.durable => continue,
+                Some(Stored::Chat { .. }) => Err(ChatError::Lost),
+                None if self.base + self.durable == 0 => Ok(()),
+                Some(Stored::Tombstone { len, .. }) if self.durable == 0 && len == self.base => Ok(()),
+                Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
+            };
         }
-        match self.inner.log.stored(&self.id).await? {
-            Some(Stored::Chat { len, .. }) if len == self.base + self.durable => Ok(()),
-            Some(Stored::Chat { .. }) => Err(ChatError::Lost),
-            None if self.base + self.durable == 0 => Ok(()),
-            Some(Stored::Tombstone { len, .. }) if self.durable == 0 && len == self.base => Ok(()),
-            Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
-        }
+        Err(ChatError::Lost)
     }
 
     /// Reads what has caused a conflict. If that can't be found, the chat is read anew.
@@ -109,6 +128,7 @@ impl ChatTask {
                 done => return done,
             }
             tokio::select! {
+                biased;
                 () = backoff.wait() => {}
                 () = self.inner.closing.cancelled() => return Err(ChatError::Closing),
             }
@@ -145,16 +165,20 @@ impl ChatTask {
         if facts.is_empty() {
             return;
         }
+        let is_lost = self.owner == Some(self.inner.node) && owner != Some(self.inner.node);
+        if is_lost {
+            // Another node goes on from what is on disk.
+            self.feed.take_back(&self.pending);
+        }
         self.durable += facts.len() as u64;
         self.memory.grow(bytes);
         self.feed.set_bytes(self.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());
-        let was_here = self.owner == Some(self.inner.node);
         self.owner = owner;
         self.holds = Hold::of(&self.state);
-        if was_here && self.owner != Some(self.inner.node) {
+        if is_lost {
             tracing::warn!(chat = %self.id, "another node has taken over the chat");
             self.drop_work().await;
         }

@@ -135,6 +135,7 @@ pub(super) async fn keep(inner: Arc<Inner>) {
     loop {
         let asked_at = Instant::now();
         let renewed = tokio::select! {
+            biased;
             renewed = time::timeout(length, inner.log.renew(inner.node)) => renewed,
             () = inner.closing.cancelled() => return,
         };
@@ -152,8 +153,9 @@ pub(super) async fn keep(inner: Arc<Inner>) {
             _ => {}
         }
         tokio::select! {
-            () = time::sleep_until(asked_at + interval) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep_until(asked_at + interval) => {}
         }
     }
 }

@@ -72,11 +72,6 @@ impl Memory {
         is_taken
     }
 
-    /// Takes over another share.
-    pub(super) fn join(&mut self, mut other: Self) {
-        self.bytes += std::mem::take(&mut other.bytes);
-    }
-
     /// Counts appended bytes, even over the limit: running work continues.
     pub(super) fn grow(&mut self, bytes: usize) {
         self.inner.counters.grow(bytes);

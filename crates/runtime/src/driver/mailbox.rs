@@ -28,6 +28,19 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 const INITIAL_BACKOFF: Duration = Duration::from_millis(1);
 const MAX_BACKOFF: Duration = Duration::from_millis(100);
 
+impl Command {
+    /// Answers that it could not be carried out.
+    pub(super) fn fail(self, error: ChatError) {
+        match self {
+            Command::Input { reply, .. } => drop(reply.send(Err(error))),
+            Command::Read { reply, .. } => drop(reply.send(Err(error))),
+            Command::Delete { reply, .. } => drop(reply.send(Err(error))),
+            Command::Retire { reply, .. } => drop(reply.send(Err(error))),
+            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
+        }
+    }
+}
+
 impl Inner {
     /// Closes the mailbox of a chat that falls asleep. Commands already in it can still be received.
     pub(super) fn forget(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>) {
@@ -84,6 +97,7 @@ impl Inner {
                 }
             };
             let answer = tokio::select! {
+                biased;
                 answer = asked => answer,
                 () = self.log_timeout(until) => {
                     count(&self.counters.unanswered);

@@ -216,6 +216,7 @@ impl ChatTask {
             }
             if !foreign.is_owned_by(self.inner.node) {
                 // What ran here is another node's now, and so is what comes of it.
+                self.pending = pending;
                 self.restore();
                 self.absorb(foreign).await;
                 return Ok(());

@@ -91,14 +91,16 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
     loop {
         if !inner.lease.may_take_over() {
             tokio::select! {
-                () = time::sleep(LEASE_CHECK_INTERVAL) => continue,
+                biased;
                 () = inner.closing.cancelled() => return,
+                () = time::sleep(LEASE_CHECK_INTERVAL) => continue,
             }
         }
         let limit = known.len() + SWEEP_PAGE;
         let found = tokio::select! {
-            found = inner.log.abandoned(inner.node, limit) => found,
+            biased;
             () = inner.closing.cancelled() => return,
+            found = inner.log.abandoned(inner.node, limit) => found,
         };
         let pause = match found {
             Ok(chats) => {
@@ -126,8 +128,9 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
             }
         };
         tokio::select! {
-            () = time::sleep(pause) => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = time::sleep(pause) => {}
         }
     }
 }
@@ -142,8 +145,9 @@ pub(super) async fn run(inner: Arc<Inner>, mut chats: mpsc::UnboundedReceiver<To
             Some((permit, chats.recv().await?))
         };
         let next = tokio::select! {
-            next = next => next,
+            biased;
             () = inner.closing.cancelled() => return,
+            next = next => next,
         };
         let Some((permit, chat)) = next else { return };
         let task = recover_one(Arc::clone(&inner), chat);
@@ -163,15 +167,17 @@ async fn recover_one(inner: Arc<Inner>, ToRecover { chat, is_abandoned }: ToReco
         let told =
             async { mailbox.send(Command::Recover { is_abandoned, done }).await.is_ok() && recovered.await.is_ok() };
         let is_done = tokio::select! {
-            is_done = told => is_done,
+            biased;
             () = inner.closing.cancelled() => return,
+            is_done = told => is_done,
         };
         if is_done {
             return;
         }
         tokio::select! {
-            () = backoff.wait() => {}
+            biased;
             () = inner.closing.cancelled() => return,
+            () = backoff.wait() => {}
         }
     }
 }

@@ -81,6 +81,10 @@ impl ChatTask {
                 }
             }
             drop(inner);
+            if context.cancellation.is_cancelled() {
+                // The call has its outcome, which says that it was stopped.
+                return Err("not run: it was stopped before it began".to_owned());
+            }
             // The tool has been removed or was never listed. The call still needs an outcome.
             let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
             let outcome = match tool.handler {

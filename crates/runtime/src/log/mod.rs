@@ -215,6 +215,17 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// What is stored of a chat; `None` for an unknown chat.
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>>;
 
+    /// The number of events that each of these chats has had, those before a deletion included; 0 for an unknown chat.
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        Box::pin(async move {
+            let mut lengths = Vec::with_capacity(chats.len());
+            for chat in &chats {
+                lengths.push(self.stored(chat).await?.map_or(0, |stored| stored.len()));
+            }
+            Ok(lengths)
+        })
+    }
+
     /// The subject's chat that used a key last.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
 

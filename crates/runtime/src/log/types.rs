@@ -171,6 +171,16 @@ pub enum Stored {
     },
 }
 
+impl Stored {
+    /// The number of events, those before a deletion included.
+    #[allow(clippy::len_without_is_empty, reason = "something is stored")]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Chat { len, .. } | Self::Tombstone { len, .. } => *len,
+        }
+    }
+}
+
 /// A stored digest: the number of events before its batch, and its bytes.
 pub type Digest = (u64, Bytes);
 

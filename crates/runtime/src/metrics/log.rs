@@ -108,6 +108,10 @@ impl Log for MeteredLog {
         self.watch(Operation::Read, self.log.stored(chat))
     }
 
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        self.watch(Operation::Read, self.log.lengths(chats))
+    }
+
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
         self.watch(Operation::Find, self.log.find(subject, key))
     }

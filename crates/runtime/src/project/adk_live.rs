@@ -80,10 +80,17 @@ impl Projection for AdkLive {
             turn.is_over = true;
             return;
         }
-        if let Fact::Said { next: Some(_), .. } = fact {
-            // The same, while calls of the old turn still run.
+        if let Fact::Said { next: Some(_), .. } = fact
+            && Self::waits_for_person(turn)
+        {
+            // The same, while calls of the old turn still run. A turn that is written on another node ends on the wire.
             turn.is_over = true;
             return;
+        }
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
         }
         turn.calls.apply(fact);
         turn.apply(fact, &self.past, out);
@@ -117,8 +124,9 @@ impl Turn {
                 self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
-                let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id).into(), out);
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
             }
             // The first call in the queue is the one that asks. Its prompt comes before its outcome.
             Fact::Called { call, asked_by: Some(_), .. } => self.queue.push_front(call.clone()),
@@ -134,6 +142,29 @@ impl Turn {
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
+        }
+    }
+
+    /// Closes what was shown of a step whose node is gone. Its calls were not shown yet.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        let abandoned = self.calls.abandoned_in_step();
+        self.queue.retain(|id| !abandoned.contains(id));
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
         }
     }
 

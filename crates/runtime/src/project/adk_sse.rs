@@ -17,7 +17,7 @@ use super::{
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, Fact, TurnEnd};
+use crate::fact::{BlockKind, CallOrder, Fact, TurnEnd};
 
 /// Writes turns for `POST /stream`.
 #[derive(Debug)]
@@ -61,6 +61,11 @@ impl Projection for AdkSse {
         // A newer message came while no response was open, so no response gets this end.
         if matches!(fact, Fact::TurnEnded { end: TurnEnd::Superseded, .. }) && !turn.is_open {
             return;
+        }
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
         }
         turn.calls.apply(fact);
         turn.apply(fact, out);
@@ -116,15 +121,20 @@ impl Turn {
                 self.write(kind, chunks::block_deltas(kind, id, delta), out);
             }
             Fact::BlockEnded { id } => {
-                let kind = self.blocks.end(id);
-                self.write(kind, chunks::block_end(kind, id).into(), out);
+                if let Some(kind) = self.blocks.end(id) {
+                    self.write(kind, chunks::block_end(kind, id).into(), out);
+                }
             }
             Fact::Called { call, asked_by, .. } => {
                 self.text.called(call);
                 // A tool waits for the answer to its prompt, so the prompt is not held back.
-                if self.rounds == 0 || asked_by.is_some() {
+                if self.rounds == 0 && !self.is_one_by_one() || asked_by.is_some() {
                     self.show(call, out);
                 }
+            }
+            // The node that showed its input could not write it, and another one has ended the turn.
+            Fact::Invalid { call, name, input, error } if self.shown.contains(call) => {
+                out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Invalid { call, .. } => {
                 self.text.called(call);
@@ -138,10 +148,11 @@ impl Turn {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
                     self.rounds += 1;
-                    for id in self.calls.made_in_step().to_vec() {
-                        self.show(&id, out);
-                    }
+                    let made = self.calls.made_in_step().to_vec();
+                    let is_shown = !self.is_one_by_one();
+                    made.iter().filter(|_| is_shown).for_each(|id| self.show(id, out));
                 }
+                self.show(call, out);
                 self.has_request_in_segment = true;
                 out.push(Out::one(chunks::approval_request(call, approval)));
                 self.end_if_waiting(out);
@@ -162,6 +173,40 @@ impl Turn {
         }
     }
 
+    /// Closes what was shown of a step whose node is gone.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if !self.calls.is_writing {
+            return;
+        }
+        let is_text_sent = self.text.abandon();
+        if let Some((kind, id)) = self.blocks.abandon()
+            && (kind == BlockKind::Reasoning || is_text_sent)
+        {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        let abandoned = self.calls.abandoned_in_step();
+        self.held.retain(|held| !abandoned.contains(held));
+        self.abandon_calls(out);
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            self.write(kind, chunks::block_end(kind, &id).into(), out);
+        }
+        self.abandon_calls(out);
+    }
+
+    fn abandon_calls(&mut self, out: &mut Vec<Out>) {
+        for id in self.calls.abandoned_in_step() {
+            let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
+            if self.shown.contains(&id) {
+                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            }
+        }
+    }
+
     /// Opens a segment, with the first fact after the last segment was closed.
     fn open(&mut self, out: &mut Vec<Out>) {
         if !self.is_open {
@@ -169,6 +214,11 @@ impl Turn {
             self.has_request_in_segment = false;
             out.push(Out::one(chunks::start(&self.calls.message)));
         }
+    }
+
+    /// Whether it is a turn of a live connection. No client sees a call of such a turn before it begins.
+    fn is_one_by_one(&self) -> bool {
+        self.calls.order == CallOrder::OneByOne
     }
 
     fn write(&mut self, kind: BlockKind, chunks: Chunks, out: &mut Vec<Out>) {
@@ -187,6 +237,9 @@ impl Turn {
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if self.rounds == 0 || self.is_one_by_one() {
+            self.show(id, out);
+        }
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
         if call.request.is_some() && !self.has_request_in_segment {
@@ -199,6 +252,7 @@ impl Turn {
         if self.rounds > 0 {
             return self.held.push(id.clone());
         }
+        self.show(id, out);
         self.tell_outcome(id, out);
     }
 

@@ -94,6 +94,11 @@ impl Projection for AiSdk {
             return;
         }
         let Some(turn) = &mut self.turn else { return };
+        match fact {
+            Fact::StepAbandoned => turn.abandon(out),
+            Fact::TurnEnded { .. } => turn.close_unwritten(out),
+            _ => {}
+        }
         turn.calls.apply(fact);
         turn.apply(fact, &self.past, out);
     }
@@ -142,7 +147,9 @@ impl Turn {
             Fact::BlockDelta { id, delta } => {
                 out.push(Out::Chunks(chunks::block_deltas(self.blocks.kind(id), id, delta)));
             }
-            Fact::BlockEnded { id } => out.push(Out::one(chunks::block_end(self.blocks.end(id), id))),
+            Fact::BlockEnded { id } => {
+                out.extend(self.blocks.end(id).map(|kind| Out::one(chunks::block_end(kind, id))));
+            }
             Fact::InputStarted { call, .. } => {
                 self.wire.insert(call.clone(), OnWire::default());
                 if self.calls.order == CallOrder::Together {
@@ -207,6 +214,25 @@ impl Turn {
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
+        }
+    }
+
+    /// Closes what is open at the end of the turn: the node that wrote it could not store its end, and another one has
+    /// ended the turn.
+    fn close_unwritten(&mut self, out: &mut Vec<Out>) {
+        self.abandon(out);
+    }
+
+    /// Closes what was shown of a step whose node is gone.
+    fn abandon(&mut self, out: &mut Vec<Out>) {
+        if let Some((kind, id)) = self.blocks.abandon() {
+            out.push(Out::one(chunks::block_end(kind, &id)));
+        }
+        for id in self.calls.abandoned_in_step() {
+            let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
+            if self.wire.remove(&id).is_some_and(|wire| wire.shown != Shown::Nothing) {
+                out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
+            }
         }
     }
 

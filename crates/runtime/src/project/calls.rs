@@ -194,6 +194,15 @@ impl TurnCalls {
                     self.model.clone_from(version);
                 }
             }
+            Fact::StepAbandoned => {
+                for id in self.abandoned_in_step() {
+                    self.calls.remove(&id);
+                }
+                if self.is_writing {
+                    self.made.truncate(self.step);
+                    self.begun.clear();
+                }
+            }
             Fact::InputStarted { call, name } => drop(self.call(call, name)),
             Fact::Called { call, name, input, execution, wait, asked_by, needs_approval, .. } => {
                 let is_frontend = *execution == Execution::Frontend;
@@ -247,6 +256,12 @@ impl TurnCalls {
     /// The calls of the current step, in the order in which the model began them.
     pub(super) fn begun_in_step(&self) -> &[ToolCallId] {
         &self.begun
+    }
+
+    /// The calls of the step that is being written: those to be taken back if it is abandoned. Who comes later gets no
+    /// fact of such a step, and so has none.
+    pub(super) fn abandoned_in_step(&self) -> Vec<ToolCallId> {
+        if self.is_writing { self.begun.clone() } else { Vec::new() }
     }
 
     /// What each of these calls is waiting for.

@@ -170,10 +170,20 @@ impl Blocks {
         self.0.get(id).copied().unwrap_or(BlockKind::Text)
     }
 
-    pub(super) fn end(&mut self, id: &PartId) -> BlockKind {
-        self.0.remove(id).unwrap_or(BlockKind::Text)
+    /// Ends a block. `None` if it has ended: the node that began it had shown its end, could not write that, and another
+    /// node has ended it.
+    pub(super) fn end(&mut self, id: &PartId) -> Option<BlockKind> {
+        self.0.remove(id)
+    }
+
+    /// Ends the open block, if there is one.
+    pub(super) fn abandon(&mut self) -> Option<(BlockKind, PartId)> {
+        self.0.drain().next().map(|(id, kind)| (kind, id))
     }
 }
+
+/// Why a call of a step that was abandoned has no outcome.
+pub(super) const ABANDONED: &str = "not run: the server was interrupted while it wrote this call, and begins again";
 
 /// Usage, reported from one `finish` to the next.
 #[derive(Debug, Default)]

@@ -12,6 +12,8 @@ pub(super) struct Text {
     /// Set until the last step of the turn is complete.
     is_held: bool,
     held: Vec<Chunks>,
+    /// The number of them that precede the current step.
+    before_step: usize,
     /// Unsettled calls of the current step: text after them waits.
     behind: Vec<ToolCallId>,
     waiting: Vec<Chunks>,
@@ -22,7 +24,13 @@ impl Text {
     pub(super) fn of_turn(fact: &Fact, view: View) -> Self {
         let can_ask = matches!(fact, Fact::TurnStarted { holds_text, can_ask, .. } if *holds_text || *can_ask);
         let is_progressive = view.is_progressive;
-        Self { is_held: can_ask && !is_progressive, held: Vec::new(), behind: Vec::new(), waiting: Vec::new() }
+        Self {
+            is_held: can_ask && !is_progressive,
+            held: Vec::new(),
+            before_step: 0,
+            behind: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 
     pub(super) fn write(&mut self, chunks: Chunks, out: &mut Vec<Out>) {
@@ -53,7 +61,17 @@ impl Text {
     /// Begins a step, and releases the text of the previous one.
     pub(super) fn next_step(&mut self, out: &mut Vec<Out>) {
         self.behind.clear();
+        self.before_step = self.held.len();
         out.extend(self.waiting.drain(..).map(Out::Chunks));
+    }
+
+    /// Drops the text of a step that was abandoned. Returns whether the client gets its text at once.
+    pub(super) fn abandon(&mut self) -> bool {
+        let is_sent = !self.is_held && self.behind.is_empty();
+        self.behind.clear();
+        self.waiting.clear();
+        self.held.truncate(self.before_step);
+        is_sent
     }
 
     /// Releases everything that is left, in order.

@@ -249,7 +249,11 @@ pub(super) fn no_answer(returns: Returns) -> Outcome {
 
 /// Acts on what other nodes have appended: decisions, outcomes, a newer message, a request to stop.
 pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>) {
-    let Some(turn) = draft.state.turn.as_ref().filter(|_| !env.is_elsewhere) else { return };
+    if env.is_elsewhere {
+        return;
+    }
+    // The turn may have ended by itself when the newer message came.
+    let Some(turn) = draft.state.turn.as_ref() else { return begin_last(draft, env) };
     match turn.stop.clone() {
         Some(StopRequest { is_superseded: true, .. }) => {
             stop_writing(draft, "superseded");

@@ -353,10 +353,10 @@ impl ChatState {
                 turn.inputs.clear();
             }
             Fact::StepEnded { .. } => turn.phase = Phase::Calls,
-            Fact::StepAbandoned => {
+            Fact::StepAbandoned if turn.phase == Phase::Model => {
                 turn.block = None;
                 turn.inputs.clear();
-                // The calls never started. They are removed with the step, and their ids stay used.
+                // The calls never started. They are removed with the step, which a feed does not have, and their ids stay used.
                 for call in std::mem::take(&mut turn.calls) {
                     self.calls.remove(&call);
                 }

@@ -202,6 +202,9 @@ fn answer(
     if let Some(earlier) = earlier_turn(draft, last, &about, &unsettled) {
         return Ok(ResponsePlan { overruled, earlier: Some(earlier), ..ResponsePlan::from(from) });
     }
+    if let Some(before) = turns_before(draft, last) {
+        return Ok(ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(from) });
+    }
     // Another client was first, or the request is a repeat: show what followed.
     let is_repeated = last.role == Role::User;
     let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant).filter(|_| is_repeated);
@@ -216,6 +219,15 @@ fn answer(
     let has = has.map(|tool| tool.tool_call_id.clone()).collect();
     let (from, is_replay) = (at.unwrap_or(from), at.is_some());
     Ok(ResponsePlan { is_replay, unsettled, has, has_outcome, overruled, ..ResponsePlan::from(from) })
+}
+
+/// The number of turns that begin before that of a stored message, if it has not begun.
+fn turns_before(draft: &Draft<'_>, message: &ClientMessage) -> Option<usize> {
+    let (id, state) = (message.id.as_ref()?, &draft.state);
+    let begun = state.turns.last().map_or(0, |(position, _)| *position);
+    let (.., said) = state.messages.iter().find(|(known, role, _)| known == id && *role == Role::User)?;
+    let newer = state.messages.iter().filter(|(_, role, position)| *role == Role::User && position > said).count();
+    if *said > begun { state.next.len().checked_sub(1 + newer) } else { None }
 }
 
 /// The calls of a message that the client shows as decided.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::{join_all, try_join_all};
-use holdpoint_runtime::log::{Append, AppendResult, Health};
+use holdpoint_runtime::log::{Append, AppendResult, Health, NodeId};
 use holdpoint_testkit::{Postgres, log_suite::append};
 use tokio::time::sleep;
 
@@ -96,6 +96,16 @@ async fn a_database_that_crashes_under_load() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_is_lost_and_replaced_by_its_standby() {
+    fail_over(Postgres::crash).await;
+}
+
+/// New connections to it are accepted, and never answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_hangs_and_is_replaced_by_its_standby() {
+    fail_over(Postgres::pause).await;
+}
+
+async fn fail_over(lose: fn(&Postgres)) {
     let primary = Postgres::start(&[]);
     let standby = block_in_place(|| primary.standby());
     // From now on, a commit is acknowledged once the standby has it too.
@@ -111,11 +121,12 @@ async fn a_primary_that_is_lost_and_replaced_by_its_standby() {
     let log = open(&hasty(both)).await;
     let load = Load::start(&log, 16);
     sleep(millis(1000)).await;
-    block_in_place(|| primary.crash());
+    block_in_place(|| lose(&primary));
     sleep(millis(200)).await;
     block_in_place(|| standby.promote());
     let health = log.health();
     eventually("the standby takes writes", async || *health.borrow() == Health::Writable).await;
+    eventually("the lease is renewed", async || log.renew(NodeId(1)).await.is_ok()).await;
     sleep(millis(500)).await;
     let (written, unknown) = load.end(&log).await;
     println!("{written} appends, {unknown} times unknown");

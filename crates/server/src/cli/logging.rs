@@ -22,6 +22,11 @@ pub(super) const FORMAT: &str = "HOLDPOINT_LOG_FORMAT";
 pub(super) enum LoggingError {
     #[error("{origin}: {problem}. Write a level (error, warn, info, debug) or TARGET=LEVEL, separated by commas")]
     Filter { origin: &'static str, problem: String },
+    #[error(
+        "{FILTER} is the filter of the server's own log, not the database: name that with --log, or with \
+         `log = {{ env = \"NAME\" }}` in the settings file"
+    )]
+    Database,
     #[error("{FORMAT} must be `text` or `json`")]
     Format,
     #[error("{0}")]
@@ -73,6 +78,10 @@ pub(super) fn begin(
 
 fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> Result<EnvFilter, LoggingError> {
     let (origin, text) = match (variable(FILTER).filter(|text| !text.is_empty()), &config.filter) {
+        // As a filter it would be valid, and the server would use a data folder.
+        (Some(text), _) if ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) => {
+            return Err(LoggingError::Database);
+        }
         (Some(text), _) => (FILTER, text),
         (None, Some(text)) => ("logging.filter", text.clone()),
         (None, None) => ("", LoggingConfig::DEFAULT_FILTER.to_owned()),

@@ -152,8 +152,10 @@ fn tables() -> String {
                 None if property["default"].is_boolean() => property["default"].to_string(),
                 None => String::new(),
             };
-            let variable =
-                variable.map_or(String::new(), |prefix| format!("`HOLDPOINT_{prefix}{}`", key.to_uppercase()));
+            let variable = variable.map(|prefix| format!("HOLDPOINT_{prefix}{}", key.to_uppercase()));
+            // That variable is the filter of the server's own log.
+            let variable = variable.filter(|name| name != "HOLDPOINT_LOG");
+            let variable = variable.map_or(String::new(), |name| format!("`{name}`"));
             let meaning = property["description"].as_str().unwrap_or_else(|| panic!("{heading}: {key} has no meaning"));
             let _ = writeln!(out, "| `{key}` | {kind} | {default} | {variable} | {} |", meaning.replace('\n', " "));
         }

@@ -184,3 +184,17 @@ pub async fn a_deletion_is_a_compare_and_set(log: Shared) {
     must(&*log, append("chat", 3, 3)).await;
     assert_eq!(log.delete(&"chat".into(), 2).await, Ok(DeleteResult::Conflict), "it is another chat by now");
 }
+
+/// The lengths of many chats are read at once.
+pub async fn lengths_are_those_of_the_last_append_or_deletion(log: Shared) {
+    let chats = || ["a", "unknown", "b", "gone", "a"].map(ChatId::from).to_vec();
+    assert_eq!(log.lengths(chats()).await, Ok(vec![0; 5]));
+    for (chat, len) in [("a", 3), ("b", 1), ("gone", 2)] {
+        for at in 0..len {
+            must(&*log, append(chat, at, at.into())).await;
+        }
+    }
+    assert_eq!(log.delete(&"gone".into(), 2).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.lengths(chats()).await, Ok(vec![3, 0, 1, 3, 3]));
+    assert_eq!(log.lengths(Vec::new()).await, Ok(vec![]));
+}

@@ -9,6 +9,7 @@ mod appends;
 mod chats;
 mod holds;
 mod owners;
+mod races;
 mod reads;
 mod tails;
 
@@ -25,6 +26,7 @@ use holdpoint_runtime::{
 };
 pub use holds::*;
 pub use owners::*;
+pub use races::*;
 pub use reads::*;
 pub use tails::*;
 
@@ -53,6 +55,7 @@ macro_rules! log_contract_suite {
                 a_key_finds_the_chat_for_its_subject_only,
                 a_deleted_chat_leaves_a_tombstone,
                 a_deletion_is_a_compare_and_set,
+                lengths_are_those_of_the_last_append_or_deletion,
                 holds_are_opened_and_closed_with_the_append,
                 holds_are_listed_in_order_and_in_pages,
                 a_page_of_large_holds_ends_early,

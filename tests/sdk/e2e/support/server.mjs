@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nodesWanted, startNodes } from "../../../nodes/nodes.mjs";
 
 const STARTS_WITHIN_MS = 15_000;
 const STOPS_WITHIN_MS = 15_000;
@@ -34,14 +35,12 @@ async function folder() {
 }
 
 /**
- * Starts a server. `script` is the model's script, `config` the text of a settings file; with `isKept` its chats
+ * Starts a server, or nodes behind a load balancer (tests/nodes). `script` is the model's script, `config` the text of a settings file; with `isKept` its chats
  * outlive the process, and `restart` starts another one on the same data and address.
  */
 export async function startServer({ script, config, isKept = false } = {}) {
   const place = await folder();
-  const args = ["serve"];
-  if (isKept) args.push("--data", join(place.path, "data"));
-  else args.push("--ephemeral");
+  const args = [];
   if (script) {
     const file = join(place.path, "script.json");
     await writeFile(file, JSON.stringify(script));
@@ -52,6 +51,18 @@ export async function startServer({ script, config, isKept = false } = {}) {
     await writeFile(file, config);
     args.push("--config", file);
   }
+  if (nodesWanted() > 0) {
+    const nodes = await startNodes({ binary: binary(), args });
+    return {
+      url: nodes.url,
+      stop: async () => {
+        await nodes.stop("SIGTERM");
+        await place.remove();
+      },
+      restart: ({ isKilled = false } = {}) => nodes.restart(isKilled ? "SIGKILL" : "SIGTERM"),
+    };
+  }
+  args.unshift("serve", ...(isKept ? ["--data", join(place.path, "data")] : ["--ephemeral"]));
 
   let running = await launch(args, "127.0.0.1:0");
   const server = {

@@ -9,12 +9,13 @@ use std::{
 
 use tokio::{sync::mpsc, task::AbortHandle, time::timeout};
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Error, Notification, Row, Statement,
+    AsyncMessage, Client, Error, Notification, Row, Statement,
     types::{ToSql, Type},
 };
 
 use super::{
     error::PostgresError,
+    hosts::Hosts,
     options::{Encryption, PostgresOptions, Target, parse},
     tls::Tls,
 };
@@ -40,7 +41,7 @@ pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// Makes connections to one database.
 pub(super) struct Connector {
-    config: Config,
+    hosts: Hosts,
     tls: Tls,
     encryption: Encryption,
     /// The hosts, the ports and the database, for messages.
@@ -58,7 +59,7 @@ impl Connector {
         let Target { config, encryption, root_certificates, place } = parse(options)?;
         let tls = Tls::new(encryption, root_certificates.as_deref())?;
         Ok(Self {
-            config,
+            hosts: Hosts::new(&config),
             tls,
             encryption,
             place,
@@ -90,11 +91,9 @@ impl Connector {
         self: &Arc<Self>,
         notified: Option<mpsc::Sender<Notification>>,
     ) -> Result<Connection, PostgresError> {
-        let place = &self.place;
-        // With several hosts, each may take the time.
-        let limit = self.connect_timeout * u32::try_from(self.config.get_hosts().len()).unwrap_or(1).max(1);
+        let (place, limit) = (&self.place, self.connect_timeout);
         let connecting = async {
-            let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
+            let (client, mut connection) = self.hosts.connect(&self.tls).await?;
             let task = tokio::spawn(async move {
                 while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                     match (message, &notified) {
@@ -127,7 +126,7 @@ impl Connector {
     /// What the client library says only in words.
     fn explained(&self, error: PostgresError) -> PostgresError {
         match error {
-            PostgresError::Failed { place, source } if self.config.get_password().is_none() => {
+            PostgresError::Failed { place, source } if !self.hosts.has_password() => {
                 PostgresError::Login { place, message: source.to_string() }
             }
             PostgresError::Failed { place, source }

@@ -8,6 +8,7 @@
 mod connection;
 mod error;
 mod group;
+mod hosts;
 mod lease;
 mod notify;
 mod options;
@@ -192,6 +193,13 @@ impl Log for PostgresLog {
         Box::pin(async move {
             let stored = reader::stored(&self.readers, chat).await;
             stored.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        Box::pin(async move {
+            let read = reader::lengths(&self.readers, &chats).await;
+            read.map_err(|failure| self.named(failure, "could not read the lengths of chats"))
         })
     }
 

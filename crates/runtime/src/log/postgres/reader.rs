@@ -1,6 +1,6 @@
 //! Reads: each is one statement on the primary, which sees everything committed before it began.
 
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write};
 
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
@@ -41,6 +41,7 @@ const STORED: Sql = Sql {
     text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM @.chats WHERE id = $1",
     types: &[Type::BYTEA],
 };
+const LENGTHS: Sql = Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
 const FIND: Sql = Sql {
     text: "SELECT id FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
            WHERE keys.subject = $1 AND key = $2",
@@ -132,6 +133,17 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
         })
     };
     rows.first().map(stored).transpose()
+}
+
+/// See [`crate::log::Log::lengths`].
+pub(super) async fn lengths(pool: &Pool, chats: &[ChatId]) -> Result<Vec<u64>> {
+    let ids: Vec<&[u8]> = chats.iter().map(|chat| chat.as_str().as_bytes()).collect();
+    let rows = pool.run(LENGTHS, &[&ids]).await?;
+    let mut lengths = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        lengths.insert(row.try_get::<_, &[u8]>(0)?, row.try_get::<_, i64>(1)?.cast_unsigned());
+    }
+    Ok(ids.iter().map(|id| lengths.get(id).copied().unwrap_or(0)).collect())
 }
 
 fn listed(row: &Row) -> Result<Listed> {

@@ -104,3 +104,61 @@ fn a_replay_of_progress() {
     facts.iter().for_each(|fact| replay.apply(fact, &mut out));
     assert!(!short(&out).contains("preliminary"), "{}", short(&out));
 }
+
+/// What a client was shown of a step that another node abandons is closed, and what is held back is dropped.
+#[test]
+fn an_abandoned_step() {
+    const REST: &str = "abandoned, step, text, words, block ended, step ended, ended";
+    let answer = "text-start … text-end";
+    let call = format!("opened, said u1, turn, step, writing open, called open, text, words, {REST}");
+    let shown = "tool-input-start tool-input-available";
+    assert_eq!(
+        ai_sdk(&call),
+        format!(
+            "start start-step {shown} text-start … text-end tool-input-error finish-step start-step {answer} finish-step finish |"
+        )
+    );
+    assert_eq!(adk_sse(&call), format!("start {shown} tool-input-error {answer} finish |"));
+    assert_eq!(adk_live(&call), format!("start {answer} finish |"));
+    let text = format!("opened, said u1, turn, step, text, words, {REST}");
+    let progressive = View { is_progressive: true, ..View::default() };
+    let both = format!("start {answer} {answer} finish |");
+    assert_eq!(written(AdkSse::new(progressive), &text), both);
+    assert_eq!(written(AdkLive::new(progressive), &text), both);
+    // Another node ends the turn, and has nothing of what this one could not write.
+    let unwritten = "opened, said u1, turn, step, writing open, called open, writing look, text, words, ended";
+    let closed = "text-start … text-end tool-input-error tool-input-error finish-step finish |";
+    let both = "tool-input-start tool-input-available tool-input-start";
+    assert_eq!(ai_sdk(unwritten), format!("start start-step {both} {closed}"));
+    assert_eq!(
+        adk_sse(unwritten),
+        format!("start tool-input-start tool-input-available tool-input-error {answer} finish |")
+    );
+    assert_eq!(adk_live(unwritten), format!("start {answer} finish |"));
+    // It ends what this one has ended.
+    let again = "opened, said u1, turn, step, text, words, block ended, block ended, ended";
+    assert_eq!(ai_sdk(again), format!("start start-step {answer} finish-step finish |"));
+    for view in [View::default(), progressive] {
+        assert_eq!(written(AdkSse::new(view), again), format!("start {answer} finish |"));
+        assert_eq!(written(AdkLive::new(view), again), format!("start {answer} finish |"));
+    }
+    let text = "opened, said u1, turn, step, text, words, ended";
+    assert_eq!(written(AdkSse::new(progressive), text), format!("start {answer} finish |"));
+    assert_eq!(written(AdkLive::new(progressive), text), format!("start {answer} finish |"));
+    // The call of the step before stays, also for who comes later and gets no fact of the abandoned step.
+    let before = "opened, said u1, turn, step, writing look, called look, step ended, started look, ran look";
+    let shown = "start start-step tool-input-start tool-input-available tool-output-available finish-step start-step";
+    assert_eq!(ai_sdk(&format!("{before}, {REST}")), format!("{shown} {answer} finish-step finish |"));
+}
+
+/// A turn of a live connection: no client sees a call before it begins, so a client of another profile that joins later
+/// gets each with what happens to it.
+#[test]
+fn a_turn_of_a_live_connection_over_sse() {
+    let begun = "opened, said u1, turn one by one, step, called look, called pay, step ended, started look";
+    let look = "start tool-input-start tool-input-available";
+    assert_eq!(adk_sse(begun), look);
+    let asked = format!("{begun}, ran look, asked pay");
+    let pay = "tool-input-start tool-input-available tool-approval-request";
+    assert_eq!(adk_sse(&asked), format!("{look} tool-output-available {pay} finish |"));
+}

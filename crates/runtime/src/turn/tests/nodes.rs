@@ -60,6 +60,17 @@ fn a_superseded_turn_ends_and_the_next_one_begins() {
     }
 }
 
+/// The turn ends by itself at the moment at which another node stores a newer message: that is answered all the same.
+#[test]
+fn a_message_that_came_at_the_end_of_a_turn_is_answered() {
+    let ended = and(WRITES, "said u2 for later, stop superseded, block ended, step ended, ended");
+    assert_eq!(facts_of(given(ended).when(Input::Follow { is_watched: false })), "turn, step");
+    assert_eq!(facts_of(given(ended).elsewhere().when(Input::Follow { is_watched: false })), "");
+    let several = and(ended, "said u3 for later");
+    let written = facts_of(given(several).when(Input::Follow { is_watched: false }));
+    assert_eq!(written, "turn, stopped: superseded, turn, step");
+}
+
 /// A turn whose last hold expired waits for a client, on any node.
 #[test]
 fn an_expiry_that_nobody_sees_resumes_nothing() {

@@ -1,0 +1,222 @@
+//! What must be true at the end of a run: nothing lost, nothing doubled, nothing unapproved, nothing stuck.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::FutureExt;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_runtime::{
+    internals::{
+        fact::{CallOrder, Cause, Fact, Outcome},
+        project::history,
+        turn::{ChatState, Stage},
+    },
+    log::{HoldQuery, HoldsOf, Log, Stored},
+};
+
+use super::{
+    tools::{Run, is_idempotent, needs_approval, runs_on_server},
+    world::{World, me},
+};
+
+/// What became of a call, as of the log.
+#[derive(Debug, Default)]
+struct CallFacts {
+    name: String,
+    asked: usize,
+    decisions: Vec<bool>,
+    started: usize,
+    outcomes: Vec<(Outcome, Cause)>,
+    /// Something came after the outcome.
+    is_late: bool,
+}
+
+/// Checks everything. `is_answered` says that all holds were answered, so nothing may wait.
+pub(crate) async fn check(world: &World, is_answered: bool) -> Vec<String> {
+    let mut found = world.violations();
+    found.extend(world.unanswered().into_iter().map(|what| format!("no response: {what}")));
+    for chat in &world.chats {
+        check_calls(world, chat, &mut found);
+        check_chat(world, chat, is_answered, &mut found);
+        check_nodes(world, chat, &mut found).await;
+    }
+    for run in world.ledger.runs() {
+        if let Some(forbidden) = run.forbidden {
+            found.push(format!("{} was run on node {}: {forbidden}", run.call, run.node));
+        }
+    }
+    found.extend(world.responses.violations());
+    found
+}
+
+fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
+    let mut calls: BTreeMap<ToolCallId, CallFacts> = BTreeMap::new();
+    for fact in world.journal.facts(chat) {
+        let (call, is_late) = match &*fact {
+            Fact::Called { call, name, .. } => {
+                calls.entry(call.clone()).or_default().name.clone_from(name);
+                continue;
+            }
+            Fact::Asked { call, .. } => (call, true),
+            Fact::Decided { call, .. } => (call, true),
+            Fact::Started { call, .. } => (call, true),
+            Fact::Settled { call, .. } => (call, false),
+            _ => continue,
+        };
+        let entry = calls.entry(call.clone()).or_default();
+        entry.is_late |= is_late && !entry.outcomes.is_empty();
+        match &*fact {
+            Fact::Asked { .. } => entry.asked += 1,
+            Fact::Decided { approved, .. } => entry.decisions.push(*approved),
+            Fact::Started { .. } => entry.started += 1,
+            Fact::Settled { outcome, cause, .. } => entry.outcomes.push((outcome.clone(), *cause)),
+            _ => {}
+        }
+    }
+    let runs = world.ledger.runs();
+    for (id, call) in &calls {
+        let runs: Vec<&Run> = runs.iter().filter(|run| run.call == *id).collect();
+        for problem in problems(call, &runs) {
+            found.push(format!("{chat}: {id}: {problem}: {call:?}, {runs:?}"));
+        }
+    }
+}
+
+fn problems(call: &CallFacts, runs: &[&Run]) -> Vec<&'static str> {
+    let CallFacts { name, asked, decisions, started, outcomes, is_late } = call;
+    let is_approved = decisions.first() == Some(&true);
+    let reported = outcomes.iter().find_map(|(outcome, cause)| match outcome {
+        Outcome::Output(output) if *cause == Cause::Ran => Some(output),
+        _ => None,
+    });
+    let is_reported = reported.is_none_or(|output| runs.iter().any(|run| run.output.as_ref() == Some(output)));
+    let is_settled_by_denial = outcomes.iter().any(|(_, cause)| *cause == Cause::Decision);
+    let checks = [
+        (outcomes.len() > 1, "more than one outcome"),
+        (*is_late, "something after its outcome"),
+        (*asked > 1, "asked about more than once"),
+        (decisions.len() > 1, "more than one decision"),
+        (*started > 1 && !is_idempotent(name), "started more than once"),
+        (*started > 0 && needs_approval(name) && !is_approved, "started without approval"),
+        (decisions.first() == Some(&false) && *started > 0, "denied and started"),
+        (is_settled_by_denial && decisions.first() != Some(&false), "denied by nobody"),
+        (runs.len() > *started, "more runs than starts"),
+        (!is_reported && runs_on_server(name), "an output that no run had"),
+    ];
+    checks.into_iter().filter_map(|(is_wrong, text)| is_wrong.then_some(text)).collect()
+}
+
+fn check_chat(world: &World, chat: &ChatId, is_answered: bool, found: &mut Vec<String>) {
+    let state = world.state(chat);
+    let mut problem = |text: &str| found.push(format!("{chat}: {text}: {:?}", state.turn));
+    if state.is_running() {
+        problem("something runs");
+    }
+    if !state.next.is_empty() {
+        problem("a turn has not begun");
+    }
+    if state.turn.as_ref().is_some_and(|turn| turn.stop.is_some()) {
+        problem("a turn was to be stopped");
+    }
+    // On live, a call that is not asked about yet waits for the one before it.
+    let is_live = state.turn.as_ref().is_some_and(|turn| turn.order == CallOrder::OneByOne);
+    if state.open_calls().take(if is_live { 1 } else { usize::MAX }).any(|(_, call)| !call.is_held()) {
+        problem("a call neither ended nor waits");
+    }
+    if state.is_idle() && !expired_last(&state) {
+        problem("the turn does not go on");
+    }
+    if is_answered && state.turn.is_some() {
+        problem("everything is answered, and the turn is open");
+    }
+    if world.journal.owner_of(chat).is_some() {
+        problem("it has an owner");
+    }
+    let open = world.responses.open(chat);
+    if state.turn.is_none() && !open.is_empty() {
+        problem(&format!("a response goes on, and no turn is open:\n{}", open.join("\n")));
+    }
+    check_holds(world, chat, &state, found);
+}
+
+/// Whether the turn waits for a client, because its last hold expired while nobody was there.
+fn expired_last(state: &ChatState) -> bool {
+    let calls = state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| state.calls.get(id));
+    let settled = calls.filter_map(|call| match call.stage {
+        Stage::Settled { cause, position, .. } => Some((position, cause)),
+        _ => None,
+    });
+    settled.max_by_key(|(position, _)| *position).is_some_and(|(_, cause)| cause == Cause::Expired)
+}
+
+/// The rows of the holds are those of the facts.
+fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<String>) {
+    let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: false, after: None };
+    let rows = world.journal.log.holds(query, 1000).now_or_never().expect("memory does not wait").expect("it lists");
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|(_, row)| (row.call, row.approval, Some(row.since), row.deadline)).collect();
+    let mut held: Vec<_> = state
+        .open_calls()
+        .filter(|(_, call)| call.is_held())
+        .map(|(id, call)| {
+            let request = call.request.as_ref().filter(|request| request.answer.is_none());
+            (id.clone(), request.map(|request| request.approval.clone()), call.since(), call.deadline())
+        })
+        .collect();
+    rows.sort();
+    held.sort();
+    if rows != held {
+        found.push(format!("{chat}: the rows of its holds are {rows:?}, and its holds are {held:?}"));
+    }
+    let due = held.iter().find(|(.., deadline)| deadline.is_some_and(|deadline| deadline <= now(world)));
+    if let Some(due) = due {
+        found.push(format!("{chat}: a hold has not expired: {due:?}"));
+    }
+    let stored = world.journal.log.stored(chat).now_or_never().expect("memory does not wait").expect("it reads");
+    if let Some(Stored::Chat { head, .. }) = stored
+        && head.is_open != (state.is_running() || !held.is_empty())
+    {
+        found.push(format!("{chat}: its head says open: {}, and its holds are {held:?}", head.is_open));
+    }
+}
+
+fn now(world: &World) -> holdpoint_runtime::clock::Timestamp {
+    holdpoint_runtime::clock::Clock::now(&world.clock)
+}
+
+/// Every node shows what is in the log, and nothing runs on any.
+async fn check_nodes(world: &World, chat: &ChatId, found: &mut Vec<String>) {
+    let facts = shown(&world.journal.stored_facts(chat));
+    let expected = serde_json::to_string(&history(&facts)).expect("JSON");
+    for node in 0..world.len() {
+        let Some(runtime) = world.runtime(node) else {
+            found.push(format!("node {node} is not up"));
+            continue;
+        };
+        if runtime.turns() != 0 {
+            found.push(format!("node {node} counts {} running turns", runtime.turns()));
+        }
+        match runtime.messages(&me(), chat).await {
+            Ok(messages) => {
+                let messages = serde_json::to_string(&messages).expect("JSON");
+                if messages != expected {
+                    found.push(format!("{chat}: node {node} shows\n{messages}\nand not\n{expected}"));
+                }
+            }
+            Err(error) if !facts.is_empty() => found.push(format!("{chat}: node {node} shows nothing: {error}")),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The facts as a feed has them: without the steps that were abandoned.
+fn shown(facts: &[Arc<Fact>]) -> Vec<Arc<Fact>> {
+    let mut shown: Vec<Arc<Fact>> = Vec::new();
+    for fact in facts {
+        if **fact == Fact::StepAbandoned {
+            let step = shown.iter().rposition(|fact| **fact == Fact::StepStarted).unwrap_or(shown.len());
+            shown[step..].iter_mut().for_each(|fact| *fact = Arc::new(Fact::Nothing));
+        }
+        shown.push(Arc::clone(fact));
+    }
+    shown
+}

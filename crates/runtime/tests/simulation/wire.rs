@@ -1,0 +1,189 @@
+//! What clients are sent: every response, for the checker.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use holdpoint_protocol::{
+    check::{Checker, Options, Profile, StreamChecker, Violation},
+    chunk::{Chunk, Chunks, Error, Finish},
+    ids::ChatId,
+};
+use holdpoint_runtime::{
+    driver::{LiveStream, Next, ResponseStream},
+    internals::project::{self, Out, View},
+};
+use serde_json::{Value, json};
+
+use super::world::World;
+
+/// All responses of a run.
+#[derive(Default)]
+pub(crate) struct Responses(Mutex<Vec<Sent>>);
+
+/// What was sent in one response, or on one live connection.
+pub(crate) struct Sent {
+    pub(crate) chat: ChatId,
+    node: usize,
+    options: Options,
+    /// The request, as a line of a transcript; `None` on a live connection.
+    request: Option<Value>,
+    payloads: Vec<String>,
+    pub(crate) end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It goes on.
+    Open,
+    /// The server has ended it.
+    Done,
+    /// The client has left.
+    Left,
+    /// The node was killed, or the chat was not served there any more.
+    Cut,
+}
+
+impl Responses {
+    fn lock(&self) -> MutexGuard<'_, Vec<Sent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a response.
+    pub(crate) fn begin(&self, chat: &ChatId, node: usize, view: View, request: Option<Value>) -> usize {
+        let profile = match (view.profile, &request) {
+            (project::Profile::AiSdk, _) => Profile::AiSdk,
+            (project::Profile::Adk, Some(_)) => Profile::AdkSse,
+            (project::Profile::Adk, None) => Profile::AdkLive,
+        };
+        let options = Options { profile, progressive_text: view.is_progressive };
+        let mut all = self.lock();
+        let payloads = Vec::new();
+        all.push(Sent { chat: chat.clone(), node, options, request, payloads, end: End::Open });
+        all.len() - 1
+    }
+
+    fn add(&self, number: usize, chunks: Vec<Chunks>) {
+        let sent = &mut self.lock()[number];
+        for chunks in chunks {
+            chunks.for_each(|chunk: Chunk| sent.payloads.push(serde_json::to_string(&chunk).expect("JSON")));
+        }
+    }
+
+    fn done(&self, number: usize) {
+        self.lock()[number].payloads.push("[DONE]".to_owned());
+    }
+
+    fn is_empty(&self, number: usize) -> bool {
+        self.lock()[number].payloads.is_empty()
+    }
+
+    pub(crate) fn end(&self, number: usize, end: End) {
+        self.lock()[number].end = end;
+    }
+
+    /// Cuts the responses of a node.
+    pub(crate) fn cut(&self, node: usize) {
+        let mut all = self.lock();
+        let open = all.iter_mut().filter(|sent| sent.node == node && sent.end == End::Open);
+        open.for_each(|sent| sent.end = End::Cut);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// The responses that go on in a chat, live connections not included.
+    pub(crate) fn open(&self, chat: &ChatId) -> Vec<String> {
+        let all = self.lock();
+        let open = all.iter().filter(|sent| sent.chat == *chat && sent.end == End::Open && sent.request.is_some());
+        open.map(Sent::show).collect()
+    }
+
+    /// What the checker says.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let all = self.lock();
+        let found = all.iter().filter_map(|sent| {
+            let found = sent.check();
+            (!found.is_empty()).then(|| {
+                let found: Vec<_> = found.iter().map(|found| format!("{}: {}", found.rule, found.text)).collect();
+                format!("a response breaks a rule: {}\n{}", found.join("\n"), sent.show())
+            })
+        });
+        found.collect()
+    }
+}
+
+impl Sent {
+    fn check(&self) -> Vec<Violation> {
+        let Some(request) = &self.request else {
+            let mut checker = StreamChecker::new(self.options);
+            for (line, payload) in self.payloads.iter().enumerate() {
+                checker.payload(line as u64 + 1, payload.as_bytes());
+            }
+            return checker.take_violations();
+        };
+        let mut checker = Checker::new(self.options);
+        let mut feed = |line: Value| checker.feed((line.to_string() + "\n").as_bytes());
+        feed(json!({ "request": request }));
+        feed(json!({"status": 200}));
+        for payload in &self.payloads {
+            feed(json!({"frame": format!("data: {payload}\n\n")}));
+        }
+        // A response that was cut has no end to check.
+        if self.end == End::Done {
+            checker.finish();
+        }
+        checker.take_violations()
+    }
+
+    fn show(&self) -> String {
+        let request = self.request.as_ref().map_or("live".to_owned(), Value::to_string);
+        let payloads: String = self.payloads.iter().map(|payload| format!("    {payload}\n")).collect();
+        let Sent { chat, node, options, end, .. } = self;
+        format!("  {chat} on node {node}, {:?}, {end:?}: {request}\n{payloads}", options.profile)
+    }
+}
+
+/// Reads a response to its end.
+pub(crate) async fn read(world: Arc<World>, number: usize, mut response: ResponseStream) {
+    loop {
+        let mut chunks = Vec::new();
+        let next = response.read(&mut chunks).await;
+        if next == Next::Gone && chunks.is_empty() && world.responses.is_empty(number) {
+            // Without a message, there is no segment to check: the client only gets an error.
+            return world.responses.end(number, End::Cut);
+        }
+        if next == Next::Gone {
+            // As the server does it.
+            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
+            chunks.push(Chunks::One(Error { error_text }.into()));
+            chunks.push(Chunks::One(Finish { finish_reason: None, message_metadata: None }.into()));
+        }
+        world.responses.add(number, chunks);
+        if next != Next::More {
+            world.responses.done(number);
+            return world.responses.end(number, End::Done);
+        }
+    }
+}
+
+/// Writes down what a live connection is sent.
+pub(crate) fn write_live(world: &World, number: usize, written: Vec<Out>) {
+    for written in written {
+        match written {
+            Out::Chunks(chunks) => world.responses.add(number, vec![chunks]),
+            Out::End => world.responses.done(number),
+        }
+    }
+}
+
+/// Reads a live connection until the chat is not served there any more.
+pub(crate) async fn read_live(world: &World, number: usize, live: &mut LiveStream) {
+    loop {
+        let mut written = Vec::new();
+        let next = live.next(&mut written).await;
+        write_live(world, number, written);
+        if next == Next::Gone {
+            return world.responses.end(number, End::Cut);
+        }
+    }
+}
