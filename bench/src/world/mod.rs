@@ -82,7 +82,8 @@ impl Engine {
     }
 }
 
-fn own_cpu() -> u64 {
+/// The CPU time of this process so far, in nanoseconds.
+pub(crate) fn own_cpu() -> u64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let nanos = i128::from(spent.tv_sec) * 1_000_000_000 + i128::from(spent.tv_nsec);
     u64::try_from(nanos).expect("a time since the start")
