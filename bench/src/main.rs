@@ -3,12 +3,19 @@
 mod capture;
 mod measure;
 mod plain;
+mod plot;
 mod report;
 mod sections;
+mod world;
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use sections::{SECTIONS, Section};
+use world::Engine;
 
 /// The system allocator, with counting.
 #[global_allocator]
@@ -17,12 +24,14 @@ static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::
 const HELP: &str = "\
 Benchmarks of Holdpoint.
 
-Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert]
+Usage: cargo xtask bench [--section NAME]... [--quick|--full] [--assert] [--engine NAME] [--plots FOLDER]
 
   --section NAME  only this section; may be given more than once
   --quick         fewer and shorter samples: for trying, not for numbers
   --full          as much as a target speaks of, where that takes minutes
   --assert        exit with 1 where a target is missed
+  --engine NAME   only this engine of the log, in the section `growth`: sqlite or postgres
+  --plots FOLDER  where the plots are written: `bench/plots`, and nowhere with `--quick`
   --list          the names of the sections
   --help          this text
 ";
@@ -34,6 +43,8 @@ struct Wanted {
     is_quick: bool,
     is_full: bool,
     is_assert: bool,
+    plots: Option<PathBuf>,
+    engine: Option<&'static str>,
 }
 
 fn main() -> ExitCode {
@@ -64,7 +75,11 @@ fn run(wanted: &Wanted) -> ExitCode {
     if cfg!(debug_assertions) {
         eprintln!("this is a debug build: its numbers say nothing. Use `cargo xtask bench`.\n");
     }
-    let effort = measure::Effort::new(wanted.is_quick, wanted.is_full);
+    let mut effort = measure::Effort::new(wanted.is_quick, wanted.is_full);
+    // A quick run is not to replace the plots of a real one.
+    let usual = (!wanted.is_quick).then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("plots"));
+    effort.engine = wanted.engine;
+    effort.plots = wanted.plots.clone().or(usual);
     let mut missed = Vec::new();
     for section in &wanted.sections {
         let report = (section.run)(&effort);
@@ -93,6 +108,13 @@ fn parse(args: &[String]) -> Result<Wanted, String> {
             "--quick" => wanted.is_quick = true,
             "--full" => wanted.is_full = true,
             "--assert" => wanted.is_assert = true,
+            "--plots" => wanted.plots = Some(args.next().ok_or("`--plots` needs a folder")?.into()),
+            "--engine" => {
+                let named =
+                    |name: &String| [Engine::SQLITE, Engine::POSTGRES].into_iter().find(|engine| engine == name);
+                let engine = args.next().and_then(named);
+                wanted.engine = Some(engine.ok_or("`--engine` needs `sqlite` or `postgres`")?);
+            }
             "--section" => {
                 let name = args.next().ok_or("`--section` needs a name")?;
                 wanted.sections.push(find(name)?);
@@ -131,7 +153,10 @@ mod tests {
         assert_eq!((one.sections.len(), one.is_assert, one.is_quick), (1, true, false));
         assert!(parsed(&["--section=protocol", "--quick"]).is_ok_and(|wanted| wanted.is_quick));
         assert!(parsed(&["--full"]).is_ok_and(|wanted| wanted.is_full && !wanted.is_quick));
-        for wrong in [&["--section"][..], &["--section", "x"], &["x"], &["--fast"]] {
+        assert_eq!(parsed(&["--plots", "p"]).expect("a folder").plots, Some(PathBuf::from("p")));
+        for wrong in
+            [&["--section"][..], &["--section", "x"], &["--plots"], &["--engine", "mysql"], &["x"], &["--fast"]]
+        {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -2,12 +2,19 @@
 
 use std::{
     fs,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 /// How long and how often to measure.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Effort {
+    pub(crate) is_quick: bool,
+    pub(crate) is_full: bool,
+    /// The only engine of the log to measure, where there is a choice.
+    pub(crate) engine: Option<&'static str>,
+    /// Where plots are written, if they are.
+    pub(crate) plots: Option<PathBuf>,
     /// The number of samples for a time.
     samples: usize,
     /// The duration of one sample of a short operation.
@@ -28,11 +35,11 @@ pub(crate) const CHILD: &str = "--child";
 impl Effort {
     pub(crate) fn new(is_quick: bool, is_full: bool) -> Self {
         let (holds, waiting) = if is_full { (100_000, 10_000) } else { (20_000, 2_000) };
-        if is_quick {
-            Self { samples: 9, sample: Duration::from_millis(2), rounds: 3, turns: 2, holds: 5_000, waiting: 500 }
-        } else {
-            Self { samples: 101, sample: Duration::from_millis(10), rounds: 9, turns: 5, holds, waiting }
-        }
+        let (plots, engine) = (None, None);
+        let (samples, millis, rounds, turns) = if is_quick { (9, 2, 3, 2) } else { (101, 10, 9, 5) };
+        let (holds, waiting) = if is_quick { (5_000, 500) } else { (holds, waiting) };
+        let sample = Duration::from_millis(millis);
+        Self { is_quick, is_full, plots, engine, samples, sample, rounds, turns, holds, waiting }
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Unit {
     Micros,
     /// Megabytes per second.
     Speed,
+    /// Operations per second.
+    Rate,
     /// Megabytes.
     Size,
     /// Bytes.
@@ -29,7 +31,7 @@ impl Unit {
     fn of(self, samples: &Samples) -> f64 {
         match self {
             Unit::Nanos | Unit::Micros => samples.low(),
-            Unit::Speed => samples.high(),
+            Unit::Speed | Unit::Rate => samples.high(),
             Unit::Times | Unit::Size | Unit::Bytes | Unit::Count => samples.median(),
         }
     }
@@ -39,6 +41,7 @@ impl Unit {
             Unit::Nanos => format!("{number:.0} ns"),
             Unit::Micros => format!("{number:.1} µs"),
             Unit::Speed => format!("{number:.0} MB/s"),
+            Unit::Rate => format!("{number:.0}/s"),
             Unit::Size => format!("{number:.1} MB"),
             Unit::Bytes => format!("{number:.0} B"),
             Unit::Times => format!("{number:.1} ×"),
@@ -75,6 +78,7 @@ struct Row {
 #[derive(Default)]
 pub(crate) struct Report {
     rows: Vec<Row>,
+    after: String,
 }
 
 impl Report {
@@ -92,6 +96,11 @@ impl Report {
     /// Adds an exact number.
     pub(crate) fn exact(&mut self, what: impl Into<String>, unit: Unit, number: f64, target: Option<Target>) {
         self.rows.push(Row { what: what.into(), unit, number, median: None, target });
+    }
+
+    /// Adds text below the table.
+    pub(crate) fn after(&mut self, text: &str) {
+        self.after.push_str(text);
     }
 
     /// The rows that missed their target. A number that could not be measured has missed it too.
@@ -122,7 +131,7 @@ impl fmt::Display for Report {
                 writeln!(f, "|")?;
             }
         }
-        Ok(())
+        f.write_str(&self.after)
     }
 }
 
