@@ -148,7 +148,7 @@ async fn fill(world: &World, series: Series, rounds: usize, templates: &Template
         }
         Series::Holds => {
             let each = |number: usize| {
-                let kind = if number % 2 == 0 { Kind::Approval } else { Kind::Browser };
+                let kind = if number.is_multiple_of(2) { Kind::Approval } else { Kind::Browser };
                 (kind, Subject::from(&*format!("person-{:06}", number / CHATS_OF_ONE)))
             };
             // Two neighbours, of the same person: one of each kind.

@@ -10,7 +10,7 @@ mod input;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod schema;
-#[cfg(any(feature = "http-tools", feature = "mcp"))]
+#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres"))]
 mod secret;
 pub(crate) mod text;
 
@@ -27,7 +27,7 @@ pub use holdpoint_protocol::{
     response::{Execution, Returns, Wait},
 };
 pub use schema::{InputSchema, SchemaError};
-#[cfg(any(feature = "http-tools", feature = "mcp"))]
+#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres"))]
 pub use secret::Secret;
 use serde::Serialize;
 use serde_json::Value;

@@ -98,6 +98,7 @@ const FORMAT_1: &str = "
         PRIMARY KEY (chat, call)
     );
     CREATE INDEX holds_by_subject ON @.holds (subject, since, call);
+    CREATE INDEX approvals_by_subject ON @.holds (subject, since, call) WHERE approval IS NOT NULL;
     CREATE INDEX holds_by_deadline ON @.holds (deadline, chat, call) WHERE deadline IS NOT NULL;
 
     -- What the runtime reads in place of older batches.
