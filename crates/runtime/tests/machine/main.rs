@@ -265,7 +265,7 @@ fn numbered(lines: &[String]) -> String {
 
 /// How many cases: a short form by default, and the long one by `HOLDPOINT_MACHINE_CASES=20000 cargo test -p holdpoint-runtime --test machine`.
 fn cases() -> u32 {
-    std::env::var("HOLDPOINT_MACHINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(700)
+    std::env::var("HOLDPOINT_MACHINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500)
 }
 
 proptest! {

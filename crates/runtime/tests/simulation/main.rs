@@ -31,7 +31,7 @@ use random::Random;
 use world::World;
 
 /// The number of runs without a setting.
-const RUNS: u64 = 100;
+const RUNS: u64 = 50;
 
 /// What came of a run.
 struct Outcome {
