@@ -169,10 +169,12 @@ fn no_list_looks_at_what_it_does_not_give() {
             assert_uses(&other, &sql, &[index]);
         }
         let after = after.map(|id| (Timestamp(1), id.into(), id.into()));
-        let query = HoldQuery { of: HoldsOf::Subject(Subject::local()), only_approvals: true, after };
-        let (sql, _) = reader::select_holds(&query);
-        // Holds of the same call id in different chats are put in order.
-        assert_uses(&other, &sql, &["holds_by_subject", "INTEGER PRIMARY KEY", "USE TEMP B-TREE FOR LAST TERM"]);
+        for (only_approvals, index) in [(true, "approvals_by_subject"), (false, "holds_by_subject")] {
+            let of = HoldsOf::Subject(Subject::local());
+            let (sql, _) = reader::select_holds(&HoldQuery { of, only_approvals, after: after.clone() });
+            // Holds of the same call id in different chats are put in order.
+            assert_uses(&other, &sql, &[index, "INTEGER PRIMARY KEY", "USE TEMP B-TREE FOR LAST TERM"]);
+        }
     }
 }
 
