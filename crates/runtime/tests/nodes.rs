@@ -25,7 +25,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{FaultyLog, Gate, ReadFault, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ReadFault, SharedLog};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(600);
@@ -516,4 +516,27 @@ async fn what_a_node_takes_when_it_is_back_stays_its_own() {
         let text: String = batches.iter().map(|batch| String::from_utf8_lossy(&batch.payload).into_owned()).collect();
         assert!(!text.contains("step-abandoned"), "{text}");
     }
+}
+
+/// A call was started, its lease lapsed before its tool began, and the log can't be read when it is renewed.
+#[tokio::test]
+async fn a_call_is_run_although_the_log_failed_when_its_lease_was_renewed() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let cut = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    let (paid, slow, started) = (Arc::new(AtomicUsize::new(0)), Gate::new(), Gate::new());
+    slow.open();
+    let steps = json!([[call("slow")], [{"text": ["all done"]}]]);
+    let node = node(Arc::clone(&cut) as _, &steps, tools(&paid, &slow)).await;
+    cut.on_append(AppendFault::Pass).on_append(AppendFault::HoldAfter(started.clone()));
+    let response = submit(&node, "go").await;
+    started.arrived().await;
+    cut.fill_disk();
+    tokio::time::sleep(2 * LEASE).await;
+    started.open();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    cut.on_read(ReadFault::Error("no database".into()));
+    cut.free_disk();
+    let shown = read(response).await;
+    assert!(shown.contains("slow is over") && shown.contains("all done"), "{shown}");
+    assert_eq!(cut.left(), 0, "the log has failed");
 }

@@ -17,7 +17,7 @@ use tokio::{
 use super::runtime::Inner;
 use crate::{
     backoff::Backoff,
-    log::{LogError, Stored},
+    log::{LogError, NodeId, Stored},
 };
 
 /// How often the first lease is asked for, and the delay after the first failure.
@@ -97,19 +97,29 @@ impl Lease {
 }
 
 impl Inner {
-    /// Whether this node owns a chat, according to the log.
+    /// Whether this node owns a chat, according to the log. While the log can't be read, it waits.
     pub(super) async fn owns(&self, chat: &ChatId) -> bool {
+        let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
+        loop {
+            match self.owner(chat).await {
+                Ok(owner) => return owner == Some(self.node),
+                Err(error) => tracing::warn!(%chat, %error, "the owner of a chat can't be read; retrying"),
+            }
+            backoff.wait().await;
+        }
+    }
+
+    async fn owner(&self, chat: &ChatId) -> Result<Option<NodeId>, LogError> {
         let mut after = 0;
         loop {
-            let Ok(Some(Stored::Chat { len, .. })) = self.log.stored(chat).await else { return false };
+            let Some(Stored::Chat { len, .. }) = self.log.stored(chat).await? else { return Ok(None) };
             if len == after {
-                return false;
+                return Ok(None);
             }
             // Each batch carries the owner after it, so the last one tells.
-            match self.log.read(chat, len - 1, 1).await.as_deref() {
-                Ok([batch]) if batch.first + u64::from(batch.count) >= len => return batch.owner == Some(self.node),
-                Ok(_) => after = len,
-                Err(_) => return false,
+            match self.log.read(chat, len - 1, 1).await?.as_slice() {
+                [batch] if batch.first + u64::from(batch.count) >= len => return Ok(batch.owner),
+                _ => after = len,
             }
         }
     }
