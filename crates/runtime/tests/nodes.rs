@@ -540,3 +540,20 @@ async fn a_call_is_run_although_the_log_failed_when_its_lease_was_renewed() {
     assert!(shown.contains("slow is over") && shown.contains("all done"), "{shown}");
     assert_eq!(cut.left(), 0, "the log has failed");
 }
+
+/// A node that has not heard of the turn yet is asked to stop it.
+#[tokio::test]
+async fn a_stop_is_not_confirmed_by_a_node_that_has_not_heard_of_the_turn() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), Duration::from_secs(60)));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let steps = json!([[call("slow")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf, steps).await;
+    read(submit(&nodes.a, "something else").await).await;
+    let watched = nodes.b.live_from_now(&me(), &chat(), View::default()).await.expect("it follows");
+    drop(submit(&nodes.a, "go").await);
+    nodes.slow.arrived().await;
+    within("the stop is answered", nodes.b.stop(&me(), &chat(), None)).await.expect("it stops");
+    let facts = nodes.facts().await;
+    assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
+    drop(watched);
+}

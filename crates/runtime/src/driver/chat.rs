@@ -62,8 +62,7 @@ pub(super) enum Command {
     Progress { call: ToolCallId, output: Value },
     /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
-    /// A request to recover the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled once that
-    /// has happened.
+    /// Recovers the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled afterwards.
     Recover { is_abandoned: bool, done: oneshot::Sender<()> },
     /// Deletes the chat if it has not changed since `before` and nothing in it is open.
     Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
@@ -348,8 +347,17 @@ impl ChatTask {
                     }
                 };
                 let taken = loop {
+                    let known = self.state.len;
                     match self.input_within(Input::clone(&input), refuses).await {
                         Err(ChatError::Conflict) => self.after_conflict().await?,
+                        Ok(taken) if self.state.len == known => match self.is_current().await {
+                            Ok(true) => break Ok(taken),
+                            Ok(false) => {}
+                            Err(error) => {
+                                let _ = reply.send(Err(error));
+                                return Ok(());
+                            }
+                        },
                         taken => break taken,
                     }
                 };

@@ -89,6 +89,12 @@ impl ChatTask {
         }
     }
 
+    /// Whether what is known of the chat is all there is, for an input that appended nothing: without an append, there is
+    /// no conflict that would tell what other nodes have added. If not, that is read.
+    pub(super) async fn is_current(&mut self) -> Result<bool, ChatError> {
+        Ok(!self.inner.lease.is_shared() || !self.catch_up().await?)
+    }
+
     /// Like `catch_up`, for a chat that has changed as far as is known. Without new facts, it was deleted.
     pub(super) async fn catch_up_or_end(&mut self) -> Result<(), ChatError> {
         for _ in 0..MAX_ATTEMPTS {
