@@ -115,16 +115,7 @@ fn facts_of(inner: &Inner, batch: &Batch) -> Result<Vec<Fact>, LoadError> {
 
 /// Loads a chat from its checkpoint on.
 pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
-    let mut loaded = Loaded {
-        origin: ChatState::default(),
-        checkpoint: None,
-        title: String::new(),
-        facts: Vec::new(),
-        base: 0,
-        former_owner: None,
-        owner: None,
-        memory: Memory::new(inner),
-    };
+    let mut loaded = Loaded::nothing(inner);
     match inner.log.stored(id).await.map_err(|error| failed(inner, error))? {
         None => return Ok(loaded),
         Some(Stored::Tombstone { len, subject }) => {
@@ -147,28 +138,32 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
         return Ok(loaded);
     }
     // The chat was deleted in between, and its id used again.
-    let Loaded { memory, .. } = loaded;
-    drop(memory);
+    drop(loaded);
     whole(inner, id).await
 }
 
 /// Loads a chat from its beginning.
 async fn whole(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
-    let mut loaded = Loaded {
-        origin: ChatState::default(),
-        checkpoint: None,
-        title: String::new(),
-        facts: Vec::new(),
-        base: 0,
-        former_owner: None,
-        owner: None,
-        memory: Memory::new(inner),
-    };
+    let mut loaded = Loaded::nothing(inner);
     loaded.read_on(inner, id).await?;
     Ok(loaded)
 }
 
 impl Loaded {
+    /// A chat without facts.
+    fn nothing(inner: &Arc<Inner>) -> Self {
+        Self {
+            origin: ChatState::default(),
+            checkpoint: None,
+            title: String::new(),
+            facts: Vec::new(),
+            base: 0,
+            former_owner: None,
+            owner: None,
+            memory: Memory::new(inner),
+        }
+    }
+
     /// Reads the facts from the checkpoint on. Returns whether they follow it.
     async fn read_on(&mut self, inner: &Arc<Inner>, id: &ChatId) -> Result<bool, LoadError> {
         let from = self.base + self.origin.len;
