@@ -15,8 +15,8 @@ function client(path: string): string {
 }
 
 export default defineConfig({
-  // The binary serves the console from any origin and path.
-  base: "./",
+  // The page has several paths, such as /inbox and /hold/ID.
+  base: "/",
   plugins: [react()],
   resolve: {
     // The client's sources, so that the console builds without building the client first.

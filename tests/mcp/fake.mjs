@@ -28,6 +28,8 @@ const tools = [
   tool("environment"),
   tool("ask"),
   tool("ask.twice"),
+  tool("picture"),
+  tool("steps"),
 ];
 
 // A server that is unhealthy for a while: it refuses to start until it was tried this often.
@@ -56,7 +58,7 @@ const question = (call, left, given) => {
   send({ id, method: "elicitation/create", params: { message: "Who are you?", requestedSchema } });
 };
 
-const call = (id, { name, arguments: input }) => {
+const call = (id, { name, arguments: input, _meta: meta }) => {
   switch (name) {
     case "echo":
       return send({ id, result: text(input.text) });
@@ -77,6 +79,17 @@ const call = (id, { name, arguments: input }) => {
       return question(id, 0, []);
     case "ask.twice":
       return question(id, 1, []);
+    case "steps":
+      for (const progress of [1, 2]) {
+        const params = { progressToken: meta.progressToken, progress, total: 2, message: `step ${progress}` };
+        send({ method: "notifications/progress", params });
+      }
+      send({ method: "notifications/progress", params: { progressToken: "nobody's", progress: 9 } });
+      return setTimeout(() => send({ id, result: text("done") }), 100);
+    case "picture": {
+      const image = { type: "image", mimeType: "image/png", data: Buffer.alloc(600_000).toString("base64") };
+      return send({ id, result: { content: [{ type: "text", text: "a picture" }, image] } });
+    }
     case "extra":
       return send({ id, result: text("extra") });
     default:

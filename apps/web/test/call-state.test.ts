@@ -21,12 +21,48 @@ const hold = (rest: Partial<ChatHold> = {}): ChatHold => ({
   cut: false,
   ...rest,
 });
-const progress = (rest: object) => ({ approvalId: "a", approved: true, attempts: 1, ...rest }) as DecisionProgress;
+const progress = (rest: object) =>
+  ({ approvalId: "a", kind: "approve", approved: true, attempts: 1, ...rest }) as DecisionProgress;
 const decision: Decision = { kind: "approve", by: ["alice"], at: "2026-01-01T00:00:01Z" };
 const pay = { name: "pay", execution: "server", approval: "always" } as ToolSpec;
 const label = (facts: Parameters<typeof callStateOf>[0]) => callStatus(callStateOf(facts)).label;
 
 describe("what a card says follows the record", () => {
+  it("says what may be done, by the record and by the inbox", () => {
+    const all: ChatHold["allowed"] = ["approve", "deny", "edit", "answer"];
+    expect(callStateOf({ part: asked })).toMatchObject({ allowed: ["approve", "deny"] });
+    expect(callStateOf({ part: asked, hold: hold({ allowed: all }) })).toMatchObject({ allowed: all });
+    expect(callStateOf({ allowed: all })).toMatchObject({ kind: "approval-requested", allowed: all });
+    const sending = progress({ kind: "edit", state: "sending" });
+    expect(callStateOf({ allowed: all, progress: sending })).toMatchObject({ kind: "sending", sent: "edit" });
+  });
+
+  it("runs after an edit, and does not after an answer in the tool's place", () => {
+    const inForce = (kind: Decision["kind"]) => progress({ kind, state: "in-force", ignored: false });
+    expect(label({ part: asked, progress: inForce("edit") })).toBe("Running");
+    expect(label({ part: asked, progress: inForce("answer") })).toBe("Finishing");
+    const answered = hold({ decision: { ...decision, kind: "answer" } });
+    expect(label({ part: asked, hold: answered })).toBe("Finishing");
+    const outcome = { cause: "decision", at: "2026-01-01T00:00:02Z", output: "by hand" } as const;
+    expect(label({ part: asked, hold: { ...answered, state: "settled", outcome } })).toBe("Answered");
+  });
+
+  it("reads the kind of a decision from the stored part", () => {
+    const settled = (metadata: object, approved = true) =>
+      callStateOf({
+        part: part({
+          state: approved ? "output-available" : "output-denied",
+          output: 1,
+          approval: { id: "a", approved },
+          callProviderMetadata: { holdpoint: { decidedBy: ["bob"], decidedAt: "2026-01-01T00:00:01Z", ...metadata } },
+        }),
+      });
+    expect(settled({ cause: "ran", edited: true })).toMatchObject({ decision: { kind: "edit" } });
+    expect(settled({ cause: "ran", edited: false })).toMatchObject({ decision: { kind: "approve" } });
+    expect(settled({ cause: "decision", edited: false })).toMatchObject({ decision: { kind: "answer" } });
+    expect(settled({ cause: "decision", edited: false }, false)).toMatchObject({ decision: { kind: "deny" } });
+  });
+
   it("waits while the approval request is open", () => {
     expect(label({ part: asked })).toBe("Waiting for you");
     expect(label({ part: asked, hold: hold() })).toBe("Waiting for you");
@@ -52,7 +88,7 @@ describe("what a card says follows the record", () => {
     expect(label({ part: asked, hold: hold({ state: "running", decision }) })).toBe("Running");
     const tool = { ...pay, execution: "frontend" } as ToolSpec;
     expect(label({ part: asked, hold: hold({ decision }), tool })).toBe("In the browser");
-    const denied = progress({ approved: false, state: "in-force", ignored: false });
+    const denied = progress({ kind: "deny", approved: false, state: "in-force", ignored: false });
     expect(label({ part: asked, hold: hold(), progress: denied })).toBe("Finishing");
   });
 
@@ -143,9 +179,9 @@ describe("what a card says follows the record", () => {
 
 describe("words", () => {
   it("say what a refusal means", () => {
-    expect(refusalText(true, 409)).toContain("another decision was made first");
-    expect(refusalText(false, 410)).toMatch(/^Your denial came too late/);
-    expect(refusalText(true, undefined)).toContain("Decide again");
+    expect(refusalText("approve", 409)).toContain("another decision was made first");
+    expect(refusalText("deny", 410)).toMatch(/^Your denial came too late/);
+    expect(refusalText("approve", undefined)).toContain("Decide again");
   });
 
   it("name the day where it is another one", () => {

@@ -26,7 +26,7 @@ let server: ViteDevServer;
 beforeAll(async () => {
   for (const name of ["sessionStorage", "localStorage"]) vi.stubGlobal(name, { getItem: () => null });
   vi.stubGlobal("window", { addEventListener: () => undefined, removeEventListener: () => undefined });
-  vi.stubGlobal("location", { hash: "", href: "http://localhost/" });
+  vi.stubGlobal("location", { pathname: "/", hash: "", href: "http://localhost/" });
   mkdirSync(`${web}test-results`, { recursive: true });
   folder = mkdtempSync(`${web}test-results/cards-`);
   cpSync(`${web}src`, `${folder}/src`, { recursive: true });
@@ -88,7 +88,9 @@ describe("a card", () => {
   it("shows the tool's name where its input is not what the headline expects", async () => {
     for (const tool of ["get_weather", "change_bgm", "open-url"]) {
       for (const input of [undefined, null, 7, "x", { location: 1, track: "x", url: "javascript:alert(1)" }]) {
-        expect(await shown(tool, input)).toContain(`<h2 class="tool-card__title"><bdi class="untrusted">${tool}</bdi>`);
+        expect(await shown(tool, input)).toContain(
+          `<h2 class="tool-card__title"><span class="headline"><bdi class="untrusted">${tool}</bdi>`,
+        );
       }
     }
     expect(await shown("open-url", { url: "https://example.com/a" })).toContain("Open example.com");

@@ -217,7 +217,7 @@ async fn one(work: Work, number: usize, log: Arc<dyn Log>, node: Runtime, held: 
         }
         Work::Decision => {
             let Filled { subject, approval, .. } = held.expect("enough holds");
-            let decision = DecisionRequest { approved: true, reason: None };
+            let decision = DecisionRequest::from(true);
             let answered = node.decide(&subject, approval.expect("an approval request"), decision).await;
             assert_eq!(answered, Ok(Answered::Taken));
         }
@@ -249,5 +249,7 @@ fn append(number: usize) -> Append {
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
         digest: None,
+        audit: Vec::new(),
+        grants: Default::default(),
     }
 }

@@ -81,7 +81,12 @@ impl Model for Scripted {
 }
 
 fn finish(reason: FinishReason) -> ModelEvent {
-    ModelEvent::Finish { usage: Usage { prompt_tokens: 10, completion_tokens: 20 }, reason, version: None }
+    ModelEvent::Finish {
+        usage: Usage { prompt_tokens: 10, completion_tokens: 20, ..Usage::default() },
+        reason,
+        version: None,
+        state: None,
+    }
 }
 
 /// The input of a tool. What is in it does not matter here.

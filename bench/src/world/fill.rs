@@ -15,7 +15,7 @@ use holdpoint_runtime::{
     clock::Timestamp,
     driver::Next,
     log::{
-        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Log, MemoryLog, Ownership,
+        Append, AppendId, AppendResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, Key, Log, MemoryLog, Ownership,
         Stored,
     },
 };
@@ -172,7 +172,8 @@ impl Template {
             deadline: hold.deadline.map(earlier),
             data: resealed(&rename(std::str::from_utf8(&hold.data).expect("JSON"))),
         });
-        let keys = [Some(call.as_str()), approval.as_deref()].into_iter().flatten().map(Box::from);
+        let keys = [Some(call.as_str()), approval.as_deref()].into_iter().flatten();
+        let keys = keys.map(|id| Key { id: id.into(), at: Some(0), is_shared: false });
         let append = Append {
             chat: chat.clone(),
             expected: 0,
@@ -181,9 +182,11 @@ impl Template {
             payload: Bytes::from(rename(&self.payload)),
             head: Head { subject: subject.clone(), updated_at: earlier(self.head.updated_at), ..self.head.clone() },
             keys: keys.collect(),
-            holds: HoldChanges { opened: opened.collect(), closed: Vec::new() },
+            holds: HoldChanges { opened: opened.collect(), ..HoldChanges::default() },
             ownership: Ownership::Release,
             digest: None,
+            audit: Vec::new(),
+            grants: Default::default(),
         };
         let approval = approval.as_deref().map(ApprovalId::from);
         (Filled { chat, subject, call: ToolCallId::from(&*call), approval }, append)
@@ -238,7 +241,7 @@ mod tests {
         assert_eq!(approvals.len(), 1000);
         assert_eq!(Some(&approvals[999].approval_id), filled[1].approval.as_ref());
 
-        let decision = DecisionRequest { approved: true, reason: None };
+        let decision = DecisionRequest::from(true);
         let approval = filled[1].approval.clone().expect("an approval request");
         assert_eq!(runtime.decide(&ann, approval, decision).await, Ok(Answered::Taken));
         let ack =

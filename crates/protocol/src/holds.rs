@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    ids::{ApprovalId, MessageId, ToolCallId},
+    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
     json,
 };
 
@@ -49,6 +49,17 @@ pub enum HoldState {
 pub enum DecisionKind {
     Approve,
     Deny,
+    /// Approve another input.
+    Edit,
+    /// Answer in the tool's place.
+    Answer,
+    /// Approve this call and later ones, with a grant. No decision that was made is of this kind.
+    Remember,
+}
+
+impl DecisionKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Approve, Self::Deny, Self::Edit, Self::Answer, Self::Remember];
 }
 
 /// Why a call ended.
@@ -77,9 +88,10 @@ pub enum Cause {
 }
 
 /// A decision in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The kind of decision.
     pub kind: DecisionKind,
@@ -91,6 +103,26 @@ pub struct Decision {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub reason: Option<String>,
+    /// The model's input, if the call runs with another one.
+    #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub original_input: Option<Value>,
+    /// The grant that approved it, in place of a question. `by` is who made the grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub grant: Option<GrantId>,
+}
+
+/// The approvals of a hold that takes several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Votes {
+    /// The subjects who have approved.
+    pub by: Vec<String>,
+    /// How many have to.
+    pub quorum: u32,
 }
 
 /// The outcome of a call.
@@ -104,7 +136,7 @@ pub struct HoldOutcome {
     /// ISO 8601.
     pub at: String,
     /// The output, if any.
-    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
     pub output: Option<Value>,
     /// The error, if any.
@@ -143,6 +175,10 @@ pub struct ChatHold {
     pub expires_at: Option<String>,
     /// What the caller may do about it now.
     pub allowed: Vec<DecisionKind>,
+    /// The approvals so far, if it takes several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub votes: Option<Votes>,
     /// The decision, once one is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -168,6 +204,10 @@ pub struct SettledMetadata {
     pub cause: Cause,
     /// The subjects who decided; empty if there was no decision.
     pub decided_by: Vec<String>,
+    /// The grant that approved it, in place of a question. `decidedBy` is who made the grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub grant: Option<GrantId>,
     /// When. ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]

@@ -92,6 +92,8 @@ ids! {
     ToolCallId;
     /// One approval request.
     ApprovalId;
+    /// One grant.
+    GrantId;
     /// One request on the SDK's WebSocket.
     RequestId;
 }

@@ -5,6 +5,8 @@
 //! - [`reduce`]: chunks to messages, exactly as the SDK's own client builds them.
 //! - [`check`]: the rules that keep a client from throwing, hanging, duplicating or looping.
 //! - [`holds`]: the holds of a chat and their decisions.
+//! - [`grants`]: decisions made in advance.
+//! - [`identity`]: roles, and who a request is.
 //! - [`problem`]: errors over HTTP.
 //! - [`request`], [`skim`]: HTTP request bodies, read in full or without the history that the server has.
 //! - [`response`]: lists and events of the server.
@@ -48,10 +50,14 @@
 //! assert_eq!(checker.take_violations()[0].rule, Rule::B1);
 //! ```
 
+pub mod ack;
+pub mod audit;
 pub mod auto_send;
 pub mod check;
 pub mod chunk;
+pub mod grants;
 pub mod holds;
+pub mod identity;
 pub mod ids;
 pub mod json;
 pub mod live;
@@ -62,6 +68,7 @@ pub mod request;
 pub mod response;
 pub mod skim;
 pub mod sse;
+pub mod status;
 #[cfg(feature = "typescript")]
 pub mod typescript;
 pub mod websocket;

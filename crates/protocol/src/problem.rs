@@ -33,6 +33,12 @@ kinds! {
     TicketRequired = "urn:holdpoint:problem:ticket-needed";
     /// The ticket is unknown, used or expired.
     TicketInvalid = "urn:holdpoint:problem:ticket-unknown";
+    /// The token has expired, is not yet valid, or is not one of the issuer for this server.
+    TokenInvalid = "urn:holdpoint:problem:token-invalid";
+    /// Too many wrong keys or tokens came from this address.
+    TooManyWrongKeys = "urn:holdpoint:problem:too-many-wrong-keys";
+    /// The identity does not have the role that this needs.
+    RoleRequired = "urn:holdpoint:problem:role-required";
     /// The login of the program that embeds the server refused the request.
     Unauthenticated = "urn:holdpoint:problem:unauthenticated";
     /// There is no such chat, call, approval request or page, or it belongs to another subject.
@@ -57,6 +63,10 @@ kinds! {
     Conflict = "urn:holdpoint:problem:conflict";
     /// A different decision or result is already in force.
     ContradictsDecision = "urn:holdpoint:problem:contradicts";
+    /// The tool's approval policy leaves the decision to others.
+    NotAnApprover = "urn:holdpoint:problem:not-an-approver";
+    /// The tool does not allow this kind of decision.
+    DecisionNotAllowed = "urn:holdpoint:problem:decision-not-allowed";
     /// The call is waiting for approval.
     ApprovalRequired = "urn:holdpoint:problem:approval-required";
     /// The hold expired, was superseded, stopped or interrupted.
@@ -77,6 +87,8 @@ kinds! {
     TooManyTurns = "urn:holdpoint:problem:too-many-turns";
     /// The subject has too many chats in which something waits or runs.
     TooManyOpenChats = "urn:holdpoint:problem:too-many-open-chats";
+    /// The owner of the chat has too many grants in force.
+    TooManyGrants = "urn:holdpoint:problem:too-many-grants";
     /// The chat has reached its size limit.
     ChatFull = "urn:holdpoint:problem:chat-full";
     /// Too many bytes are in flight or in memory.

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+pub use crate::ack::{AckRequest, AckResponse, AckStatus};
 use crate::{
-    holds::DecisionKind,
+    grants::Remember,
+    holds::{DecisionKind, Votes},
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
     json,
     message::{ClientMessage, Part, Role, TextPart, ToolState},
@@ -147,81 +149,160 @@ fn older_result(map: &serde_json::Map<String, Value>) -> ClientResult {
     }
 }
 
-/// The status of a browser tool's run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum AckStatus {
-    Success,
-    Failed,
-    Timeout,
-}
-
-/// The body of `POST /api/tools/ack`.
+/// The body of `POST /api/approvals/{approvalId}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct AckRequest {
-    /// The call.
-    pub tool_call_id: ToolCallId,
-    /// The status.
-    pub status: AckStatus,
-    /// The output.
-    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
-    pub output: Option<Value>,
-    /// The error; null means none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional, type = "string | null"))]
-    pub error_text: Option<String>,
-    /// When the frontend began, ISO 8601. Required, and not compared with anything.
-    pub requested_at: String,
-}
-
-/// The response of the ack and inbox endpoints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct AckResponse {
-    /// Whether it is in force.
-    pub ok: bool,
-    /// Whether the same answer was in force already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional))]
-    pub ignored: Option<bool>,
-    /// Why it was rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional))]
+#[serde(try_from = "DecisionBody", into = "DecisionBody")]
+pub struct DecisionRequest {
+    /// The decision.
+    pub verdict: Verdict,
+    /// The person's reason.
     pub reason: Option<String>,
+    /// For an approval: what else it approves.
+    pub remember: Option<Remember>,
 }
 
-impl AckResponse {
-    /// The answer is in force. `was_given`: the same answer was given before.
-    pub fn taken(was_given: bool) -> Self {
-        Self { ok: true, ignored: was_given.then_some(true), reason: None }
+/// What a person decides about a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It may run.
+    Approve {
+        /// The input that it runs with, if that is another one.
+        input: Option<Value>,
+    },
+    /// It may not run.
+    Deny,
+    /// It does not run: this is its output.
+    Answer {
+        /// The output.
+        output: Value,
+    },
+}
+
+impl Verdict {
+    /// Approves a call as it is.
+    pub const APPROVE: Self = Self::Approve { input: None };
+
+    /// The kind of decision.
+    pub fn kind(&self) -> DecisionKind {
+        match self {
+            Self::Approve { input: None } => DecisionKind::Approve,
+            Self::Approve { input: Some(_) } => DecisionKind::Edit,
+            Self::Deny => DecisionKind::Deny,
+            Self::Answer { .. } => DecisionKind::Answer,
+        }
+    }
+
+    /// Whether it is no denial.
+    pub fn is_approval(&self) -> bool {
+        *self != Self::Deny
     }
 }
 
-/// The body of `POST /api/approvals/{approvalId}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct DecisionRequest {
-    /// The decision.
-    pub approved: bool,
-    /// The person's reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "typescript", ts(optional))]
-    pub reason: Option<String>,
+impl From<bool> for Verdict {
+    fn from(approved: bool) -> Self {
+        if approved { Self::APPROVE } else { Self::Deny }
+    }
 }
 
 /// A decision without a reason.
 impl From<bool> for DecisionRequest {
     fn from(approved: bool) -> Self {
-        Self { approved, reason: None }
+        Verdict::from(approved).into()
+    }
+}
+
+/// A decision without a reason.
+impl From<Verdict> for DecisionRequest {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict, reason: None, remember: None }
+    }
+}
+
+/// The largest reason that a person can give, in bytes of UTF-8.
+pub const MAX_REASON_BYTES: usize = 8 * 1024;
+
+/// A decision on the wire: `approved`, with `input` if the call is to run with another input, or `output` in the tool's
+/// place.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = DecisionRequest))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[cfg_attr(feature = "typescript", ts(rename = "DecisionRequest"))]
+#[serde(deny_unknown_fields)]
+pub struct DecisionBody {
+    /// Whether the call may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub approved: Option<bool>,
+    /// With `approved: true`: the input that the call runs with in place of the model's. It replaces all of it.
+    #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub input: Option<Value>,
+    /// In place of `approved`: the output of the call, which does not run.
+    #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub output: Option<Value>,
+    /// The person's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub reason: Option<String>,
+    /// With `approved: true`: later calls to approve as well, without a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub remember: Option<Remember>,
+}
+
+/// Why a decision is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecisionError {
+    /// It says nothing.
+    #[error("send `approved`, true or false, or `output`, the result in the tool's place")]
+    Missing,
+    /// It says two things.
+    #[error("send either `approved` or `output`: an answer in the tool's place is neither an approval nor a denial")]
+    Both,
+    /// An input for a call that does not run.
+    #[error("`input` is for an approval: send it with `approved: true`")]
+    InputWithoutApproval,
+    /// A reason that nobody would read.
+    #[error("`reason` is longer than {MAX_REASON_BYTES} bytes: shorten it")]
+    LongReason,
+    /// A grant of something that is not approved.
+    #[error("`remember` is for an approval: send it with `approved: true`")]
+    RememberWithoutApproval,
+}
+
+impl TryFrom<DecisionBody> for DecisionRequest {
+    type Error = DecisionError;
+
+    fn try_from(body: DecisionBody) -> Result<Self, DecisionError> {
+        let DecisionBody { approved, input, output, reason, remember } = body;
+        if reason.as_ref().is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
+            return Err(DecisionError::LongReason);
+        }
+        let verdict = match (approved, input, output) {
+            (Some(true), input, None) => Verdict::Approve { input },
+            (Some(false), None, None) => Verdict::Deny,
+            (None, None, Some(output)) => Verdict::Answer { output },
+            (Some(_), _, Some(_)) => return Err(DecisionError::Both),
+            (None, None, None) => return Err(DecisionError::Missing),
+            (_, Some(_), _) => return Err(DecisionError::InputWithoutApproval),
+        };
+        if remember.is_some() && approved != Some(true) {
+            return Err(DecisionError::RememberWithoutApproval);
+        }
+        Ok(Self { verdict, reason, remember })
+    }
+}
+
+impl From<DecisionRequest> for DecisionBody {
+    fn from(request: DecisionRequest) -> Self {
+        let DecisionRequest { verdict, reason, remember } = request;
+        match verdict {
+            Verdict::Approve { input } => Self { approved: Some(true), input, reason, remember, ..Self::default() },
+            Verdict::Deny => Self { approved: Some(false), reason, ..Self::default() },
+            Verdict::Answer { output } => Self { output: Some(output), reason, ..Self::default() },
+        }
     }
 }
 
@@ -239,6 +320,22 @@ pub struct PendingApproval {
     pub chat_id: ChatId,
     /// The tool.
     pub tool_name: String,
+    /// The tool's display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub title: Option<String>,
+    /// What the tool does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub description: Option<String>,
+    /// The JSON Schema of the tool's input.
+    #[serde(default, deserialize_with = "json::optional", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub input_schema: Option<Value>,
+    /// What the call would do: `Pay {amount} to {recipient}`, with the names of properties of the input in braces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub headline: Option<String>,
     /// The input that the call will run with.
     #[serde(deserialize_with = "json::value")]
     #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
@@ -254,6 +351,17 @@ pub struct PendingApproval {
     /// What the caller may do about it.
     #[serde(default)]
     pub allowed: Vec<DecisionKind>,
+    /// The owner of the chat.
+    #[serde(default)]
+    pub requested_by: String,
+    /// The approvals so far, if it takes several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub votes: Option<Votes>,
+    /// Whether nobody decided for some time, so that those of the escalation may too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "typescript", ts(optional, as = "Option<bool>"))]
+    pub is_escalated: bool,
 }
 
 fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {

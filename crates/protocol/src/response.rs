@@ -97,6 +97,10 @@ pub struct ListedTool {
 pub struct ListedChat {
     /// The chat.
     pub id: ChatId,
+    /// Its owner. Only in the list of all chats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub subject: Option<String>,
     /// The beginning of the first user message.
     pub title: String,
     /// ISO 8601.

@@ -3,16 +3,20 @@
 use ts_rs::{Config, TS};
 
 use crate::{
+    audit::{AuditChannel, AuditLine, AuditStep},
     check::Rule,
     chunk::{Chunk, Citation, FinishReason, InputEncoding},
-    holds::{Cause, ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, SettledMetadata},
+    grants::{Grant, GrantMatch, GrantScope, GrantState, Remember},
+    holds::{Cause, ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, SettledMetadata, Votes},
+    identity::{Me, Role as IdentityRole},
     message::{
         Approval, CustomPart, FilePart, ReasoningPart, Role, SourceDocumentPart, SourceUrlPart, StreamState, TextPart,
         ToolState,
     },
     problem::{Problem, ProblemKind},
-    request::{AckRequest, AckResponse, AckStatus, DecisionRequest, PendingApproval, Trigger},
+    request::{AckRequest, AckResponse, AckStatus, DecisionBody, PendingApproval, Trigger},
     response::{Execution, ListedChat, ListedTool, Returns, ServerEvent, Ticket, Wait},
+    status::{McpState, McpStatus, Status, ToolStatus},
 };
 
 /// Generates the whole file.
@@ -21,7 +25,7 @@ pub fn generate() -> String {
     let mut out = String::from(
         "// Generated from crates/protocol by `cargo xtask codegen`: do not edit.\n// The wire of Holdpoint; field names are the AI SDK's own.\n\n",
     );
-    for id in ["ChatId", "MessageId", "PartId", "ToolCallId", "ApprovalId", "RequestId"] {
+    for id in ["ChatId", "MessageId", "PartId", "ToolCallId", "ApprovalId", "GrantId", "RequestId"] {
         out.push_str(&format!("export type {id} = string;\n"));
     }
     out.push_str(
@@ -51,23 +55,38 @@ pub fn generate() -> String {
     declare(AckStatus::decl(&config));
     declare(AckRequest::decl(&config));
     declare(AckResponse::decl(&config));
-    declare(DecisionRequest::decl(&config));
+    declare(GrantScope::decl(&config));
+    declare(GrantMatch::decl(&config));
+    declare(Remember::decl(&config));
+    declare(DecisionBody::decl(&config));
     declare(PendingApproval::decl(&config));
     declare(HoldKind::decl(&config));
     declare(HoldState::decl(&config));
     declare(DecisionKind::decl(&config));
     declare(Cause::decl(&config));
     declare(Decision::decl(&config));
+    declare(Votes::decl(&config));
     declare(HoldOutcome::decl(&config));
     declare(ChatHold::decl(&config));
     declare(SettledMetadata::decl(&config));
+    declare(GrantState::decl(&config));
+    declare(Grant::decl(&config));
     declare(Execution::decl(&config));
     declare(Wait::decl(&config));
     declare(Returns::decl(&config));
     declare(ListedTool::decl(&config));
     declare(ListedChat::decl(&config));
+    declare(McpState::decl(&config));
+    declare(McpStatus::decl(&config));
+    declare(ToolStatus::decl(&config));
+    declare(Status::decl(&config));
+    declare(AuditStep::decl(&config));
+    declare(AuditChannel::decl(&config));
+    declare(AuditLine::decl(&config));
     declare(ServerEvent::decl(&config));
     declare(Ticket::decl(&config));
+    declare(IdentityRole::decl(&config));
+    declare(Me::decl(&config));
     declare(ProblemKind::decl(&config));
     declare(Problem::decl(&config));
 

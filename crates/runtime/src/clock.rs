@@ -23,6 +23,12 @@ impl Timestamp {
         let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
         format!("{time:.3}")
     }
+
+    /// Reads a time of RFC 3339, such as `2026-11-20T09:30:00Z`. `None` for anything else, and for times before 1970.
+    pub fn parse(text: &str) -> Option<Self> {
+        let time: jiff::Timestamp = text.parse().ok()?;
+        u64::try_from(time.as_millisecond()).ok().map(Self)
+    }
 }
 
 /// Where time comes from.

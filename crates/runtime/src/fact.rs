@@ -1,9 +1,12 @@
 //! Facts: the entries of a chat's log. Everything else is a projection of them.
 
+use std::sync::Arc;
+
 pub use holdpoint_protocol::holds::Cause;
 use holdpoint_protocol::{
+    audit::AuditChannel,
     chunk::{FinishReason, Pieces},
-    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    ids::{ApprovalId, GrantId, MessageId, PartId, ToolCallId},
     json,
     message::{Part, UiMessage},
 };
@@ -11,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    approvers::Approvers,
     clock::Timestamp,
-    model::Usage,
+    grants::GrantTerms,
+    model::{ProviderState, Usage},
     subject::Subject,
-    tool::{Execution, Returns, Wait},
+    tool::{Execution, Returns, StoredFile, Wait},
 };
 
 /// One thing that happened in a chat. Stored facts never change, so fields are only ever added, with a default.
@@ -34,6 +39,9 @@ pub enum Fact {
     Said {
         message: UiMessage,
         cut: Option<MessageId>,
+        /// The position of the message in `cut`. Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut_at: Option<u64>,
         /// The turn that answers it, if another turn has to end first because calls approved by the same request still
         /// run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +50,9 @@ pub enum Fact {
     /// The user asked for a new answer: this assistant message and everything after it is cut.
     Regenerated {
         cut: Option<MessageId>,
+        /// The position of the message in `cut`. Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut_at: Option<u64>,
         /// The turn that gives it, if another turn has to end first because another node runs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<NextTurn>,
@@ -114,11 +125,19 @@ pub enum Fact {
         input: Value,
         error: String,
     },
+    /// The model can't answer yet, and is asked again after a delay.
+    ModelDelayed {
+        message: String,
+        seconds: u64,
+    },
     /// The step is complete: the model has finished.
     StepEnded {
         usage: Usage,
         reason: FinishReason,
         version: Option<String>,
+        /// What the provider needs back of the step. No client sees it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<Box<ProviderState>>,
     },
     /// The server went down during a step. The facts of the step no longer count, and the model is called again.
     StepAbandoned,
@@ -131,12 +150,55 @@ pub enum Fact {
         reason: String,
         at: Timestamp,
         expires: Option<Timestamp>,
+        /// Who may decide, as of now. Older logs lack it: the owner of the chat.
+        #[serde(default, skip_serializing_if = "is_default")]
+        approvers: Arc<Approvers>,
+    },
+    /// A person approved, and others have to as well.
+    Voted {
+        call: ToolCallId,
+        reason: Option<String>,
+        by: Subject,
+        at: Timestamp,
+        /// Through what it came. Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<AuditChannel>,
+    },
+    /// Nobody has decided for some time: those of the escalation may decide too from now on.
+    Escalated {
+        call: ToolCallId,
+        at: Timestamp,
     },
     /// A person decided.
     Decided {
         call: ToolCallId,
         approved: bool,
         reason: Option<String>,
+        by: Subject,
+        at: Timestamp,
+        /// For an approval: the input that the call runs with in place of the model's.
+        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+        /// The output in the tool's place. The call does not run. It counts as an approval, so `approved` is set.
+        #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// Through what it came. Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<AuditChannel>,
+    },
+    /// A person approved later calls too: the approval of this call made a grant.
+    Granted {
+        call: ToolCallId,
+        grant: GrantId,
+        terms: Arc<GrantTerms>,
+        by: Subject,
+        at: Timestamp,
+    },
+    /// A grant approved the call, in place of a person.
+    Used {
+        call: ToolCallId,
+        grant: GrantId,
+        /// Who made the grant.
         by: Subject,
         at: Timestamp,
     },
@@ -153,12 +215,20 @@ pub enum Fact {
         #[serde(deserialize_with = "json::value")]
         output: Value,
     },
+    /// A running call has produced files. Its outcome follows, with links to them.
+    Stored {
+        call: ToolCallId,
+        files: Arc<[StoredFile]>,
+    },
     /// The call got its outcome.
     Settled {
         call: ToolCallId,
         outcome: Outcome,
         cause: Cause,
         at: Timestamp,
+        /// Through what a browser's result came. Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<AuditChannel>,
     },
     /// The turn is to end. Written by a node that does not run it; the node that does ends it.
     StopRequested {
@@ -174,6 +244,10 @@ pub enum Fact {
     },
 }
 
+fn is_default(approvers: &Approvers) -> bool {
+    approvers.is_default()
+}
+
 impl Fact {
     /// Whether it must be on disk before anybody sees it. Text and progress may be written a little later.
     pub fn must_be_durable(&self) -> bool {
@@ -185,6 +259,7 @@ impl Fact {
                 | Fact::InputStarted { .. }
                 | Fact::InputDelta { .. }
                 | Fact::Progressed { .. }
+                | Fact::ModelDelayed { .. }
         )
     }
 }

@@ -38,7 +38,7 @@
 //! assert!(!chunks.is_empty());
 //!
 //! let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
-//! runtime.decide(&ann, approval.approval_id, DecisionRequest { approved: true, reason: None }).await?;
+//! runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await?;
 //! runtime.idle(&ann, &chat).await?;
 //! assert_eq!(runtime.messages(&ann, &chat).await?.len(), 2);
 //!
@@ -65,10 +65,13 @@
 //!
 //! Turn `sqlite` off in a program that links another `sqlite3`, for example by sqlx, diesel or sea-orm.
 
+pub mod approvers;
 mod backoff;
 pub mod clock;
 pub mod driver;
 mod fact;
+pub mod grants;
+pub mod identity;
 pub mod log;
 mod metrics;
 pub mod model;
@@ -82,6 +85,7 @@ mod turn;
 mod value;
 
 pub use driver::{Agent, Profile, ResponseStream, Resume, Runtime, RuntimeBuilder, RuntimeError, View};
+pub use identity::Identity;
 pub use subject::Subject;
 pub use tool::{Tool, ToolContext, ToolError, ToolSet};
 

@@ -52,7 +52,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         ("said", id) => {
             let later = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
             let (id, next) = id.strip_suffix(" for later").map_or((id, None), |id| (id, Some(later)));
-            Fact::Said { message: message(id), cut: None, next }
+            Fact::Said { message: message(id), cut: None, cut_at: None, next }
         }
         ("turn", how) => Fact::TurnStarted {
             message: MessageId::from("answer"),
@@ -64,7 +64,9 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             at: START,
         },
         ("step", "") => Fact::StepStarted,
-        ("step", _) => Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None },
+        ("step", _) => {
+            Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None, state: None }
+        }
         ("text", _) => Fact::BlockStarted { kind: BlockKind::Text, id: PartId::from("0") },
         ("words", _) => Fact::BlockDelta { id: PartId::from("0"), delta: "hello".into() },
         ("block", _) => Fact::BlockEnded { id: PartId::from("0") },
@@ -84,28 +86,51 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 asked_by: None,
             }
         }
+        ("invalid", name) => {
+            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned() }
+        }
         ("asked", name) => Fact::Asked {
             call,
             approval: ApprovalId::from(name),
             reason: String::new(),
             at: START,
             expires: Some(START.after(TIMEOUT)),
+            approvers: std::sync::Arc::default(),
         },
-        ("approved" | "denied", _) => {
-            Fact::Decided { call, approved: kind == "approved", reason: None, by: Subject::local(), at: START }
-        }
+        ("approved" | "denied" | "edited" | "answered", _) => Fact::Decided {
+            call,
+            approved: kind != "denied",
+            reason: None,
+            by: Subject::local(),
+            at: START,
+            input: (kind == "edited").then(|| json!({"n": 2})),
+            output: (kind == "answered").then(|| json!(2)),
+            channel: None,
+        },
+        ("granted", _) => Fact::Used { call, grant: "g".into(), by: Subject::local(), at: START },
         ("started", name) => {
             let is_browser = tools.get(name).is_some_and(|tool| tool.spec.execution == Execution::Frontend);
             Fact::Started { call, deadline: is_browser.then(|| START.after(TIMEOUT)), at: Some(START) }
         }
+        ("delayed", _) => Fact::ModelDelayed { message: "Busy.".to_owned(), seconds: 7 },
         ("progressed", _) => Fact::Progressed { call, output: json!("half") },
-        ("ran", _) => Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START },
-        ("refused", _) => {
-            Fact::Settled { call, outcome: Outcome::Denied { reason: None }, cause: Cause::Decision, at: START }
+        ("ran", _) => {
+            Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START, channel: None }
         }
-        ("expired", _) => {
-            Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: START }
-        }
+        ("refused", _) => Fact::Settled {
+            call,
+            outcome: Outcome::Denied { reason: None },
+            cause: Cause::Decision,
+            at: START,
+            channel: None,
+        },
+        ("expired", _) => Fact::Settled {
+            call,
+            outcome: Outcome::Error("late".to_owned()),
+            cause: Cause::Expired,
+            at: START,
+            channel: None,
+        },
         ("stop", how) => Fact::StopRequested { reason: None, is_superseded: how == "superseded" },
         ("abandoned", _) => Fact::StepAbandoned,
         ("ended", _) => Fact::TurnEnded { end: TurnEnd::Finished { reason: FinishReason::Stop }, at: START },
@@ -118,7 +143,7 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
     match fact {
         Fact::Opened { .. } => "opened".to_owned(),
         Fact::Context { messages } => format!("context {}", messages.len()),
-        Fact::Said { message, cut, next } => {
+        Fact::Said { message, cut, next, .. } => {
             let cut = cut.as_ref().map_or(String::new(), |id| format!(" in place of {id}"));
             format!("said {}{cut}{}", message.id, if next.is_some() { " for later" } else { "" })
         }
@@ -140,11 +165,20 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::StepAbandoned => "step abandoned".to_owned(),
         Fact::Nothing => "nothing".to_owned(),
         Fact::Asked { call, .. } => format!("asked {}", name(call)),
-        Fact::Decided { call, approved, .. } => {
-            format!("{} {}", if *approved { "approved" } else { "denied" }, name(call))
-        }
+        Fact::Voted { call, by, .. } => format!("voted for {} by {}", name(call), by.as_str()),
+        Fact::Escalated { call, .. } => format!("escalated {}", name(call)),
+        Fact::Decided { call, approved, input, output, .. } => match (approved, input, output) {
+            (false, ..) => format!("denied {}", name(call)),
+            (true, Some(input), _) => format!("edited {} to {input}", name(call)),
+            (true, _, Some(output)) => format!("answered {} with {output}", name(call)),
+            (true, None, None) => format!("approved {}", name(call)),
+        },
+        Fact::Granted { call, .. } => format!("remembered {}", name(call)),
+        Fact::Used { call, .. } => format!("granted {}", name(call)),
         Fact::Started { call, .. } => format!("started {}", name(call)),
+        Fact::ModelDelayed { message, seconds } => format!("delayed by {seconds} s: {message}"),
         Fact::Progressed { call, output } => format!("progressed {} {output}", name(call)),
+        Fact::Stored { call, files } => format!("stored {} of {}", files.len(), name(call)),
         Fact::Settled { call, outcome, cause, .. } => {
             let cause = serde_json::to_value(cause).expect("a name");
             let outcome = match outcome {

@@ -1,4 +1,4 @@
-//! The authenticated principal.
+//! The name of an identity.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Subject(std::sync::Arc<str>);
 
 impl Subject {
+    pub(crate) const NOBODY: &str = "";
+
+    /// The subject of the keys of a log that are nobody's in particular. No login has this name.
+    pub fn nobody() -> Self {
+        Self::from(Self::NOBODY)
+    }
+
     /// The only user of a server without keys.
     pub fn local() -> Self {
         Self::from("local")

@@ -119,12 +119,22 @@ async fn whoever_loses_the_race_reads_again() {
         let facts: Vec<Fact> = serde_json::from_slice(&ours.payload).expect("facts");
         let Some(Fact::Decided { call, .. }) = facts.first().cloned() else { panic!("a decision: {facts:?}") };
         let theirs = [
-            Fact::Decided { call: call.clone(), approved: false, reason: None, by: Subject::from("them"), at: other },
+            Fact::Decided {
+                call: call.clone(),
+                approved: false,
+                reason: None,
+                by: Subject::from("them"),
+                at: other,
+                input: None,
+                output: None,
+                channel: None,
+            },
             Fact::Settled {
                 call,
                 outcome: holdpoint_runtime::internals::fact::Outcome::Denied { reason: None },
                 cause: holdpoint_runtime::internals::fact::Cause::Decision,
                 at: other,
+                channel: None,
             },
         ];
         let mut append = ours.clone();

@@ -15,8 +15,11 @@ use holdpoint_protocol::{
     request::{ChatRequest, DecisionRequest},
 };
 use holdpoint_runtime::{
+    Identity,
+    approvers::Approvers,
     clock::Timestamp,
     driver::{Runtime, RuntimeBuilder, StartError},
+    identity::Role,
     internals::{fact::Fact, project::View, turn::Answered},
     log::{Log, MemoryLog},
     model::ScriptModel,
@@ -67,7 +70,8 @@ async fn facts(log: &MemoryLog) -> Vec<Fact> {
 /// A tool that is checked against the limit of its user.
 fn limited(checks: &Arc<AtomicUsize>) -> ToolBuilder {
     let checks = Arc::clone(checks);
-    Tool::server("act", "Acts", |input: Value, _: ToolContext| async move { Ok(input) }).approve_if(
+    let act = Tool::server("act", "Acts", |input: Value, _: ToolContext| async move { Ok(input) });
+    act.approvers(Approvers::new(["self", "subject:boss"]).expect("names")).approve_if(
         move |input: Value, context: ApprovalContext| {
             checks.fetch_add(1, Ordering::SeqCst);
             async move {
@@ -135,9 +139,11 @@ async fn a_restart_does_not_check_again() {
     let approval = open[0].approval_id.clone();
     // Another subject decides, and the log says who it was.
     let boss = Subject::from("boss");
-    let yes = DecisionRequest { approved: true, reason: None };
+    let yes = DecisionRequest::from(true);
     assert_eq!(runtime.decide(&boss, approval.clone(), yes.clone()).await, Ok(Answered::Unknown));
-    assert_eq!(runtime.decide_as(&Subject::local(), &boss, approval, yes).await, Ok(Answered::Taken));
+    let approver = Identity::new(boss.clone()).with_roles([Role::Approver]);
+    assert_eq!(runtime.approvals(&approver).await.expect("it lists"), open);
+    assert_eq!(runtime.decide(&approver, approval, yes).await, Ok(Answered::Taken));
     tokio::time::timeout(PATIENCE, runtime.idle(&Subject::local(), &chat())).await.expect("in time").expect("is there");
     assert_eq!(checks.load(Ordering::SeqCst), 1);
     let facts = facts(&log).await;
@@ -298,7 +304,7 @@ async fn idle_completes_when_a_turn_waits_or_has_ended() {
     };
     idle().await;
     let open = runtime.approvals(&Subject::local()).await.expect("it lists");
-    let yes = DecisionRequest { approved: true, reason: None };
+    let yes = DecisionRequest::from(true);
     assert_eq!(runtime.decide(&Subject::local(), open[0].approval_id.clone(), yes).await, Ok(Answered::Taken));
     idle().await;
     let messages = runtime.messages(&Subject::local(), &chat()).await.expect("is there");

@@ -98,10 +98,12 @@ fn answer(request: &Request, path: &str, port: u16) -> (&'static str, String, St
     const JSON: &str = "content-type: application/json; charset=utf-8\r\n";
     match path {
         "/echo" | "/users/a%2Fb/notes" => {
-            let body = json!({"head": request.head, "body": request.body}).to_string();
+            let body =
+                json!({"head": request.head, "body": request.body, "hasKey": request.head.contains(KEY)}).to_string();
             ("200 OK", JSON.to_owned(), body)
         }
         "/text" => ("200 OK", "content-type: text/plain\r\n".to_owned(), "just text".to_owned()),
+        "/picture" => ("200 OK", "content-type: image/png\r\n".to_owned(), "\u{89}PNG".to_owned()),
         "/nothing" => ("204 No Content", String::new(), String::new()),
         "/error" => ("403 Forbidden", String::new(), format!("no:\n{}", request.head)),
         "/odd" => ("200 OK", JSON.to_owned(), "{".to_owned()),
@@ -147,7 +149,9 @@ async fn the_input_goes_out_as_json() {
     let output = call(endpoint(&format!("{base}/users/{{id}}/notes?lang=en")), input).await.expect("an output");
     let head = output["head"].as_str().expect("a head");
     assert!(head.starts_with("POST /users/a%2Fb/notes?lang=en HTTP/1.1"), "{head}");
-    assert!(head.contains(&format!("authorization: Bearer {KEY}")), "the secret is sent: {head}");
+    assert_eq!(output["hasKey"], true, "the secret is sent");
+    assert!(head.contains("authorization: •••\r\n"), "an answer that repeats it is masked: {head}");
+    assert!(!output.to_string().contains(KEY), "{output}");
     assert!(head.contains("content-type: application/json"), "{head}");
     assert!(head.contains("idempotency-key: call\r\n"), "the endpoint can tell which call it is: {head}");
     let body: Value = serde_json::from_str(output["body"].as_str().expect("a body")).expect("JSON");
@@ -177,6 +181,14 @@ async fn an_answer_is_json_or_text_or_nothing() {
     assert_eq!(call(endpoint(&format!("{base}/nothing")), json!({})).await, Ok(json!({"status": 204})));
     let odd = call(endpoint(&format!("{base}/odd")), json!({})).await.unwrap_err();
     assert!(odd.0.contains("JSON"), "{odd}");
+}
+
+/// What is no text is stored, and the output has a link in its place.
+#[tokio::test]
+async fn a_picture_is_a_link() {
+    let (base, _) = serve().await;
+    let link = json!({"type": "image", "mimeType": "image/png", "bytes": 5, "url": "/api/chat/chat/files/call/0"});
+    assert_eq!(call(endpoint(&format!("{base}/picture")), json!({})).await, Ok(link));
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use holdpoint_runtime::log::{Append, AppendResult, Batch, Log, SqliteLog};
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::log::{Append, AppendResult, Batch, Log, SqliteLog, Walk};
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
 
@@ -101,8 +102,10 @@ async fn what_was_committed_survives_being_killed() {
         for (chat, len) in (0..).zip(committed) {
             let batches = all(&log, chat).await;
             assert!(batches.len() as u64 >= len, "round {round}: chat {chat} has {} of {len}", batches.len());
+            let mut walk = Walk::new(ChatId::from(chat.to_string().as_str()));
             for (at, batch) in (0..).zip(batches) {
-                assert_eq!(batch, Batch { first: at, count: 1, payload: payload(chat, at), owner: None });
+                assert_eq!((batch.first, batch.count, &batch.payload), (at, 1, &payload(chat, at)));
+                assert_eq!(walk.batch(&batch), Ok(()), "its chain is whole");
             }
         }
     }

@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use futures::{future::join_all, poll};
 use holdpoint_runtime::log::{Append, AppendResult, HeadQuery, Log, SqliteError, SqliteLog};
-use holdpoint_testkit::log_suite::append;
+use holdpoint_testkit::log_suite::{append, every_change_breaks_the_chain};
 use tempfile::TempDir;
 use tokio::task::unconstrained;
 
@@ -157,4 +157,16 @@ async fn a_forgotten_chat_is_not_in_the_file_any_more() {
     log.delete(&"chat".into(), 2).await.expect("it deletes");
     drop(log);
     assert!(!contains());
+}
+
+#[tokio::test]
+async fn every_change_of_the_file_breaks_its_chain() {
+    let dir = folder();
+    let log = Arc::new(open(dir.path()));
+    let file = dir.path().join("holdpoint.db");
+    let change = |statement: &str| {
+        let other = rusqlite::Connection::open(&file).expect("it opens");
+        assert!(other.execute(&statement.replace('@', ""), []).expect("it runs") > 0, "{statement}");
+    };
+    every_change_breaks_the_chain(log, &change).await;
 }

@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{
         ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
-        mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport},
+        mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport, SecretUrl},
     },
 };
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ fn npm(package: &str) -> String {
 fn command(name: &str, command: &[&str], env: &[(&str, &str)]) -> McpSettings {
     let command = command.iter().map(|part| (*part).to_owned()).collect();
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
-    McpSettings::new(name, McpTransport::Command { command, env })
+    let settings = McpSettings::new(name, McpTransport::Command { command, env });
+    McpSettings { start_wait: PATIENCE, ..settings }
 }
 
 /// The server of our own, and the file with what it was told.
@@ -185,7 +186,8 @@ async fn free_port() -> u16 {
 fn http(port: u16) -> McpSettings {
     let headers = vec![("x-api-key".to_owned(), Secret::new("hunter22"))];
     let url = format!("http://127.0.0.1:{port}/mcp");
-    McpSettings::new("every", McpTransport::Http { url, headers })
+    let transport = McpTransport::Http { url: SecretUrl::new(url), headers };
+    McpSettings { start_wait: PATIENCE, ..McpSettings::new("every", transport) }
 }
 
 #[tokio::test]
@@ -223,7 +225,8 @@ async fn a_server_over_http_may_come_late_and_be_started_again() {
 async fn nobody_is_told_the_address_of_a_server() {
     let port = free_port().await;
     let url = format!("http://127.0.0.1:{port}/mcp?apiKey=s3cr3t-of-the-url");
-    let settings = McpSettings::new("every", McpTransport::Http { url, headers: Vec::new() });
+    let transport = McpTransport::Http { url: SecretUrl::new(url), headers: Vec::new() };
+    let settings = McpSettings { start_wait: PATIENCE, ..McpSettings::new("every", transport) };
     let settings = McpSettings { timeout: Duration::from_secs(2), ..settings };
     let mut client = McpServer::start(settings).await.expect("that it is not there is no error");
     let problem = client.problem().expect("it is not there");
@@ -314,7 +317,7 @@ async fn a_died_server_is_started_again() {
     let server = McpServer::start(fake.settings(&[])).await.expect("starts");
     for _ in 0..2 {
         let error = call(&server, "fake_die", json!({})).await.unwrap_err();
-        assert!(error.0.contains("`fake` disconnected during the call"), "{error}");
+        assert!(error.0.contains("program of the MCP server `fake` ended during the call"), "{error}");
         assert!(error.0.ends_with(UNKNOWN), "{error}");
         assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
     }
@@ -341,19 +344,74 @@ async fn settings_that_can_never_work_are_an_error() {
     assert!(error(command("no name", &["node"], &[])).await.contains("its name"));
     assert!(error(command("none", &[], &[])).await.contains("`command` is empty"));
     let header = ("x-key".to_owned(), Secret::new("two\nlines"));
-    let transport = McpTransport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: vec![header] };
+    let transport = McpTransport::Http { url: "http://127.0.0.1:1/".into(), headers: vec![header] };
     let text = error(McpSettings::new("h", transport)).await;
     assert!(text.contains("x-key") && !text.contains("lines\""), "{text}");
-    let transport = McpTransport::Http { url: "http://me:hunter22@127.0.0.1:1/".to_owned(), headers: vec![] };
+    let transport = McpTransport::Http { url: "http://me:hunter22@127.0.0.1:1/".into(), headers: vec![] };
     let text = error(McpSettings::new("h", transport)).await;
     assert!(!text.contains("hunter22"), "{text}");
-    let fake = Fake::new();
-    let mut unknown = fake.settings(&[]);
-    unknown.tools.insert("wpe".to_owned(), McpToolSettings::default());
-    let text = error(unknown).await;
-    assert!(text.contains("\"wpe\"") && text.contains("wipe"), "{text}");
     let twice = McpServers::start([command("a", &["node"], &[]), command("a", &["node"], &[])]).await;
     assert!(twice.map(drop).unwrap_err().to_string().contains("two of that name"));
+}
+
+/// What a server says about how far a call is, is shown as the call's progress.
+#[tokio::test]
+async fn progress_is_shown() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&seen);
+    let reporter = Arc::new(move |progress| notes.lock().expect("no panic").push(progress));
+    let output = run(&tool(&server, "fake_steps"), json!({}), context("chat", None).with_reporter(reporter)).await;
+    assert_eq!(output, Ok(json!("done")));
+    let step = |at: f64| json!({"progress": at, "total": 2.0, "message": format!("step {at}")});
+    assert_eq!(*seen.lock().expect("no panic"), [step(1.0), step(2.0)]);
+}
+
+/// A picture is stored, and the output has a link in its place.
+#[tokio::test]
+async fn a_picture_is_a_link() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[])).await.expect("starts");
+    let output = call(&server, "fake_picture", json!({})).await.expect("an output");
+    assert_eq!(output["content"][0]["text"], "a picture");
+    let link =
+        json!({"type": "image", "mimeType": "image/png", "bytes": 600_000, "url": "/api/chat/chat/files/call/0"});
+    assert_eq!(output["content"][1], link, "{}", output.to_string().len());
+}
+
+/// The settings of a tool count under the name under which it is offered; one that is not there is told to the operator.
+#[tokio::test]
+async fn tools_are_filtered_and_set_by_name() {
+    let fake = Fake::new();
+    let mut settings = fake.settings(&[]);
+    settings.offered = Some(["echo", "slow", "wipe"].map(str::to_owned).into());
+    settings.denied = ["wipe".to_owned()].into();
+    let slow = McpToolSettings { timeout: Some(Duration::from_millis(100)), ..McpToolSettings::default() };
+    settings.tools = [("fake_slow".to_owned(), slow), ("fake_wpe".to_owned(), McpToolSettings::default())].into();
+    let server = McpServer::start(settings).await.expect("an unknown tool does not keep the others away");
+    let names: Vec<String> = server.tools().iter().map(|tool| tool.spec.name.clone()).collect();
+    assert_eq!(names, ["fake_echo", "fake_slow"]);
+    let [warning] = server.warnings().try_into().expect("one warning");
+    assert!(warning.to_string().contains("\"fake_wpe\"") && warning.to_string().contains("fake_echo"), "{warning}");
+    let error = call(&server, "fake_slow", json!({})).await.unwrap_err();
+    assert!(error.0.contains("did not answer within 0.1 s"), "{error}");
+}
+
+/// A program that says nothing does not keep the start waiting, and its tools appear when it speaks.
+#[tokio::test]
+async fn a_silent_server_does_not_hold_up_the_start() {
+    let fake = Fake::new();
+    let script = root().join("tests/mcp/fake.mjs").display().to_string();
+    let go = fake.folder.path().join("go");
+    let wait = format!("until [ -e '{}' ]; do sleep 0.05; done; exec node '{script}'", go.display());
+    let settings = McpSettings { start_wait: Duration::from_millis(100), ..command("fake", &["sh", "-c", &wait], &[]) };
+    let mut server = McpServer::start(settings).await.expect("is no error");
+    assert!(server.problem().is_some_and(|problem| problem.contains("has not answered yet")), "{:?}", server.problem());
+    assert!(server.tools().is_empty() && !server.is_listed());
+    std::fs::write(&go, "").expect("written");
+    with_tool(&mut server, "fake_echo").await;
+    assert_eq!(server.problem(), None);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{
         ToolContext, ToolError,
-        mcp::{McpServer, McpSettings, McpTransport},
+        mcp::{McpServer, McpSettings, McpTransport, SecretUrl},
     },
 };
 use serde_json::{Value, json};
@@ -72,8 +72,8 @@ async fn serve(is_sse: bool) -> McpSettings {
             tokio::spawn(respond(stream, is_sse));
         }
     });
-    let settings = McpSettings::new("hostile", McpTransport::Http { url, headers: Vec::new() });
-    McpSettings { timeout: Duration::from_secs(20), ..settings }
+    let settings = McpSettings::new("hostile", McpTransport::Http { url: SecretUrl::new(url), headers: Vec::new() });
+    McpSettings { timeout: Duration::from_secs(20), start_wait: Duration::from_secs(60), ..settings }
 }
 
 async fn respond(stream: TcpStream, is_sse: bool) {

@@ -1,31 +1,44 @@
-//! A data folder of the version before: `fixtures/format-1.db` was made by the release that kept the holds in the heads.
+//! Data folders of earlier versions.
+//!
+//! `fixtures/format-2.db` was made by the version whose keys had no positions. It has a chat with a payment that was
+//! approved (`u0`), a message that was edited away (`u4`, and `u5` with it) and a few turns more (`old`), and a payment that
+//! waits for approval (`waits`).
+//!
+//! `fixtures/format-1.db` was made by the release that kept the holds in the heads.
 //! It has a payment that waits for approval (`waits`), a location that waits for the browser (`browser`), a turn that a
 //! kill cut off (`cut-off`), an ended one (`done`), and nothing of a deleted one.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::{
+    grants::{GrantMatch, GrantScope, Remember},
+    ids::{ApprovalId, ChatId},
+    request::{ChatRequest, DecisionRequest, Verdict},
+};
 use holdpoint_runtime::{
     clock::Timestamp,
-    driver::{Runtime, RuntimeError},
-    internals::turn::Answered,
-    log::{Log, SqliteLog},
+    driver::{Next, Profile, Runtime, RuntimeError, verify},
+    internals::{project::View, turn::Answered},
+    log::{Log, SqliteError, SqliteLog},
     subject::Subject,
 };
 use holdpoint_testkit::ManualClock;
+use serde_json::json;
 use tempfile::TempDir;
 
 /// Shortly after the file was made, before its first deadline.
 const THEN: Timestamp = Timestamp(1_794_831_740_000);
 
-fn folder() -> TempDir {
+fn folder(fixture: &str) -> TempDir {
     let dir = TempDir::new().expect("a temporary folder");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.db");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture);
     std::fs::copy(fixture, dir.path().join("holdpoint.db")).expect("it is copied");
     dir
 }
 
 async fn start(dir: &Path, clock: &Arc<ManualClock>) -> Runtime {
+    // The tasks of a runtime that was shut down may still hold it for a moment.
+    until("it is free", async || !matches!(SqliteLog::open(dir), Err(SqliteError::InUse { .. }))).await;
     let log: Arc<dyn Log> = Arc::new(SqliteLog::open(dir).expect("it is migrated"));
     Runtime::builder().log(log).clock(Arc::clone(clock) as _).start().await.expect("starts")
 }
@@ -47,7 +60,7 @@ async fn messages(runtime: &Runtime, chat: &str) -> Result<String, RuntimeError>
 
 #[tokio::test]
 async fn what_waited_before_the_upgrade_still_waits() {
-    let (dir, clock) = (folder(), Arc::new(ManualClock::new(THEN)));
+    let (dir, clock) = (folder("format-1.db"), Arc::new(ManualClock::new(THEN)));
     let runtime = start(dir.path(), &clock).await;
     let me = Subject::local();
     let inbox = runtime.approvals(&me).await.expect("it lists");
@@ -79,10 +92,97 @@ async fn what_waited_before_the_upgrade_still_waits() {
 
 #[tokio::test]
 async fn deadlines_from_before_the_upgrade_are_kept() {
-    let (dir, clock) = (folder(), Arc::new(ManualClock::new(THEN)));
+    let (dir, clock) = (folder("format-1.db"), Arc::new(ManualClock::new(THEN)));
     let runtime = start(dir.path(), &clock).await;
     clock.set(Timestamp(THEN.0 + 3_600_000));
     until("both expire", async || runtime.holds().await == Ok(0)).await;
     let text = messages(&runtime, "waits").await.expect("it is there");
     assert!(text.contains("Approval request timed out"), "{text}");
+}
+
+/// Shortly after the second file was made.
+const LATER: Timestamp = Timestamp(1_794_853_280_000);
+
+async fn end(runtime: Runtime) {
+    runtime.shutdown(Duration::from_secs(5)).await;
+}
+
+async fn say(runtime: &Runtime, id: &str) {
+    let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": "chat"}]});
+    let request: ChatRequest = serde_json::from_value(json!({"id": "old", "messages": [message]})).expect("a request");
+    let view = View { profile: Profile::AiSdk, ..View::default() };
+    let (_, mut response) = runtime.submit(&Subject::local(), request, view).await.expect("is taken");
+    while response.read(&mut Vec::new()).await == Next::More {}
+}
+
+async fn count(runtime: &Runtime) -> usize {
+    runtime.messages(&Subject::local(), &"old".into()).await.expect("it is there").len()
+}
+
+/// Without positions, all turns are read for what belongs to an earlier one. The result is the same.
+#[tokio::test]
+async fn keys_without_positions_still_lead_to_earlier_turns() {
+    let (dir, clock) = (folder("format-2.db"), Arc::new(ManualClock::new(LATER)));
+    let me = Subject::local();
+    let approval = ApprovalId::from("approval_01a1e597844a76c9ace16caac6e4e5a7");
+    for round in 0..2 {
+        let runtime = start(dir.path(), &clock).await;
+        assert_eq!(runtime.decide(&me, approval.clone(), true).await, Ok(Answered::Again));
+        end(runtime).await;
+        let runtime = start(dir.path(), &clock).await;
+        assert_eq!(runtime.decide(&me, approval.clone(), false).await, Ok(Answered::Contradicts));
+        let before = count(&runtime).await;
+        say(&runtime, "u2").await;
+        assert_eq!(count(&runtime).await, before, "it was answered");
+        end(runtime).await;
+        // What was edited away is not there any more, and the first round adds it again.
+        let runtime = start(dir.path(), &clock).await;
+        say(&runtime, "u5").await;
+        assert_eq!(count(&runtime).await, if round == 0 { before + 2 } else { before });
+        // Another turn moves the checkpoint, now with what is known of cuts.
+        say(&runtime, &format!("new {round}")).await;
+        end(runtime).await;
+    }
+    let runtime = start(dir.path(), &clock).await;
+    let inbox = runtime.approvals(&me).await.expect("it lists");
+    assert_eq!(inbox.len(), 1, "what waited still waits");
+    assert_eq!(runtime.decide(&me, inbox[0].approval_id.clone(), true).await, Ok(Answered::Taken));
+}
+
+#[tokio::test]
+async fn a_chain_begins_after_what_an_earlier_version_wrote() {
+    let (dir, clock) = (folder("format-2.db"), Arc::new(ManualClock::new(LATER)));
+    let whole = async || {
+        let log = SqliteLog::open_read_only(dir.path()).expect("it opens");
+        let mut report = |broken| panic!("{broken}");
+        verify(&log, &"old".into(), None, &mut report).await.expect("it reads").expect("it is there")
+    };
+    let runtime = start(dir.path(), &clock).await;
+    let before = whole().await;
+    assert!(before.unchained > 0 && before.chained == 0 && before.hash.is_none(), "{before:?}");
+    say(&runtime, "new").await;
+    runtime.idle(&Subject::local(), &"old".into()).await.expect("it ends");
+    let after = whole().await;
+    assert!(after.unchained == before.unchained && after.chained > 0 && after.hash.is_some(), "{after:?}");
+    end(runtime).await;
+}
+
+/// Grants have a table of their own since format 5.
+#[tokio::test]
+async fn what_waited_before_the_upgrade_can_be_remembered() {
+    let (dir, clock) = (folder("format-2.db"), Arc::new(ManualClock::new(LATER)));
+    let me = Subject::local();
+    let runtime = start(dir.path(), &clock).await;
+    let inbox = runtime.approvals(&me).await.expect("it lists");
+    let remember = Remember { scope: GrantScope::Subject, covers: GrantMatch::Tool, until: None, uses: None };
+    let decision = DecisionRequest { verdict: Verdict::APPROVE, reason: None, remember: Some(remember) };
+    let decided = runtime.decide(&me, inbox[0].approval_id.clone(), decision).await;
+    let Ok(Answered::Remembered(grant)) = decided else { panic!("{decided:?}") };
+    end(runtime).await;
+    let runtime = start(dir.path(), &clock).await;
+    let request = ChatRequest::user("new", "Send 20 dollars to Jun");
+    let (_, mut response) = runtime.submit(&me, request, View::default()).await.expect("is taken");
+    while response.read(&mut Vec::new()).await == Next::More {}
+    assert!(messages(&runtime, "new").await.expect("it is there").contains(grant.as_str()));
+    assert_eq!(runtime.grants_page(&me, None, 10).await.expect("it lists").items[0].used, 1);
 }

@@ -14,13 +14,15 @@ use holdpoint_protocol::{
     request::ChatRequest,
 };
 use holdpoint_runtime::{
-    driver::{Next, ResponseStream, Runtime},
+    approvers::Approvers,
+    driver::{Change, Next, ResponseStream, Runtime, RuntimeError},
+    identity::{Identity, Role},
     internals::{
         fact::Fact,
         project::{Out, View},
         turn::Answered,
     },
-    log::{Log, MemoryLog},
+    log::{Log, MemoryLog, Stored, Wakeup},
     model::ScriptModel,
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
@@ -40,9 +42,16 @@ struct Nodes {
     slow: Gate,
 }
 
-/// `pay` needs approval and counts its runs; `slow` waits at a gate.
+/// `pay` and `wire` need approval and count their runs, `wire` that of two people; `slow` waits at a gate.
 fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
-    let (paid, slow) = (Arc::clone(paid), slow.clone());
+    let (paid, wired, slow) = (Arc::clone(paid), Arc::clone(paid), slow.clone());
+    let wire = Tool::server("wire", "Pays", move |_: Value, _: ToolContext| {
+        let count = wired.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(json!({"count": count})) }
+    });
+    let approvers = Approvers::new(["group:finance"]).expect("a group").quorum(2);
+    let approvers = approvers.escalating(Duration::from_secs(1), ["group:directors"]).expect("a group");
+    let wire = wire.approve_always().approvers(approvers).build().expect("valid");
     let pay = Tool::server("pay", "Pays", move |_: Value, _: ToolContext| {
         let count = paid.fetch_add(1, Ordering::SeqCst) + 1;
         async move { Ok(json!({"count": count})) }
@@ -54,7 +63,7 @@ fn tools(paid: &Arc<AtomicUsize>, slow: &Gate) -> ToolSet {
             Ok(json!("slow is over"))
         }
     });
-    [pay.approve_always().build().expect("valid"), slow.build().expect("valid")].into_iter().collect()
+    [pay.approve_always().build().expect("valid"), wire, slow.build().expect("valid")].into_iter().collect()
 }
 
 async fn node(log: Arc<dyn Log>, steps: &Value, tools: ToolSet) -> Runtime {
@@ -164,6 +173,38 @@ async fn what_waits_is_decided_on_any_node_and_shown_on_all() {
     assert_eq!(nodes.a.decide(&me(), approval, false).await, Ok(Answered::Contradicts));
 }
 
+/// Whichever node notices that it is time, those of the escalation are added once, and hear of it on any node.
+#[tokio::test]
+async fn an_escalation_takes_place_once_and_votes_count_on_any_node() {
+    let nodes = Nodes::start(json!([[call("wire")], [{"text": ["Done."]}]])).await;
+    let approver = |name: &str, group: &str| Identity::new(name).with_roles([Role::Approver]).with_groups([group]);
+    let (bob, dora) = (approver("bob", "finance"), approver("dora", "directors"));
+    let mut heard = nodes.b.changes(&dora);
+    read(submit(&nodes.a, "wire it").await).await;
+    let waiting = nodes.b.approvals(&bob).await.expect("can be read");
+    let approval = waiting.first().expect("it waits").approval_id.clone();
+    assert!(nodes.b.approvals(&dora).await.expect("can be read").is_empty());
+    assert_eq!(nodes.b.decide(&dora, approval.clone(), true).await, Ok(Answered::Unknown));
+    let voted = Answered::Voted { votes: 1, quorum: 2 };
+    assert_eq!(nodes.b.decide(&bob, approval.clone(), true).await, Ok(voted));
+    assert_eq!(nodes.a.decide(&bob, approval.clone(), true).await, Ok(Answered::Again));
+    let told = within("the word of the escalation", heard.next()).await;
+    assert_eq!(told, Some(Change::Approvals { chat: chat() }));
+    for node in [&nodes.a, &nodes.b] {
+        until("it is in the inbox", async || !node.approvals(&dora).await.expect("can be read").is_empty()).await;
+    }
+    assert_eq!(nodes.paid(), 0);
+    let (here, there) =
+        tokio::join!(nodes.a.decide(&dora, approval.clone(), true), nodes.b.decide(&dora, approval.clone(), true));
+    let mut answers = [here, there];
+    answers.sort_by_key(|answer| *answer != Ok(Answered::Taken));
+    assert_eq!(answers, [Ok(Answered::Taken), Ok(Answered::Again)]);
+    until("it is paid", async || messages(&nodes.a).await.contains("Done.")).await;
+    assert_eq!(nodes.paid(), 1);
+    let escalated = nodes.facts().await.iter().filter(|fact| matches!(fact, Fact::Escalated { .. })).count();
+    assert_eq!(escalated, 1);
+}
+
 #[tokio::test]
 async fn a_decision_reaches_the_node_that_runs_the_turn() {
     for approved in [true, false] {
@@ -171,7 +212,11 @@ async fn a_decision_reaches_the_node_that_runs_the_turn() {
         let response = submit(&nodes.a, "go").await;
         nodes.slow.arrived().await;
         let approval = the_approval(&nodes.b).await;
-        let decision = holdpoint_protocol::request::DecisionRequest { approved, reason: Some("because".into()) };
+        let decision = holdpoint_protocol::request::DecisionRequest {
+            verdict: approved.into(),
+            reason: Some("because".into()),
+            remember: None,
+        };
         assert_eq!(nodes.b.decide(&me(), approval, decision).await, Ok(Answered::Taken));
         until("the owner acts on it", async || {
             nodes.facts().await.iter().filter(|fact| matches!(fact, Fact::Settled { .. })).count() == 1
@@ -309,6 +354,69 @@ async fn lost_wakeups_only_delay() {
     until("the owner polls", async || nodes.paid() == 1).await;
     nodes.slow.open();
     assert!(read(response).await.contains("all done"));
+}
+
+/// A chat has changed as far as is known, but has no new facts; and when it is asked whether it was deleted, it has. That is
+/// no reason to give it up.
+#[tokio::test]
+async fn a_chat_that_is_appended_to_between_two_reads_is_followed_on() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let steps = json!([[call("pay")], [{"text": ["all done"]}]]);
+    let nodes = Nodes::on(Arc::clone(&log), log, Arc::clone(&deaf) as _, steps).await;
+    read(submit(&nodes.a, "go").await).await;
+    let mut live = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    let gate = Gate::new();
+    deaf.on_stored(ReadFault::Hold(gate.clone()));
+    deaf.wake(Wakeup::Any);
+    within("it asks", gate.arrived()).await;
+    let approval = the_approval(&nodes.a).await;
+    assert_eq!(nodes.a.decide(&me(), approval, true).await, Ok(Answered::Taken));
+    until("it is paid", async || nodes.paid() == 1).await;
+    gate.open();
+    let mut out = Vec::new();
+    within("the follower sees it", async {
+        while !format!("{out:?}").contains("all done") {
+            assert_ne!(live.next(&mut out).await, Next::Gone, "the chat was given up");
+        }
+    })
+    .await;
+}
+
+/// The node that has the chat awake does not know yet that it is gone.
+#[tokio::test]
+async fn a_chat_is_deleted_once() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let deaf = Arc::new(FaultyLog::without_wakeups(Arc::clone(&log) as _));
+    let nodes = Nodes::on(Arc::clone(&log), log, deaf, json!([[call("pay")], [{"text": ["all done"]}]])).await;
+    read(submit(&nodes.a, "go").await).await;
+    let _live = nodes.b.live(&me(), &chat(), View::default()).await.expect("it follows");
+    assert_eq!(nodes.a.delete(&me(), &chat()).await, Ok(()));
+    assert_eq!(nodes.b.delete(&me(), &chat()).await, Err(RuntimeError::NotFound));
+    assert_eq!(nodes.a.delete(&me(), &chat()).await, Err(RuntimeError::NotFound));
+}
+
+/// A node of an earlier version can't read a checkpoint that says where messages were cut.
+#[tokio::test]
+async fn what_an_older_node_can_not_read_is_not_written() {
+    let log = Arc::new(SharedLog::new(Arc::new(MemoryLog::default()), LEASE));
+    let beside_older = Arc::new(FaultyLog::new(Arc::clone(&log) as _));
+    beside_older.limit_format(1);
+    let nodes = Nodes::on(Arc::clone(&log), Arc::clone(&beside_older) as _, log, json!([[{"text": ["x"]}]])).await;
+    let says_cuts = async || {
+        let Ok(Some(Stored::Chat { head, .. })) = nodes.log.stored(&chat()).await else { panic!("it is there") };
+        String::from_utf8_lossy(&head.data).contains("cuts")
+    };
+    for _ in 0..3 {
+        read(submit(&nodes.a, "go").await).await;
+        assert!(!says_cuts().await);
+    }
+    beside_older.limit_format(2);
+    until("the lease is renewed", async || {
+        read(submit(&nodes.a, "go").await).await;
+        says_cuts().await
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -174,6 +174,87 @@ async fn what_is_read_does_not_depend_on_the_number_of_turns() {
     }
 }
 
+/// What each request about the first turn reads of a chat of so many turns, after a restart: events.
+async fn costs_of_the_first_turn(turns: usize) -> Vec<(&'static str, usize)> {
+    let mut world = World::start().await;
+    world.say("first", "pay").await;
+    let approval = world.approval().await;
+    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
+    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Taken));
+    world.runtime.idle(&me(), &chat()).await.expect("it is there");
+    world.say("second", "chat a little").await;
+    world.turns(0, turns).await;
+    let messages = world.messages().await;
+    let (answer, second) = (&messages[1]["id"], &messages[3]["id"]);
+    let mut costs = Vec::new();
+
+    world.restart().await;
+    assert_eq!(world.runtime.decide(&me(), approval.clone(), true).await, Ok(Answered::Again));
+    costs.push(("a repeated decision", world.log.take_bytes_read().0));
+    world.restart().await;
+    assert_eq!(world.runtime.decide(&me(), approval.clone(), false).await, Ok(Answered::Contradicts));
+    costs.push(("another decision", world.log.take_bytes_read().0));
+    world.restart().await;
+    let ack = json!({"toolCallId": call, "status": "success", "output": 1, "requestedAt": "2026-01-01T00:00:00Z"});
+    let result = serde_json::from_value(ack.clone()).expect("an ack");
+    assert_eq!(world.runtime.ack(&me(), result, ack).await, Ok(Answered::Unknown), "it ran on the server");
+    costs.push(("an ack", world.log.take_bytes_read().0));
+    let before = world.facts().await.len();
+    world.restart().await;
+    let told = world.say("first", "pay").await;
+    assert!(told.contains("paid") && !told.contains("a little answer"), "{told}");
+    costs.push(("a message that is sent again", world.log.take_bytes_read().0));
+    let responded = json!({"type": "tool-pay", "toolCallId": call, "state": "approval-responded", "input": {},
+        "approval": {"id": approval, "approved": true}});
+    let continued =
+        |parts: Value| json!({"id": "c", "messages": [{"id": answer, "role": "assistant", "parts": parts}]});
+    world.restart().await;
+    let told = world.send(continued(json!([responded]))).await.expect("is taken");
+    assert!(told.contains("tool-output-available") && told.contains(r#""count":1"#), "{told}");
+    costs.push(("a client that continues the answer", world.log.take_bytes_read().0));
+    assert_eq!(world.facts().await.len(), before, "nothing is added");
+    // A call that never was is not looked for in all turns.
+    world.restart().await;
+    let strange = json!({"type": "tool-pay", "toolCallId": "strange", "state": "approval-responded", "input": {},
+        "approval": {"id": "strange", "approved": true}});
+    let mut last = world.messages().await.pop().expect("there are some");
+    last["parts"].as_array_mut().expect("a list").push(strange);
+    world.restart().await;
+    let _ = world.send(json!({"id": "c", "messages": [last]})).await;
+    costs.push(("a call that never was", world.log.take_bytes_read().0));
+    // These two take away the turns that follow.
+    world.restart().await;
+    let body = json!({"id": "c", "trigger": "regenerate-message", "messageId": second, "messages": []});
+    world.send(body).await.expect("is taken");
+    costs.push(("another answer to the second message", world.log.take_bytes_read().0));
+    assert_eq!(world.messages().await.len(), 4);
+    world.restart().await;
+    let message = json!({"id": "first", "role": "user", "parts": [{"type": "text", "text": "something else"}]});
+    world.send(json!({"id": "c", "messageId": "first", "messages": [message]})).await.expect("is taken");
+    costs.push(("an edit of the first message", world.log.take_bytes_read().0));
+    assert_eq!(world.messages().await.len(), 2);
+    // A message that was cut is new again.
+    world.restart().await;
+    let before = world.facts().await.len();
+    world.log.take_bytes_read();
+    world.say("second", "chat a little").await;
+    costs.push(("a message that was cut", world.log.take_bytes_read().0));
+    assert!(world.facts().await.len() > before);
+    assert_eq!(world.messages().await.len(), 4);
+    costs
+}
+
+#[tokio::test]
+async fn what_a_request_about_an_earlier_turn_reads_does_not_depend_on_the_number_of_turns() {
+    let (few, many) = (costs_of_the_first_turn(4).await, costs_of_the_first_turn(60).await);
+    for ((what, few), (_, many)) in few.iter().zip(&many) {
+        println!("{what}: {few} bytes with 4 turns, {many} with 60");
+    }
+    for ((what, few), (_, many)) in few.iter().zip(&many) {
+        assert!(*many < few + 200, "{what}: {few} bytes with 4 turns, {many} with 60");
+    }
+}
+
 #[tokio::test]
 async fn the_model_is_sent_everything_and_a_client_reads_everything() {
     let mut world = World::start().await;
@@ -212,7 +293,8 @@ async fn messages_of_model(world: &World) -> usize {
         }
         fn stream(&self, request: ModelRequest) -> futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>> {
             self.0.store(request.messages.len(), Ordering::SeqCst);
-            let end = ModelEvent::Finish { usage: Usage::default(), reason: FinishReason::Stop, version: None };
+            let end =
+                ModelEvent::Finish { usage: Usage::default(), reason: FinishReason::Stop, version: None, state: None };
             Box::pin(futures::stream::iter([Ok(ModelEvent::TextDelta("x".into())), Ok(end)]))
         }
     }
@@ -251,6 +333,37 @@ async fn earlier_turns_are_known_after_a_restart() {
     let told = world.send(body).await.expect("is taken");
     assert!(told.contains("tool-output-available") && told.contains(r#""count":1"#), "{told}");
     assert_eq!(world.paid.load(Ordering::SeqCst), 1);
+}
+
+/// A message whose answer is in another turn than the one it was said in.
+#[tokio::test]
+async fn a_message_that_is_sent_again_gets_its_own_answer() {
+    let mut world = World::start().await;
+    world.turns(0, 2).await;
+    // Its answer is given anew.
+    world.send(json!({"id": "c", "trigger": "regenerate-message", "messages": []})).await.expect("is taken");
+    // It comes with the decision that the turn before it waits for.
+    world.say("u2", "pay").await;
+    let approval = world.approval().await;
+    let call = world.runtime.approvals(&me()).await.expect("it lists").remove(0).tool_call_id;
+    let part = json!({"type": "tool-pay", "toolCallId": call, "state": "approval-responded", "input": {},
+        "approval": {"id": approval, "approved": true}});
+    let late = json!({"id": "late", "role": "user", "parts": [{"type": "text", "text": "chat a little"}]});
+    let answer = world.messages().await.pop().expect("it is there")["id"].clone();
+    let body = json!({"id": "c", "messages": [{"id": answer, "role": "assistant", "parts": [part]}, late]});
+    world.send(body).await.expect("is taken");
+    world.turns(3, 9).await;
+    let messages = world.messages().await;
+    let answered = |id: &str| {
+        let said = messages.iter().position(|message| message["id"] == id).expect("it is there");
+        assert_eq!(messages[said + 1]["role"], "assistant");
+        format!(r#""messageId":{}"#, messages[said + 1]["id"])
+    };
+    for id in ["u0", "u1", "u2", "late", "u3", "u8"] {
+        world.restart().await;
+        let told = world.say(id, "chat a little").await;
+        assert!(told.contains(&answered(id)), "{id}: {told}");
+    }
 }
 
 #[tokio::test]
@@ -317,6 +430,8 @@ async fn a_chat_without_a_checkpoint_is_read_whole_once() {
             holds: Default::default(),
             ownership: Ownership::Release,
             digest: None,
+            audit: Vec::new(),
+            grants: Default::default(),
         };
         old.append_many(vec![append]).await;
     }

@@ -10,9 +10,10 @@ use std::{
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    middleware::{from_fn_with_state, map_request},
+    middleware::{from_fn, from_fn_with_state, map_request},
     response::IntoResponse,
 };
+use holdpoint_protocol::status::McpStatus;
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -23,7 +24,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, Rate, deadline, shape, traced},
+    request::{Budget, Failure, Rate, deadline, even_time, shape, traced},
     transport,
 };
 
@@ -44,6 +45,9 @@ pub struct Limits {
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
+    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then the
+    /// address has to wait, except with a credential that was right before.
+    pub wrong_keys_per_minute: usize,
     /// Bytes of all bodies being read at the same time, and separately of all responses being written.
     pub bytes_in_flight: usize,
 }
@@ -58,6 +62,7 @@ impl Default for Limits {
             streams_per_subject: 1000,
             requests_per_subject: 1000,
             requests_per_address: 2000,
+            wrong_keys_per_minute: 30,
             bytes_in_flight: 64 * 1024 * 1024,
         }
     }
@@ -94,12 +99,14 @@ pub(crate) struct Inner {
     pub(crate) draining: CancellationToken,
     /// Cancelled when open connections should end.
     pub(crate) closing: CancellationToken,
+    /// Reads the states of the MCP servers.
+    pub(crate) mcp: Option<McpReader>,
     /// Open WebSockets.
     pub(crate) sockets: TaskTracker,
 }
 
 impl Server {
-    /// A server without API keys: every principal is the subject `local`.
+    /// A server without API keys: everybody is the subject `local`, with all roles.
     pub fn new(runtime: Runtime) -> Self {
         Self::with(runtime, Keys::default(), Limits::default())
     }
@@ -114,7 +121,13 @@ impl Server {
         ServerBuilder::new(runtime)
     }
 
-    pub(crate) fn assemble(runtime: Runtime, login: Arc<dyn Login>, limits: Limits, guard: Guard) -> Self {
+    pub(crate) fn assemble(
+        runtime: Runtime,
+        login: Arc<dyn Login>,
+        limits: Limits,
+        guard: Guard,
+        mcp: Option<McpReader>,
+    ) -> Self {
         let is_shared = login.credential() != Credential::None;
         let in_flight = || Budget::new(limits.bytes_in_flight, is_shared);
         let inner = Inner {
@@ -122,6 +135,7 @@ impl Server {
             login,
             tickets: Tickets::default(),
             limits,
+            mcp,
             streams: Mutex::default(),
             metrics: Metrics::new(),
             subjects: Rate::new(limits.requests_per_subject),
@@ -209,10 +223,14 @@ impl Server {
             .guard
             .protect(router, self.inner.login.credential())
             .layer(from_fn_with_state(self.clone(), shape))
+            .layer(from_fn(even_time))
             .layer(from_fn_with_state(self.clone(), measure));
         traced(router).with_state(self.clone())
     }
 }
+
+/// Reads the states of the MCP servers, for `GET /api/status`.
+pub(crate) type McpReader = Arc<dyn Fn() -> Vec<McpStatus> + Send + Sync>;
 
 /// The table of routes. Each is described where it is implemented, and `/openapi.json` is built from the descriptions.
 pub(crate) fn routes() -> OpenApiRouter<Server> {
@@ -224,19 +242,25 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(transport::chat::resume))
         .routes(routes!(transport::ack::post))
         .routes(routes!(transport::approvals::list))
-        .routes(routes!(transport::approvals::decide))
+        .routes(routes!(transport::approvals::get, transport::approvals::decide))
+        .routes(routes!(transport::audit::list))
+        .routes(routes!(transport::grants::list))
+        .routes(routes!(transport::grants::revoke))
         .routes(routes!(transport::chats::list))
         .routes(routes!(transport::chats::delete))
         .routes(routes!(transport::chats::messages))
         .routes(routes!(transport::chats::holds))
         .routes(routes!(transport::chats::stop))
+        .routes(routes!(transport::files::get))
         .routes(routes!(transport::tools::list))
         .routes(routes!(transport::check::post))
         .routes(routes!(transport::events::get))
+        .routes(routes!(transport::me::get))
         .routes(routes!(transport::ticket::post))
         .routes(routes!(transport::health::alive))
         .routes(routes!(transport::health::ready))
         .routes(routes!(transport::metrics::get))
+        .routes(routes!(transport::status::get))
         .routes(routes!(openapi::json))
         .routes(routes!(openapi::docs))
 }

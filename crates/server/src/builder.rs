@@ -3,31 +3,49 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use holdpoint_runtime::{driver::Runtime, subject::Subject};
+use holdpoint_protocol::status::McpStatus;
+use holdpoint_runtime::{driver::Runtime, identity::Identity};
 
+#[cfg(feature = "jwt")]
+use crate::auth::Jwt;
 use crate::{
-    app::{Limits, Server},
-    auth::{IdentityError, Keys, Login, OwnLogin},
+    app::{Limits, McpReader, Server},
+    auth::{Credentials, IdentityError, Keys, Login, OwnLogin},
     guard::Guard,
 };
 
 /// A builder for a [`Server`]: see [`Server::builder`].
 ///
-/// Without a login every request is the subject `local`, and only this machine is served.
+/// Without a login every request is the subject `local` with all roles, and only this machine is served.
 #[must_use = "a builder does nothing until it is built"]
 pub struct ServerBuilder {
     runtime: Runtime,
-    login: Arc<dyn Login>,
+    /// A program's own login, which takes the place of keys and tokens.
+    own: Option<Arc<dyn Login>>,
+    keys: Keys,
+    #[cfg(feature = "jwt")]
+    jwt: Option<Jwt>,
     limits: Limits,
     guard: Guard,
+    mcp: Option<McpReader>,
 }
 
 impl ServerBuilder {
     pub(crate) fn new(runtime: Runtime) -> Self {
-        Self { runtime, login: Arc::new(Keys::default()), limits: Limits::default(), guard: Guard::default() }
+        Self {
+            runtime,
+            own: None,
+            keys: Keys::default(),
+            #[cfg(feature = "jwt")]
+            jwt: None,
+            limits: Limits::default(),
+            guard: Guard::default(),
+            mcp: None,
+        }
     }
 
-    /// Uses a login of your own: an async function from the parts of a request to its subject. It is called for every
+    /// Uses a login of your own: an async function from the parts of a request to its [`Identity`]: subject, roles,
+    /// groups, and when the login ends. A [`Subject`](holdpoint_runtime::Subject) alone is a user. It is called for every
     /// request and for the handshake of every WebSocket. What your middleware adds to the request, such as a session,
     /// is in the extensions of the parts.
     ///
@@ -38,14 +56,18 @@ impl ServerBuilder {
     /// cookies.
     ///
     /// ```
-    /// use holdpoint_server::{IdentityError, Server, runtime::{driver::Runtime, subject::Subject}};
+    /// use holdpoint_server::{Identity, IdentityError, Role, Server, runtime::driver::Runtime};
     ///
     /// # async fn example(runtime: Runtime) {
     /// let server = Server::builder(runtime)
     ///     .identify(|parts: axum::http::request::Parts| async move {
     ///         let cookies = parts.headers.get("cookie").and_then(|value| value.to_str().ok()).unwrap_or_default();
     ///         match cookies.split("; ").find_map(|cookie| cookie.strip_prefix("session=")) {
-    ///             Some("secret-of-ann") => Ok(Subject::from("ann")),
+    ///             Some("secret-of-ann") => Ok(Identity::new("ann")),
+    ///             Some("secret-of-carol") => {
+    ///                 let roles = [Role::User, Role::Approver];
+    ///                 Ok(Identity::new("carol").with_roles(roles).with_groups(["finance"]))
+    ///             }
     ///             _ => Err(IdentityError::from("log in first")),
     ///         }
     ///     })
@@ -53,25 +75,39 @@ impl ServerBuilder {
     /// # drop(server);
     /// # }
     /// ```
-    pub fn identify<F, R, E>(mut self, identify: F) -> Self
+    pub fn identify<F, R, I, E>(mut self, identify: F) -> Self
     where
         F: Fn(Parts) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Subject, E>> + Send + 'static,
+        R: Future<Output = Result<I, E>> + Send + 'static,
+        I: Into<Identity>,
         E: Into<IdentityError>,
     {
-        self.login = Arc::new(OwnLogin(identify));
+        self.own = Some(Arc::new(OwnLogin(identify)));
         self
     }
 
-    /// Uses these API keys as the login.
+    /// Uses these API keys as the login, in place of a login of your own.
     pub fn keys(mut self, keys: Keys) -> Self {
-        self.login = Arc::new(keys);
+        (self.own, self.keys) = (None, keys);
+        self
+    }
+
+    /// Uses JSON Web Tokens of an identity provider as the login, beside the API keys, if there are any.
+    #[cfg(feature = "jwt")]
+    pub fn jwt(mut self, jwt: Jwt) -> Self {
+        (self.own, self.jwt) = (None, Some(jwt));
         self
     }
 
     /// Sets the limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Shows the states of MCP servers in `GET /api/status`. The function is called for every such request.
+    pub fn mcp_status(mut self, read: impl Fn() -> Vec<McpStatus> + Send + Sync + 'static) -> Self {
+        self.mcp = Some(Arc::new(read));
         self
     }
 
@@ -98,7 +134,18 @@ impl ServerBuilder {
 
     /// Builds the server.
     pub fn build(self) -> Server {
-        let Self { runtime, login, limits, guard } = self;
-        Server::assemble(runtime, login, limits, guard)
+        #[cfg(feature = "jwt")]
+        let Self { runtime, own, keys, jwt, limits, guard, mcp } = self;
+        #[cfg(not(feature = "jwt"))]
+        let Self { runtime, own, keys, limits, guard, mcp } = self;
+        let credentials = || {
+            let wrong = limits.wrong_keys_per_minute;
+            #[cfg(feature = "jwt")]
+            return Arc::new(Credentials::new(keys, jwt, wrong));
+            #[cfg(not(feature = "jwt"))]
+            return Arc::new(Credentials::new(keys, wrong));
+        };
+        let login = own.unwrap_or_else(|| credentials());
+        Server::assemble(runtime, login, limits, guard, mcp)
     }
 }

@@ -16,8 +16,9 @@
 //!
 //! | feature | default | adds |
 //! | --- | --- | --- |
-//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `providers`, `mcp` and `http-tools` |
+//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `providers`, `mcp`, `http-tools` and `jwt` |
 //! | `console` | yes | the console at `/` of the command; in a checkout its build needs Node.js |
+//! | `jwt` | by `cli` | logins by JSON Web Tokens of an identity provider |
 //! | `sqlite` | by `cli` | the log in SQLite |
 //! | `providers` | by `cli` | models of OpenAI, Anthropic, Gemini and Ollama |
 //! | `mcp` | by `cli` | tools of MCP servers |
@@ -37,8 +38,14 @@ mod request;
 mod transport;
 
 pub use app::{Limits, Server};
-pub use auth::{AuthKey, IdentityError, KeyError, Keys, Role};
+pub use auth::{AuthKey, IdentityError, KeyError, Keys};
+#[cfg(feature = "jwt")]
+pub use auth::{Jwt, JwtError, JwtSettings};
 pub use builder::ServerBuilder;
 /// Re-exported, so that an embedding program needs only this crate.
-pub use holdpoint_runtime::{self as runtime, protocol};
+pub use holdpoint_runtime::{
+    self as runtime,
+    identity::{Group, Identity, Role},
+    protocol,
+};
 pub use listen::ConnectionLimits;

@@ -1,17 +1,26 @@
-//! Who may do what: every route and every frame, for every identity. A route that `/openapi.json` shows and that has no row here fails,
+//! Who may do what: every route and every frame, for every identity: nobody, a wrong key, an expired token, another subject, an
+//! approver who may not chat, an admin, and the owner. A route that `/openapi.json` shows and that has no row here fails,
 //! and so does a frame of the protocol.
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use futures::{SinkExt, StreamExt};
 use holdpoint_protocol::{live::LiveFrame, websocket::WsRequest};
-use holdpoint_server::{AuthKey, Keys};
+use holdpoint_server::{AuthKey, Jwt, JwtSettings, Keys, Role};
+use jsonwebtoken::Algorithm;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{PATIENCE, Setup, TestServer};
+use support::{
+    PATIENCE, Setup, TestServer,
+    issuer::{self, Issuer},
+};
 use tokio_tungstenite::{
     connect_async,
     tungstenite::{self, Message, client::IntoClientRequest},
@@ -24,67 +33,122 @@ const PAY: &str = "Send 50 dollars to Wilhelmina";
 enum Who {
     Nobody,
     WrongKey,
+    ExpiredToken,
+    /// Another user, by a token.
     Other,
+    /// Only an approver, of a group.
+    Approver,
+    /// A user and an admin.
+    Admin,
     Owner,
 }
 
-impl Who {
-    const ALL: [Self; 4] = [Self::Nobody, Self::WrongKey, Self::Other, Self::Owner];
+/// The identity provider of the tests.
+static ISSUER: LazyLock<Issuer> = LazyLock::new(|| Issuer::new("k", Algorithm::EdDSA));
 
-    fn key(self) -> Option<&'static str> {
+impl Who {
+    /// The owner comes last: what the others do must change nothing.
+    const ALL: [Self; 7] =
+        [Self::Nobody, Self::WrongKey, Self::ExpiredToken, Self::Other, Self::Approver, Self::Admin, Self::Owner];
+
+    fn credential(self) -> Option<String> {
+        let token = |subject: &str, seconds: i64| {
+            let now = support::START / 1000;
+            Some(ISSUER.sign(&issuer::claims(subject, now.checked_add_signed(seconds).expect("a time"))))
+        };
         match self {
             Self::Nobody => None,
-            Self::WrongKey => Some("guessed"),
-            Self::Other => Some("key-of-bob"),
-            Self::Owner => Some("key-of-ann"),
+            Self::WrongKey => Some("guessed".to_owned()),
+            // It was hers.
+            Self::ExpiredToken => token("ann", -61),
+            Self::Other => token("bob", 300),
+            Self::Approver => Some("key-of-carol".to_owned()),
+            Self::Admin => Some("key-of-dora".to_owned()),
+            Self::Owner => Some("key-of-ann".to_owned()),
         }
     }
 }
 
-/// What the owner and somebody else get. Without a key, and with a wrong one, it is 401 wherever a key is needed.
+/// What each identity gets. Without a valid credential it is 401 wherever one is needed.
 struct Row {
     route: &'static str,
     body: &'static str,
     owner: u16,
     other: u16,
+    approver: u16,
+    admin: u16,
     is_public: bool,
 }
 
+impl Row {
+    fn wanted(&self, who: Who) -> u16 {
+        match who {
+            Who::Nobody | Who::WrongKey | Who::ExpiredToken if !self.is_public => 401,
+            Who::Owner => self.owner,
+            Who::Approver => self.approver,
+            Who::Admin => self.admin,
+            _ => self.other,
+        }
+    }
+
+    /// Whether an admin sees, or changes, what is somebody else's.
+    fn is_open_to_admins(&self) -> bool {
+        self.admin != self.other && self.admin != 403
+    }
+}
+
+/// A route on which the roles make no difference.
 const fn row(route: &'static str, body: &'static str, owner: u16, other: u16) -> Row {
-    Row { route, body, owner, other, is_public: false }
+    Row { route, body, owner, other, approver: other, admin: other, is_public: false }
+}
+
+/// A route for users: whoever is only an approver may not use it.
+const fn chatting(route: &'static str, body: &'static str, owner: u16, other: u16) -> Row {
+    Row { route, body, owner, other, approver: 403, admin: other, is_public: false }
 }
 
 const fn public(route: &'static str, status: u16) -> Row {
-    Row { route, body: "", owner: status, other: status, is_public: true }
+    Row { route, body: "", owner: status, other: status, approver: status, admin: status, is_public: true }
 }
 
 /// What is not the caller's is not there: the same status as for something that nobody has.
 const ROUTES: &[Row] = &[
-    row("POST /stream", r#"{"id":"CHAT","messages":[{"role":"user","content":"and?"}]}"#, 200, 404),
-    row("POST /api/chat", r#"{"id":"CHAT","messages":[{"role":"user","content":"and?"}]}"#, 200, 404),
+    chatting("POST /stream", r#"{"id":"CHAT","messages":[{"role":"user","content":"and?"}]}"#, 200, 404),
+    chatting("POST /api/chat", r#"{"id":"CHAT","messages":[{"role":"user","content":"and?"}]}"#, 200, 404),
     row("GET /live", "", 426, 426),
     row("GET /api/chat/ws", "", 426, 426),
     row("GET /api/chat/{id}/stream", "", 204, 204),
-    row(
+    chatting(
         "POST /api/tools/ack",
         r#"{"toolCallId":"BROWSER","status":"success","output":1,"requestedAt":"2025-02-01T12:34:56.789Z"}"#,
         200,
         404,
     ),
     row("GET /api/approvals", "", 200, 200),
-    row("POST /api/approvals/{approvalId}", r#"{"approved":true}"#, 200, 404),
+    // An admin sees the request, and does not decide.
+    Row { admin: 200, ..row("GET /api/approvals/{approvalId}", "", 200, 404) },
+    Row { admin: 403, ..row("POST /api/approvals/{approvalId}", r#"{"approved":true}"#, 200, 404) },
+    row("GET /api/audit", "", 200, 200),
+    row("GET /api/grants", "", 200, 200),
+    Row { admin: 200, ..row("DELETE /api/grants/{grantId}", "", 200, 404) },
     row("GET /api/chats", "", 200, 200),
     // Nobody has a chat of that name.
-    row("DELETE /api/chat/ws", "", 404, 404),
-    row("DELETE /api/chat/{id}", "", 204, 404),
-    row("GET /api/chat/{id}/messages", "", 200, 404),
-    row("GET /api/chat/{id}/holds", "", 200, 404),
-    row("POST /api/chat/{id}/stop", "", 200, 404),
+    chatting("DELETE /api/chat/ws", "", 404, 404),
+    Row { admin: 204, ..chatting("DELETE /api/chat/{id}", "", 204, 404) },
+    Row { admin: 200, ..row("GET /api/chat/{id}/messages", "", 200, 404) },
+    Row { admin: 200, ..row("GET /api/chat/{id}/holds", "", 200, 404) },
+    // An admin sees and deletes, and does nothing in the chats of others.
+    chatting("POST /api/chat/{id}/stop", "", 200, 404),
+    // This call has no file. `files.rs` is about one that has.
+    row("GET /api/chat/{id}/files/{call}/{index}", "", 404, 404),
     row("GET /api/tools", "", 200, 200),
     row("POST /api/check", "data: [DONE]\n\n", 200, 200),
     row("GET /api/events", "", 200, 200),
+    row("GET /api/me", "", 200, 200),
     row("POST /api/ticket", "", 200, 200),
     row("GET /metrics", "", 200, 200),
+    // The owner of a chat is no admin.
+    Row { admin: 200, ..row("GET /api/status", "", 403, 403) },
     public("GET /health", 200),
     public("GET /ready", 200),
     public("GET /openapi.json", 200),
@@ -92,12 +156,18 @@ const ROUTES: &[Row] = &[
 ];
 
 fn keys() -> Keys {
-    let key = |key: &str, subject: &str| AuthKey {
+    let key = |key: &str, subject: &str, roles: &[Role]| AuthKey {
         key_sha256: Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect(),
         subject: subject.to_owned(),
-        roles: Vec::new(),
+        roles: roles.to_vec(),
+        groups: vec!["finance".to_owned()],
     };
-    Keys::new(&[key("key-of-ann", "ann"), key("key-of-bob", "bob")]).expect("good keys")
+    let keys = [
+        key("key-of-ann", "ann", &[]),
+        key("key-of-carol", "carol", &[Role::Approver]),
+        key("key-of-dora", "dora", &[Role::User, Role::Admin]),
+    ];
+    Keys::new(&keys).expect("good keys")
 }
 
 /// A server on which a chat of ann's waits for an approval, and another one for a browser.
@@ -106,6 +176,7 @@ struct Scene {
     call: String,
     approval: String,
     browser: String,
+    grant: String,
 }
 
 const CHAT: &str = "the-chat";
@@ -114,7 +185,16 @@ impl Scene {
     async fn set() -> Self {
         let mut setup = Setup::demo();
         setup.keys = keys();
-        let server = setup.start().await;
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), issuer::key_set(&[&*ISSUER])).expect("it can be written");
+        let settings = JwtSettings {
+            issuer: issuer::ISSUER.to_owned(),
+            audience: issuer::AUDIENCE.to_owned(),
+            jwks_file: Some(file.path().to_owned()),
+            ..JwtSettings::default()
+        };
+        let server = setup.start_with(|server| server.jwt(Jwt::new(&settings).expect("good settings"))).await;
+        let grant = grant(&server).await;
         let said = json!({"id": CHAT, "messages": [{"role": "user", "content": PAY}]});
         let (status, _) = ask(&server, "POST /stream", &said.to_string(), Who::Owner).await;
         assert_eq!(status, 200);
@@ -126,12 +206,15 @@ impl Scene {
         let stream = stream.as_str().expect("a stream").to_owned();
         let (_, after) = stream.split_once(r#""toolCallId":""#).unwrap_or_else(|| panic!("{stream}"));
         let browser = after.split_once('"').expect("an id").0.to_owned();
-        Self { call, approval, browser, server }
+        Self { call, approval, browser, grant, server }
     }
 
     fn filled(&self, text: &str) -> String {
         text.replace("{id}", CHAT)
             .replace("{approvalId}", &self.approval)
+            .replace("{grantId}", &self.grant)
+            .replace("{call}", &self.call)
+            .replace("{index}", "0")
             .replace("CHAT", CHAT)
             .replace("CALL", &self.call)
             .replace("BROWSER", &self.browser)
@@ -142,8 +225,21 @@ impl Scene {
         let (_, messages) = ask(&self.server, &format!("GET /api/chat/{CHAT}/messages"), "", Who::Owner).await;
         let (_, holds) = ask(&self.server, &format!("GET /api/chat/{CHAT}/holds"), "", Who::Owner).await;
         let (_, inbox) = ask(&self.server, "GET /api/approvals", "", Who::Owner).await;
-        json!([messages, holds, inbox])
+        let (_, grants) = ask(&self.server, "GET /api/grants", "", Who::Owner).await;
+        json!([messages, holds, inbox, grants])
     }
+}
+
+/// A grant for ann's chats, for another payment than the one that waits. Its own chat is gone.
+async fn grant(server: &TestServer) -> String {
+    let said = json!({"id": "gone", "messages": [{"role": "user", "content": "Send 7 dollars to Wilhelmina"}]});
+    ask(server, "POST /stream", &said.to_string(), Who::Owner).await;
+    let (_, inbox) = ask(server, "GET /api/approvals", "", Who::Owner).await;
+    let approval = inbox[0]["approvalId"].as_str().expect("it waits");
+    let body = r#"{"approved":true,"remember":{"scope":"subject"}}"#;
+    let (_, decided) = ask(server, &format!("POST /api/approvals/{approval}"), body, Who::Owner).await;
+    assert_eq!(ask(server, "DELETE /api/chat/gone", "", Who::Owner).await.0, 204);
+    decided["grant"].as_str().unwrap_or_else(|| panic!("{decided}")).to_owned()
 }
 
 /// The status and the body, as far as it has come; streams do not end.
@@ -153,8 +249,8 @@ async fn ask(server: &TestServer, route: &str, body: &str, who: Who) -> (u16, Va
     let method: Method = method.parse().expect("a method");
     let mut request = client.request(method, server.url(path)).body(body.to_owned());
     request = request.header("content-type", if path == "/api/check" { "text/plain" } else { "application/json" });
-    if let Some(key) = who.key() {
-        request = request.bearer_auth(key);
+    if let Some(credential) = who.credential() {
+        request = request.bearer_auth(credential);
     }
     let response = request.send().await.expect("an answer");
     let status = response.status().as_u16();
@@ -183,40 +279,95 @@ async fn every_route_has_a_row() {
 #[tokio::test]
 async fn every_route_serves_whom_it_should() {
     for row in ROUTES {
-        // What others do must change nothing, so the owner comes last.
-        let scene = Scene::set().await;
+        let mut scene = Scene::set().await;
         let before = scene.state().await;
         for who in Who::ALL {
-            let wanted = match who {
-                Who::Nobody | Who::WrongKey if !row.is_public => 401,
-                Who::Owner => row.owner,
-                _ => row.other,
-            };
             let (status, body) = ask(&scene.server, &scene.filled(row.route), &scene.filled(row.body), who).await;
-            assert_eq!(status, wanted, "{} as {who:?}: {body}", row.route);
-            if who != Who::Owner {
-                assert!(!body.to_string().contains("Wilhelmina"), "{} shows {who:?} what is ann's: {body}", row.route);
-                assert_eq!(scene.state().await, before, "{} as {who:?} changed what is ann's", row.route);
+            assert_eq!(status, row.wanted(who), "{} as {who:?}: {body}", row.route);
+            if who == Who::Owner {
+                continue;
             }
+            if who == Who::Admin && row.is_open_to_admins() {
+                if !row.route.starts_with("GET") {
+                    scene = Scene::set().await;
+                }
+                continue;
+            }
+            assert!(!body.to_string().contains("Wilhelmina"), "{} shows {who:?} what is ann's: {body}", row.route);
+            assert_eq!(scene.state().await, before, "{} as {who:?} changed what is ann's", row.route);
         }
     }
+}
+
+/// An admin sees the chats of everybody, and whose they are; nobody else can ask for them.
+#[tokio::test]
+async fn only_an_admin_lists_all_chats() {
+    let scene = Scene::set().await;
+    for (who, wanted) in [
+        (Who::Nobody, 401),
+        (Who::WrongKey, 401),
+        (Who::ExpiredToken, 401),
+        (Who::Other, 403),
+        (Who::Approver, 403),
+        (Who::Owner, 403),
+        (Who::Admin, 200),
+    ] {
+        let (status, body) = ask(&scene.server, "GET /api/chats?all=true", "", who).await;
+        assert_eq!(status, wanted, "{who:?}: {body}");
+        let (_, own) = ask(&scene.server, "GET /api/chats", "", who).await;
+        if status == 200 {
+            let owners: Vec<&str> =
+                body.as_array().into_iter().flatten().filter_map(|chat| chat["subject"].as_str()).collect();
+            assert_eq!(owners, ["ann", "ann"], "{body}");
+            assert_eq!(own, json!([]), "an admin's own list is the admin's");
+        }
+    }
+    let (_, own) = ask(&scene.server, "GET /api/chats", "", Who::Owner).await;
+    assert!(own[0].get("subject").is_none() && own.as_array().is_some_and(|chats| chats.len() == 2), "{own}");
+    let (status, _) = ask(&scene.server, "GET /api/chats?all=perhaps", "", Who::Admin).await;
+    assert_eq!(status, 422);
+}
+
+/// The page after the first is of the same list.
+#[tokio::test]
+async fn the_list_of_all_chats_has_pages() {
+    let scene = Scene::set().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let (mut query, mut seen) = ("?all=true&limit=1".to_owned(), Vec::new());
+    loop {
+        let asked = client.get(scene.server.url(&format!("/api/chats{query}")));
+        let answer = asked.bearer_auth(Who::Admin.credential().expect("a key")).send().await.expect("an answer");
+        let link = answer.headers().get("link").map(|link| link.to_str().expect("text").to_owned());
+        let page: Value = serde_json::from_str(&answer.text().await.expect("a body")).expect("JSON");
+        seen.extend(page.as_array().expect("a list").iter().map(|chat| chat["id"].clone()));
+        let Some(link) = link else { break };
+        query = link.split(['<', '>']).nth(1).expect("a link").to_owned();
+    }
+    seen.sort_by_key(Value::to_string);
+    assert_eq!(seen, [json!("another"), json!(CHAT)]);
 }
 
 /// Somebody else's chat, approval request or call is answered as one that does not exist, to the letter.
 #[tokio::test]
 async fn what_is_somebody_elses_is_as_if_it_were_not_there() {
     let scene = Scene::set().await;
-    for row in ROUTES.iter().filter(|row| !row.is_public) {
-        let theirs = ask(&scene.server, &scene.filled(row.route), &scene.filled(row.body), Who::Other).await;
-        let nobodys =
-            |text: &str| text.replace("{id}", "none").replace("{approvalId}", "none").replace("BROWSER", "none");
+    for (row, who) in ROUTES.iter().flat_map(|row| [(row, Who::Other), (row, Who::Approver), (row, Who::Admin)]) {
+        if row.is_public || who == Who::Admin && row.admin != row.other {
+            continue;
+        }
+        let theirs = ask(&scene.server, &scene.filled(row.route), &scene.filled(row.body), who).await;
+        let nobodys = |text: &str| {
+            ["{id}", "{approvalId}", "{grantId}", "BROWSER"]
+                .iter()
+                .fold(text.to_owned(), |text, id| text.replace(id, "none"))
+        };
         // A chat that nobody has can be begun; that is the one difference, and the next test's matter.
         if row.body.contains("CHAT") {
             continue;
         }
-        let none = ask(&scene.server, &nobodys(row.route), &nobodys(row.body), Who::Other).await;
+        let none = ask(&scene.server, &nobodys(row.route), &nobodys(row.body), who).await;
         if row.route != "POST /api/ticket" && row.route != "GET /metrics" {
-            assert_eq!(theirs, none, "{}", row.route);
+            assert_eq!(theirs, none, "{} as {who:?}", row.route);
         }
     }
 }
@@ -225,8 +376,8 @@ type Socket = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStre
 
 async fn connect(server: &TestServer, path: &str, who: Who) -> Result<Socket, u16> {
     let mut request = format!("ws://{}{path}", server.address).into_client_request().expect("a request");
-    if let Some(key) = who.key() {
-        request.headers_mut().insert("authorization", format!("Bearer {key}").parse().expect("a header"));
+    if let Some(credential) = who.credential() {
+        request.headers_mut().insert("authorization", format!("Bearer {credential}").parse().expect("a header"));
     }
     match connect_async(request).await {
         Ok((socket, _)) => Ok(socket),
@@ -278,7 +429,15 @@ const FRAMES: &[(&str, &str, &str)] = &[
 async fn sockets_are_for_people_with_a_key() {
     let scene = Scene::set().await;
     for path in ["/live", "/api/chat/ws"] {
-        for (who, wanted) in [(Who::Nobody, Some(401)), (Who::WrongKey, Some(401)), (Who::Other, None)] {
+        for (who, wanted) in [
+            (Who::Nobody, Some(401)),
+            (Who::WrongKey, Some(401)),
+            (Who::ExpiredToken, Some(401)),
+            (Who::Approver, Some(403)),
+            (Who::Other, None),
+            (Who::Admin, None),
+            (Who::Owner, None),
+        ] {
             let refused = connect(&scene.server, path, who).await.err();
             assert_eq!(refused, wanted, "{path} as {who:?}");
         }
@@ -289,12 +448,12 @@ async fn sockets_are_for_people_with_a_key() {
 async fn frames_about_somebody_elses_chat_change_and_show_nothing() {
     let scene = Scene::set().await;
     let before = scene.state().await;
-    for (path, kind, frame) in FRAMES {
+    for ((path, kind, frame), who) in FRAMES.iter().flat_map(|frame| [(frame, Who::Other), (frame, Who::Admin)]) {
         let filled = |text: &str| scene.filled(text).replace("APPROVAL", &scene.approval);
-        let Ok(mut socket) = connect(&scene.server, &filled(path), Who::Other).await else { continue };
+        let mut socket = connect(&scene.server, &filled(path), who).await.expect("connects");
         let said = say(&mut socket, &filled(frame)).await;
-        assert!(!said.contains("Wilhelmina"), "{path} {kind}: {said}");
-        assert_eq!(scene.state().await, before, "{path} {kind} changed what is ann's: {said}");
+        assert!(!said.contains("Wilhelmina"), "{path} {kind} as {who:?}: {said}");
+        assert_eq!(scene.state().await, before, "{path} {kind} as {who:?} changed what is ann's: {said}");
     }
     // The same answer as the owner's counts: the frame is not refused for its shape.
     let (path, _, frame) = FRAMES[1];
@@ -318,4 +477,44 @@ fn every_frame_has_a_row() {
     };
     assert_eq!(rows("/live"), known::<LiveFrame>());
     assert_eq!(rows("/api/chat/ws"), known::<WsRequest>());
+}
+
+/// Neither can it be told by the time: a 404 goes out at the next of even steps, however long it took to find out.
+#[tokio::test]
+async fn what_is_somebody_elses_takes_as_long_as_what_is_not_there() {
+    const TIMES: usize = 15;
+    const STEP: Duration = Duration::from_millis(25);
+    let scene = Scene::set().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let time = async |route: &str, body: &str, who: Who| {
+        let (method, path) = route.split_once(' ').expect("a method and a path");
+        let request = client.request(method.parse().expect("a method"), scene.server.url(path)).body(body.to_owned());
+        let request = request.bearer_auth(who.credential().expect("a key"));
+        let begun = Instant::now();
+        let status = request.send().await.expect("an answer").status().as_u16();
+        assert!([404, 204].contains(&status), "{route} as {who:?}: {status}");
+        begun.elapsed()
+    };
+    for row in ROUTES {
+        for who in [Who::Other, Who::Approver] {
+            let is_hidden = row.wanted(who) == 404 || row.wanted(who) == 204 && row.route.starts_with("GET");
+            if !is_hidden || !row.route.contains('{') {
+                continue;
+            }
+            let (route, body) = (scene.filled(row.route), scene.filled(row.body));
+            let nobodys = row.route.replace("{id}", "none").replace("{approvalId}", "none");
+            let (mut theirs, mut none) = (Vec::new(), Vec::new());
+            for _ in 0..TIMES {
+                theirs.push(time(&route, &body, who).await);
+                none.push(time(&nobodys, &body, who).await);
+            }
+            let median = |times: &mut Vec<Duration>| {
+                times.sort();
+                assert!(times[0] >= STEP, "{} as {who:?}: {times:?}", row.route);
+                times[TIMES / 2]
+            };
+            let (theirs, none) = (median(&mut theirs), median(&mut none));
+            assert!(theirs.abs_diff(none) < STEP / 2, "{} as {who:?}: {theirs:?}, {none:?}", row.route);
+        }
+    }
 }

@@ -4,8 +4,15 @@ mod support;
 
 use std::{collections::BTreeMap, path::Path};
 
-use holdpoint_runtime::tool::{ApprovalPolicy, Execution, Tool, ToolSet, demo::demo_tools, mcp::McpTransport};
-use holdpoint_server::config::{Config, ToolConfig};
+use holdpoint_runtime::{
+    approvers::Approvers,
+    tool::{
+        ApprovalPolicy, Decisions, Execution, Tool, ToolSet,
+        demo::demo_tools,
+        mcp::{McpSettings, McpTransport},
+    },
+};
+use holdpoint_server::config::Config;
 use serde_json::{Value, json};
 use support::Setup;
 
@@ -24,7 +31,15 @@ fn variables(name: &str) -> Option<String> {
 
 fn tools_with(text: &str, environment: &[(&str, &str)]) -> Result<ToolSet, String> {
     let config = load(text, environment)?;
-    ToolConfig::apply(&demo_tools(), &config.tools, &variables).map_err(|error| error.to_string())
+    config.own_tools(&demo_tools(), &variables).map_err(|error| error.to_string())
+}
+
+/// The settings of the only MCP server.
+fn server_with(text: &str) -> Result<McpSettings, String> {
+    let config = load(text, &[])?;
+    config.own_tools(&demo_tools(), &variables).map_err(|error| error.to_string())?;
+    let servers = config.mcp_settings(&demo_tools(), &variables).map_err(|error| error.to_string())?;
+    Ok(servers.into_iter().next().expect("a server"))
 }
 
 fn tool(text: &str, name: &str) -> Tool {
@@ -69,7 +84,11 @@ fn mistakes_are_named() {
         ("[tools.pay]\nexecution = 'frontend'\nurl = 'https://a.example/'", &["tools.pay", "`url`"]),
         ("[tools.pay]\nexecution = 'frontend'\ntimeout_sec = 0", &["`timeout_sec` must be at least 1"]),
         ("[tools.pay]\nexecution = 'frontend'\ninput_schema = { type = 'string' }", &["tools.pay", "schema"]),
-        ("[tools.process_payment]\nexecution = 'frontend'", &["`execution`", "can't be changed"]),
+        (
+            "[tools.process_payment]\ninput_schema = { type = 'object' }",
+            &["`input_schema`", "can't be changed", "`url`"],
+        ),
+        ("[tools.process_payment]\nexecution = 'server'", &["tools.process_payment", "`url`"]),
         ("[tools.process_payment]\nheaders = { a = 'b' }", &["`headers`"]),
         ("[tools.process_payment]\napproval = { when = '/amount', ovr = 5 }", &["line 2", "unknown key `ovr`"]),
         ("[tools.process_payment]\naproval = 'never'", &["line 2", "`aproval`"]),
@@ -81,14 +100,74 @@ fn mistakes_are_named() {
             &["tools.pay", "MISSING_KEY is not set"],
         ),
         ("[tools.'two words']\nexecution = 'frontend'", &["two words"]),
+        (
+            "[tools.process_payment]\ngrants = true\napprovers = { by = ['group:a'], quorum = 2 }",
+            &["tools.process_payment", "`quorum` is above 1, so `grants` can't be true"],
+        ),
+        (
+            "[tools.process_payment]\ndecisions = ['approve', 'deny', 'remember']",
+            &["tools.process_payment", "`decisions`", "`grants`"],
+        ),
         ("[[mcp]]\nname = 'a'\ncomand = ['x']", &["line 3", "`comand`"]),
-        ("[[mcp]]\nname = 'a'\ncommand = ['x']\ntools = { t = { aproval = 'never' } }", &["`aproval`"]),
+        (
+            "[[mcp]]\nname = 'a'\ncommand = ['x']\ntools = { t = { approval = 'never' } }",
+            &["line 4", "[tools.SERVER_tool]"],
+        ),
+        ("[[mcp]]\nname = 'a'\ncommand = ['x']\ntools = [5]", &["line 4", "a list of names"]),
+        ("[tools.process_payment]\nignore_hints = true", &["`ignore_hints`", "MCP"]),
+        ("[tools.pay]\nexecution = 'frontend'\nignore_hints = true", &["`ignore_hints`", "MCP"]),
+        ("[tools.a_b]\napproval = 'never'\n[[mcp]]\nname = 'b'\ncommand = ['x']", &["tools.a_b", "SERVER_tool"]),
     ] {
         let error = tools_with(text, &[]).map(drop).expect_err(text);
         for part in parts {
             assert!(error.contains(part), "{part} in: {error}");
         }
     }
+}
+
+/// A real model must not get a simulated payment.
+#[test]
+fn demo_tools_are_for_the_models_demo_and_script() {
+    let names = |text: &str, model: Option<&str>| {
+        let tools = load(text, &[])?.tool_set(model, &variables).map_err(|error| error.to_string())?;
+        Ok::<_, String>(tools.iter().map(|tool| tool.spec.name.clone()).collect::<Vec<_>>())
+    };
+    let demo: Vec<String> = demo_tools().iter().map(|tool| tool.spec.name.clone()).collect();
+    for model in ["demo", "script:x.json"] {
+        assert_eq!(names("", Some(model)).as_ref(), Ok(&demo), "{model}");
+        assert_eq!(names(&format!("[model]\nuse = '{model}'"), None).as_ref(), Ok(&demo), "{model}");
+        assert_eq!(names("demo_tools = false", Some(model)), Ok(vec![]), "{model}");
+    }
+    assert_eq!(names("", None).as_ref(), Ok(&demo));
+    for model in ["openai:m", "anthropic:m", "gemini:m", "ollama:m"] {
+        assert_eq!(names("", Some(model)), Ok(vec![]), "{model}");
+        assert_eq!(names(&format!("[model]\nuse = '{model}'"), None), Ok(vec![]), "{model}");
+        assert_eq!(names(PHOTO, Some(model)), Ok(vec!["take-photo".to_owned()]), "{model}");
+        assert_eq!(names("demo_tools = true", Some(model)).as_ref(), Ok(&demo), "{model}");
+    }
+    // The command line goes before the settings.
+    assert_eq!(names("[model]\nuse = 'openai:m'", Some("demo")).as_ref(), Ok(&demo));
+    let changed = "[tools.process_payment]\napproval = 'never'";
+    let error = names(changed, Some("openai:m")).expect_err("there is none");
+    assert!(["process_payment", "demo tool", "`demo_tools = true`"].iter().all(|part| error.contains(part)), "{error}");
+}
+
+#[test]
+fn a_tool_of_the_settings_replaces_a_demo_tool_of_its_name() {
+    let spec = tool("[tools.process_payment]\nurl = 'https://pay.example/'", "process_payment").spec;
+    assert_eq!((spec.title.as_deref(), spec.description.as_str()), (None, "process_payment"));
+    assert!(spec.input.check(&json!({"anything": 1})).is_ok(), "the demo tool's schema is gone");
+    let spec = tool("[tools.get_weather]\nexecution = 'frontend'\ndescription = 'Looks outside'", "get_weather").spec;
+    assert_eq!((spec.execution, spec.description.as_str()), (Execution::Frontend, "Looks outside"));
+    assert_eq!(tools_with("[tools.get_weather]\nexecution = 'frontend'", &[]).expect("good").iter().count(), 7);
+}
+
+#[test]
+fn grants_are_allowed_unless_the_settings_say_otherwise() {
+    let allows = |text: &str| tool(&format!("[tools.process_payment]\n{text}"), "process_payment").spec.allows_grants();
+    assert!(allows("approval = 'always'") && allows("grants = true"));
+    assert!(!allows("grants = false"));
+    assert!(!allows("approvers = { by = ['group:a'], quorum = 2 }"), "with a quorum nobody decides alone");
 }
 
 #[test]
@@ -100,23 +179,35 @@ command = ["mcp-server-files", "/srv/docs"]
 env = { MODE = "plain", KEY = { env = "FILES_KEY" } }
 approval = "never"
 approval_timeout_sec = 0
-tools = { wipe = { approval = "always" }, tidy = { ignore_hints = true } }
+tools = ["wipe", "tidy"]
+deny = ["format"]
+grants = false
+[tools.files_wipe]
+approval = "always"
+[tools.files_tidy]
+ignore_hints = true
+timeout_sec = 5
 [[mcp]]
 name = "web"
-url = "https://mcp.example/mcp"
+url = "https://mcp.example/${WEB_PATH}/mcp?apiKey=${WEB_KEY}"
 headers = { authorization = "Bearer ${WEB_KEY}" }
 approval = { when = "/amount", over = 100 }
 timeout_sec = 5
 "#;
     let config = load(text, &[]).expect("good");
     assert!(!format!("{config:?}").contains("plain"), "a value may be a secret");
-    let settings: Vec<_> = config.mcp.iter().map(|server| server.settings(&variables).expect("good")).collect();
+    let settings = config.mcp_settings(&demo_tools(), &variables).expect("good");
     let [files, web] = settings.as_slice() else { panic!("two servers") };
     let McpTransport::Command { command, env } = &files.transport else { panic!("a program") };
     assert_eq!((command.len(), env.len()), (2, 2));
     assert_eq!((&files.approval, files.approval_timeout), (&ApprovalPolicy::Never, None));
-    assert_eq!(files.tools["wipe"].approval, Some(ApprovalPolicy::Always));
-    assert!(files.tools["tidy"].ignore_hints);
+    assert_eq!(files.tools["files_wipe"].approval, Some(ApprovalPolicy::Always));
+    assert!(files.tools["files_tidy"].ignore_hints);
+    assert_eq!(files.tools["files_tidy"].timeout.map(|timeout| timeout.as_secs()), Some(5));
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!((&files.offered, &files.denied), (&Some(names(&["wipe", "tidy"])), &names(&["format"])));
+    assert!(web.tools.is_empty() && web.offered.is_none());
+    assert!(!files.grants && web.grants, "if nothing is said, approvals can be remembered");
     assert_eq!((web.timeout.as_secs(), web.approval_timeout.map(|timeout| timeout.as_secs())), (5, Some(300)));
     assert_eq!(web.approval.approval_reason(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");
@@ -136,11 +227,101 @@ timeout_sec = 5
         ("url = 'https://a.example'\nenv = { a = 'b' }", "`env` is for a server with `command`"),
         ("command = ['x']\ntimeout_sec = 0", "`timeout_sec`"),
         ("command = ['x']\nenv = { a = { env = 'MISSING' } }", "MISSING is not set"),
+        ("url = 'https://a.example/${MISSING}'", "MISSING is not set"),
+        ("command = ['x']\noauth_file = 'f'", "`oauth_file` is for a server with `url`"),
+        ("url = 'https://a.example'\noauth_client_id = 'f'", "`oauth_client_id` is for a server with `oauth_file`"),
+        ("url = 'https://a.example'\noauth_file = 'f'\nheaders = { Authorization = 'x' }", "two logins"),
     ] {
         let config = load(&format!("[[mcp]]\nname = 'a'\n{text}"), &[]).expect("it can be read");
         let error = config.mcp[0].settings(&variables).map(drop).expect_err(text).to_string();
         assert!(error.contains("\"a\"") && error.contains(part), "{error}");
     }
+}
+
+/// Who may decide, from a file and from the environment; what could never be decided is an error that names the key.
+#[test]
+fn approvers_are_set_and_checked() {
+    let text = r#"
+[tools.process_payment]
+approval = { when = "/amount", over = 100 }
+approval_timeout_sec = 3600
+[tools.process_payment.approvers]
+by = ["group:finance", "subject:carol"]
+exclude_self = true
+quorum = 2
+escalate = { after_sec = 600, to = ["group:directors"] }
+"#;
+    let spec = tool(text, "process_payment").spec;
+    let wanted = Approvers::new(["group:finance", "subject:carol"]).expect("names").excluding_self().quorum(2);
+    let wanted = wanted.escalating(std::time::Duration::from_secs(600), ["group:directors"]).expect("names");
+    assert_eq!((&*spec.approvers, spec.decisions), (&wanted, Decisions::PLAIN));
+    let variables = [
+        ("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVERS__QUORUM", "3"),
+        ("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVERS__BY", "['group:finance']"),
+    ];
+    let tools = tools_with(text, &variables).unwrap_or_else(|error| panic!("{error}"));
+    let spec = &tools.get("process_payment").expect("it is there").spec;
+    assert_eq!((spec.approvers.quorum, spec.approvers.by.len(), spec.approvers.exclude_self), (3, 1, true));
+
+    for (approvers, part) in [
+        ("by = []", "`by`: nobody is named"),
+        ("by = ['carol']", "`approvers.by`: \"carol\" names nobody"),
+        ("by = ['role:admin']", "`approvers.by`: \"role:admin\" names nobody"),
+        ("by = ['group:']", "`approvers.by`: \"group:\" has no name"),
+        ("exclude_self = true", "`exclude_self`: nobody but \"self\""),
+        ("quorum = 0", "`quorum` must be at least 1"),
+        ("quorum = 2", "`quorum` is 2, but at most 1"),
+        ("escalate = { after_sec = 60, to = ['carol'] }", "`approvers.escalate.to`: \"carol\""),
+        ("escalate = { after_sec = 60, to = [] }", "`escalate.to`: nobody"),
+        ("escalate = { to = ['group:a'] }", "`approvers.escalate` needs `after_sec`"),
+        ("escalate = { after_sec = 0, to = ['group:a'] }", "`escalate.after_sec` must be at least 1"),
+        ("escalate = { after_sec = 300, to = ['group:a'] }", "`escalate.after_sec` is 300 s, but the request expires"),
+        ("escalate = { after = 5, to = ['group:a'] }", "after"),
+        ("quorums = 2", "quorums"),
+    ] {
+        let text =
+            format!("[tools.process_payment]\napproval = 'always'\n[tools.process_payment.approvers]\n{approvers}");
+        let error = tools_with(&text, &[]).map(drop).expect_err(approvers);
+        let is_named = error.contains("process_payment") || error.contains("line 4");
+        assert!(is_named && error.contains(part), "{approvers}: {error}");
+    }
+    let edits =
+        "approval = 'always'\ndecisions = ['approve', 'deny', 'edit']\napprovers = { by = ['group:a'], quorum = 2 }";
+    let never = "approval = 'never'\napprovers = { by = ['group:a'] }";
+    for (text, part) in [(edits, "`decisions` can only be"), (never, "never needs approval")] {
+        let error = tools_with(&format!("[tools.process_payment]\n{text}"), &[]).map(drop).expect_err(text);
+        assert!(error.contains("process_payment") && error.contains(part), "{error}");
+    }
+}
+
+/// What a tool's policy can say, it can say for a tool of an MCP server; what could never be decided is told at the start.
+#[test]
+fn a_policy_for_a_tool_of_a_server_is_checked_at_the_start() {
+    let server = "[[mcp]]\nname = 'bank'\ncommand = ['x']\napproval = 'never'\n";
+    for (text, parts) in [
+        ("approval = 'always'\napprovers = { by = ['carol'] }", &["`approvers.by`", "names nobody"][..]),
+        ("approval = 'always'\napprovers = { exclude_self = true }", &["`exclude_self`"]),
+        ("approvers = { by = ['group:a'] }", &["never needs approval"]),
+        ("approval = 'always'\ndecisions = ['approve']", &["`decisions`"]),
+        (
+            "approval = 'always'\napprovers = { escalate = { after_sec = 300, to = ['group:a'] } }",
+            &["`escalate.after_sec`"],
+        ),
+        ("input_schema = {}", &["`input_schema`", "can't be changed"]),
+        ("method = 'GET'", &["`method`", "`url`"]),
+        ("wait = 'stream'", &["`wait`", "browser"]),
+        ("timeout_sec = 0", &["`timeout_sec`"]),
+    ] {
+        let error = server_with(&format!("{server}[tools.bank_pay]\n{text}")).map(drop).expect_err(text);
+        for part in ["tools.bank_pay"].iter().chain(parts) {
+            assert!(error.contains(part), "{part} in: {error}");
+        }
+    }
+    let two = format!("{server}[[mcp]]\nname = 'bank_eu'\ncommand = ['x']\n[tools.bank_eu_pay]\napproval = 'always'");
+    let error = server_with(&two).map(drop).expect_err("whose is it?");
+    assert!(error.contains("tools.bank_eu_pay") && error.contains("\"bank_eu\""), "{error}");
+    let own = format!("{server}[tools.bank_photo]\nexecution = 'frontend'");
+    assert!(server_with(&own).expect("a tool of the settings").tools.is_empty());
 }
 
 #[test]
@@ -231,11 +412,8 @@ fn the_settings_in_the_documentation_are_right() {
     for name in with_settings {
         for block in guide(name) {
             let config = load(&block, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
-            ToolConfig::apply(&demo_tools(), &config.tools, &variables)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-            for server in &config.mcp {
-                server.settings(&variables).unwrap_or_else(|error| panic!("{name}: {error}"));
-            }
+            config.tool_set(None, &variables).unwrap_or_else(|error| panic!("{name}: {error}"));
+            config.mcp_settings(&demo_tools(), &variables).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
     let pays = |block: &str, input: Value| tool(block, "process_payment").spec.approval.approval_reason(&input);

@@ -21,7 +21,7 @@ const NOT_RUN: [&str; 4] = ["node", "npm", "npx", "ollama"];
 /// Runs the binary. A server is started, seen to listen and stopped.
 const HOLDPOINT: &str = r#"#!/bin/sh
 case "$1" in
-  check | doctor | export | import) exec BINARY "$@" ;;
+  check | config | doctor | export | import | init | key | log | verify) exec BINARY "$@" ;;
   serve) shift ;;
 esac
 BINARY serve --listen 127.0.0.1:0 --ephemeral "$@" > serve.out 2> serve.err &
@@ -133,6 +133,7 @@ async fn run(page: &str) -> Run {
             "sh" => {
                 let mut block = block.replace("localhost:8787", &server.address);
                 block = block.replace("https://your.app", &server.url("")).replace("export CHAT ", "export seeded ");
+                block = block.replace("log CHAT", "log seeded").replace("verify CHAT", "verify seeded");
                 if block.contains("APPROVAL_ID") {
                     let open = server.get_json("/api/approvals").await;
                     block = block.replace("APPROVAL_ID", open[0]["approvalId"].as_str().expect("an open request"));
@@ -185,4 +186,30 @@ async fn the_first_pages_lead_to_an_approved_payment() {
         assert_eq!(call["state"], "output-available", "{page}: {call}");
         assert_eq!(call["approval"]["approved"], true, "{page}: {call}");
     }
+}
+
+/// The worked example of tokens, with the real Node.js: its issuer, its settings, and whom the server takes its token for.
+#[tokio::test]
+async fn the_example_of_tokens_lets_its_reader_in() {
+    let text = fs::read_to_string(root().join("docs/guides/authentication.md")).expect("the page");
+    let blocks = blocks(&text);
+    let at = blocks.iter().position(|(_, language, _)| *language == "js").expect("the issuer");
+    let settings = blocks[at..].iter().find(|(_, language, _)| *language == "toml").expect("the settings");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    fs::write(path("issuer.mjs"), &blocks[at].2).expect("is written");
+    // The server of this test does not run in the folder.
+    let settings = settings.2.replace("jwks.json", &path("jwks.json"));
+    fs::write(path("holdpoint.toml"), settings).expect("is written");
+    let issued = Command::new("node").arg("issuer.mjs").current_dir(folder.path()).output().expect("node runs");
+    assert!(issued.status.success(), "{}", String::from_utf8_lossy(&issued.stderr));
+    let token = String::from_utf8(issued.stdout).expect("text");
+    let server = Binary::start(&["--config", &path("holdpoint.toml"), "--ephemeral"]);
+    assert_eq!(server.get("/api/me").await.0, 401);
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let answer = client.get(server.url("/api/me")).bearer_auth(token.trim()).send().await.expect("an answer");
+    let me: Value = serde_json::from_str(&answer.text().await.expect("a body")).expect("JSON");
+    assert_eq!(me["subject"], "carol", "{me}");
+    assert_eq!(me["roles"], json!(["user", "approver"]));
+    assert_eq!(me["groups"], json!(["finance"]));
 }

@@ -269,8 +269,12 @@ async fn holds_and_decisions_outlive_the_server() {
 
 #[tokio::test]
 async fn keys_keep_people_apart() {
-    let key =
-        |key: &str, subject: &str| AuthKey { key_sha256: sha256(key), subject: subject.to_owned(), roles: Vec::new() };
+    let key = |key: &str, subject: &str| AuthKey {
+        key_sha256: sha256(key),
+        subject: subject.to_owned(),
+        roles: Vec::new(),
+        groups: Vec::new(),
+    };
     let mut setup = Setup::demo();
     setup.keys = Keys::new(&[key("alice-key", "alice"), key("bob-key", "bob")]).expect("valid hashes");
     let server = setup.start().await;
@@ -299,7 +303,8 @@ async fn keys_keep_people_apart() {
 #[tokio::test]
 async fn a_refused_caller_is_told_what_to_do() {
     let mut setup = Setup::demo();
-    let key = AuthKey { key_sha256: sha256("alice-key"), subject: "alice".to_owned(), roles: Vec::new() };
+    let key =
+        AuthKey { key_sha256: sha256("alice-key"), subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
     setup.keys = Keys::new(&[key]).expect("valid hashes");
     let server = setup.start().await;
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
@@ -526,7 +531,7 @@ async fn progressive_text_after_an_approval() {
 #[tokio::test]
 async fn a_ticket_is_for_one_websocket() {
     let mut setup = Setup::demo();
-    let key = AuthKey { key_sha256: sha256("k"), subject: "alice".to_owned(), roles: Vec::new() };
+    let key = AuthKey { key_sha256: sha256("k"), subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
     setup.keys = Keys::new(&[key]).expect("a valid hash");
     let server = setup.start().await;
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");

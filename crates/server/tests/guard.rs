@@ -21,7 +21,7 @@ struct Mounted {
 
 async fn mount(has_key: bool, change: impl FnOnce(Server) -> Server) -> Mounted {
     let hash: String = Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = AuthKey { key_sha256: hash, subject: "alice".to_owned(), roles: Vec::new() };
+    let key = AuthKey { key_sha256: hash, subject: "alice".to_owned(), roles: Vec::new(), groups: Vec::new() };
     let keys = if has_key { Keys::new(&[key]).expect("a hash") } else { Keys::default() };
     let runtime = Runtime::builder().start().await.expect("starts");
     let server = change(Server::with(runtime, keys, Limits::default()));

@@ -1,4 +1,4 @@
-//! A program's own login: one function from the request to the subject, for HTTP, event streams and WebSockets; and what a page of
+//! A program's own login: one function from the request to the identity, for HTTP, event streams and WebSockets; and what a page of
 //! another origin can do with a cookie that the browser sends for it.
 
 mod support;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::{Router, http::request::Parts};
 use holdpoint_runtime::{driver::Runtime, subject::Subject};
-use holdpoint_server::{IdentityError, Server};
+use holdpoint_server::{Identity, IdentityError, Role, Server};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -16,13 +16,15 @@ const ANN: (&str, &str) = ("cookie", "theme=dark; session=ann");
 const BOB: (&str, &str) = ("cookie", "session=bob");
 
 /// The session of a cookie, from a store that takes a moment.
-async fn session(parts: Parts) -> Result<Subject, IdentityError> {
+async fn session(parts: Parts) -> Result<Identity, IdentityError> {
     let cookie = parts.headers.get("cookie").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     tokio::task::yield_now().await;
     match cookie.split("; ").find_map(|pair| pair.strip_prefix("session=")) {
         Some("down") => Err(IdentityError::Unavailable("the session store is down".to_owned())),
-        Some("nameless") => Ok(Subject::from("")),
-        Some(name) => Ok(Subject::from(name)),
+        Some("nameless") => Ok(Identity::new("")),
+        Some("carol") => Ok(Identity::new("carol").with_roles([Role::Admin, Role::User]).with_groups(["finance"])),
+        // The name alone is a user.
+        Some(name) => Ok(Subject::from(name).into()),
         None => Err("log in first".into()),
     }
 }
@@ -87,6 +89,17 @@ async fn the_function_says_who_sends_a_request_on_every_route() {
     assert_eq!(app.send(Method::GET, "/api/events", &[ANN], &Value::Null).await.status().as_u16(), 200);
     assert_eq!(app.get("/api/events", &[]).await.0, 401);
     assert_eq!(app.send(Method::POST, "/api/chat", &[JSON], &says("hello")).await.status().as_u16(), 401);
+}
+
+#[tokio::test]
+async fn the_function_gives_roles_and_groups() {
+    let app = App::start().await;
+    let me = async |headers: &[(&str, &str)]| app.get("/api/me", headers).await;
+    let ann = json!({"subject": "ann", "roles": ["user"], "groups": []});
+    assert_eq!(me(&[ANN]).await, (200, ann), "a subject alone is a user");
+    let carol = json!({"subject": "carol", "roles": ["user", "admin"], "groups": ["finance"]});
+    assert_eq!(me(&[("cookie", "session=carol")]).await, (200, carol));
+    assert_eq!(me(&[]).await.0, 401);
 }
 
 #[tokio::test]

@@ -212,6 +212,7 @@ async fn nobody_learns_by_a_resume_whose_chat_it_is() {
         key_sha256: Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect(),
         subject: subject.to_owned(),
         roles: Vec::new(),
+        groups: Vec::new(),
     };
     let mut setup = endless();
     setup.keys = Keys::new(&[key("ann", "ann"), key("bob", "bob")]).expect("good keys");
@@ -352,6 +353,7 @@ async fn one_subject_does_not_take_all_the_bytes_in_flight() {
         key_sha256: Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect(),
         subject: subject.to_owned(),
         roles: Vec::new(),
+        groups: Vec::new(),
     };
     let mut setup = Setup::demo();
     setup.keys = Keys::new(&[key("ann", "ann"), key("bob", "bob")]).expect("good keys");

@@ -32,7 +32,9 @@ async fn fixture(tool: &str) -> Fixture {
     let command = vec!["node".to_owned(), script().display().to_string()];
     let env = vec![("FAKE_LOG".to_owned(), Secret::new(log.path().display().to_string()))];
     let settings = McpSettings::new("fake", McpTransport::Command { command, env });
-    let mcp = McpServers::start([McpSettings { approval: ApprovalPolicy::Never, ..settings }]).await.expect("starts");
+    let mcp = McpServers::start([McpSettings { approval: ApprovalPolicy::Never, start_wait: PATIENCE, ..settings }])
+        .await
+        .expect("starts");
     let call = json!({"toolCall": {"name": tool, "input": {}}});
     let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
     setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
@@ -142,6 +144,33 @@ async fn the_inbox_says_what_the_server_says_of_its_tool() {
     assert!(reason.contains("marks this tool as destructive"), "{reason}");
 }
 
+/// The approvers of a tool of an MCP server are those of its settings: the hold is theirs, and nobody else's.
+#[tokio::test]
+async fn a_servers_tool_has_the_approvers_of_the_settings() {
+    let text = format!(
+        "[[mcp]]\nname = 'fake'\ncommand = ['node', '{}']\napproval = 'never'\n[tools.fake_echo]\ntitle = 'Repeat'\n\
+         approval = {{ when = '/text', equals = 'pay' }}\ndecisions = ['approve', 'deny']\napprovers = {{ by = ['group:finance'] }}",
+        script().display()
+    );
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("written");
+    let config = holdpoint_server::config::Config::load(Some(file.path()), [], &[]).expect("good");
+    let settings = config.mcp_settings(&ToolSet::default(), &|_| None).expect("good");
+    let settings = settings.into_iter().map(|settings| McpSettings { start_wait: PATIENCE, ..settings });
+    let mcp = McpServers::start(settings).await.expect("starts");
+    let spec = &mcp.with(&ToolSet::default()).get("fake_echo").expect("it is there").spec.clone();
+    assert_eq!((spec.title.as_deref(), spec.approvers.by.len()), (Some("Repeat"), 1));
+    let call = json!({"toolCall": {"name": "fake_echo", "input": {"text": "pay"}}});
+    let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
+    setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
+    let server = setup.start().await;
+    let mut chat = server.chat();
+    chat.ask("go").await;
+    let approval = chat.approval(0);
+    let decided = server.post(&format!("/api/approvals/{approval}"), &json!({"approved": true})).await;
+    assert_eq!(decided.0, 403, "whoever asked is not in the group: {decided:?}");
+}
+
 /// A call that was approved after its tool went away has an end, and the turn goes on.
 #[tokio::test]
 async fn a_call_outlives_its_tool() {
@@ -165,7 +194,7 @@ async fn approved_after_restart(timeout: Duration, fails: &str) -> (Value, Strin
         let env = [("FAKE_LOG", told.display().to_string()), ("FAKE_FAILS", fails.to_owned())];
         let env = env.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec();
         let settings = McpSettings::new("fake", McpTransport::Command { command, env });
-        McpServers::start([McpSettings { timeout, ..settings }]).await.expect("starts")
+        McpServers::start([McpSettings { timeout, start_wait: PATIENCE, ..settings }]).await.expect("starts")
     };
     let start = async |mcp: &McpServers| {
         let call = json!({"toolCall": {"name": "fake_echo", "input": {"text": "approved"}}});
@@ -271,6 +300,26 @@ fn programs_end_with_the_binary() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// An operator finds in the log why a program ended, at the default level, and no secret.
+#[test]
+fn the_log_says_why_a_program_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = "[[mcp]]\nname = 'broken'\nenv = { SECRET = 'hunter22' }\n\
+                  command = ['sh', '-c', 'read -r _; echo starting >&2; echo \"no database at $SECRET\" >&2; exit 3']\n";
+    std::fs::write(folder.path().join("config.toml"), config).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args(["--listen", "127.0.0.1:0", "--ephemeral", "--config", "config.toml"]).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running(command.spawn().expect("starts"));
+    let mut line = String::new();
+    BufReader::new(running.0.stderr.take().expect("stderr")).read_line(&mut line).expect("a line");
+    assert!(
+        line.contains("broken") && line.contains("starting | no database at ••• | (it ended: exit status: 3)"),
+        "{line}"
+    );
+    assert!(!line.contains("hunter22"), "{line}");
 }
 
 #[tokio::test]

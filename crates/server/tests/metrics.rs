@@ -156,6 +156,7 @@ async fn servers_do_not_mix_and_keys_are_looked_at() {
         key_sha256: "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683".to_owned(),
         subject: "alice".to_owned(),
         roles: Vec::new(),
+        groups: Vec::new(),
     }])
     .expect("a hash of `key`");
     let (one, other) = (setup.start().await, TestServer::demo().await);

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    num::NonZeroU32,
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
@@ -151,29 +152,70 @@ fn a_model_answers_with_what_the_settings_say() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("holdpoint.toml");
     let text = format!(
-        "[model]\nuse = \"openai:from-the-file\"\nbase_url = \"{url}/v1\"\nsystem = \"Be kind.\"\ntemperature = 0.5\nmax_tokens = 7\n"
+        "[model]\nuse = \"openai:from-the-file\"\nbase_url = \"{url}/v1\"\nsystem = \"Be kind.\"\ntemperature = 0.5\nmax_tokens = 7\nreasoning_effort = \"low\"\n[model.options]\nx_own = {{ a = 1 }}\n[model.headers]\nx-team = \"${{TEAM}}\"\n"
     );
     std::fs::write(&config, text).expect("can be written");
     let mut with = command(&["--config", config.to_str().expect("a path")]);
-    with.env("OPENAI_API_KEY", KEY).env("HOLDPOINT_MODEL__MAX_TOKENS", "99");
+    with.env("OPENAI_API_KEY", KEY).env("TEAM", "red team").env("HOLDPOINT_MODEL__MAX_TOKENS", "99");
     let server = start(with);
     let shown = server.say("Hello");
     assert!(shown.contains("Good morning") && shown.contains("[DONE]") && shown.contains("m-1"), "{shown}");
     let request = asked.recv_timeout(Duration::from_secs(5)).expect("was asked");
-    for expected in ["/v1/chat/completions", KEY, "from-the-file", "Be kind.", "0.5", "99", "get_weather"] {
+    for expected in [
+        "/v1/chat/completions",
+        KEY,
+        "from-the-file",
+        "Be kind.",
+        "0.5",
+        "99",
+        r#""reasoning_effort":"low""#,
+        r#""x_own":{"a":1}"#,
+        "x-team: red team",
+    ] {
         assert!(request.contains(expected), "{expected} in {request}");
     }
+    assert!(!request.contains("get_weather"), "no demo tool: {request}");
     assert!(!server.log().contains(KEY));
 
     // The command line goes before the file.
     let mut with = command(&["--config", config.to_str().expect("a path"), "--model", "openai:from-the-line"]);
     let server = start({
-        with.env("OPENAI_API_KEY", KEY);
+        with.env("OPENAI_API_KEY", KEY).env("TEAM", "blue").env("HOLDPOINT_DEMO_TOOLS", "true");
+        with.env("HOLDPOINT_MODEL__API", "responses");
         with
     });
     server.say("Hello");
-    assert!(asked.recv_timeout(Duration::from_secs(5)).expect("was asked").contains("from-the-line"));
+    let request = asked.recv_timeout(Duration::from_secs(5)).expect("was asked");
+    assert!(request.contains("from-the-line") && request.contains("get_weather"), "{request}");
+    assert!(request.contains("/v1/responses") && request.contains(r#""store":false"#), "{request}");
     drop(server.log());
+}
+
+/// The first one is not there; the second answers, and the settings of the first provider are not for it.
+#[test]
+fn another_model_answers_if_the_first_one_cannot() {
+    let lines = [
+        r#"{"model":"m-2","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"Good evening"},"done":false}"#,
+        r#"{"model":"m-2","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#,
+    ];
+    let (url, asked) = provider(answer("200 OK", "application/x-ndjson", &format!("{}\n", lines.join("\n"))));
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("holdpoint.toml");
+    let text = "[model]\nuse = \"openai:one\"\nfallback = [\"ollama:two\"]\nbase_url = \"http://127.0.0.1:9/v1\"\n[model.options]\nx_own = 1\n";
+    std::fs::write(&config, text).expect("can be written");
+    let mut with = command(&["--config", config.to_str().expect("a path")]);
+    with.env("OLLAMA_HOST", &url);
+    let server = start(with);
+    let shown = server.say("Hello");
+    assert!(shown.contains("Good evening") && shown.contains("data-holdpoint-retry"), "{shown}");
+    assert!(shown.contains("Asking another model.") && !shown.contains("127.0.0.1"), "{shown}");
+    let request = asked.recv_timeout(Duration::from_secs(5)).expect("was asked");
+    assert!(request.contains("/api/chat") && !request.contains("x_own"), "{request}");
+    drop(server.log());
+
+    std::fs::write(&config, "[model]\nuse = \"ollama:one\"\nfallback = [\"anthropic:two\"]\n").expect("written");
+    let text = refused(&["--config", config.to_str().expect("a path")]);
+    assert!(text.contains("anthropic:two") && text.contains("ANTHROPIC_API_KEY"), "{text}");
 }
 
 #[test]
@@ -218,8 +260,9 @@ fn a_model_can_be_set_up_in_the_file_and_in_the_environment() {
         base_url: Some("http://localhost:8000/v1".to_owned()),
         system: Some("42".to_owned()),
         temperature: Some(1.0),
-        max_tokens: Some(700),
-        max_steps: Some(5),
+        max_tokens: NonZeroU32::new(700),
+        max_steps: NonZeroU32::new(5),
+        ..ModelConfig::default()
     };
     assert_eq!(config.model, expected);
     let error = settings("[model]\nsystm = \"x\"", &[]).expect_err("unknown").to_string();

@@ -26,7 +26,7 @@ fn operations(api: &Value) -> Vec<(String, Method, Value)> {
 
 /// With ids of things that do not exist.
 fn filled(path: &str) -> String {
-    path.replace("{id}", "nobody").replace("{approvalId}", "nobody")
+    path.replace("{id}", "nobody").replace("{approvalId}", "nobody").replace("{call}", "nobody").replace("{index}", "0")
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What an operator does with the binary besides serving: export, import, doctor.
+//! What an operator does with the binary besides serving: export, import, doctor, keys.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -30,7 +30,11 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path, data: &str) -> Self {
-        let mut child = command(folder, &["--listen", "127.0.0.1:0", "--data", data]).spawn().expect("starts");
+        Self::begin(command(folder, &["--listen", "127.0.0.1:0", "--data", data]))
+    }
+
+    fn begin(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
         let address = line.trim().rsplit_once("http://").expect("an address").1.to_owned();
@@ -38,17 +42,22 @@ impl Running {
     }
 
     fn request(&self, method: &str, path: &str, body: &str) -> String {
+        let answer = self.answer(method, path, "", body);
+        assert!(answer.starts_with("HTTP/1.0 200"), "{method} {path}: {answer}");
+        answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
+    }
+
+    fn answer(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("connects");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.0\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+            "{method} {path} HTTP/1.0\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n"
         );
         stream.write_all(format!("{head}{body}").as_bytes()).expect("can be sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.0 200"), "{method} {path}: {answer}");
-        answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
+        answer
     }
 
     fn json(&self, path: &str) -> Value {
@@ -122,6 +131,89 @@ fn what_is_exported_from_a_running_server_is_imported_as_it_was() {
     let approval = before[2][0]["approvalId"].as_str().expect("an id");
     let decided = server.request("POST", &format!("/api/approvals/{approval}"), r#"{"approved":true}"#);
     assert_eq!(decided, r#"{"ok":true}"#);
+}
+
+#[test]
+fn a_change_of_what_is_stored_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Running::start(folder.path(), "a");
+    server.say("talk", "hello");
+    server.say("pay", "send 50 dollars to Hanako");
+    let (code, found, said) = run(folder.path(), &["verify", "--data", "a"]);
+    assert!(code == Some(0) && said.contains("2 chats with") && said.contains(", 0 broken"), "{found}{said}");
+    server.stop();
+    let (code, found, _) = run(folder.path(), &["verify", "pay", "--data", "a"]);
+    assert!(code == Some(0) && found.contains("its last hash is "), "{found}");
+    let (code, _, said) = run(folder.path(), &["verify", "other", "--data", "a"]);
+    assert!(code == Some(2) && said.contains("no chat \"other\""), "{said}");
+    let (code, _, said) = run(folder.path(), &["verify", "--data", "nowhere"]);
+    assert!(code == Some(2) && said.contains("nowhere"), "{said}");
+
+    let (code, lines, said) = run(folder.path(), &["log", "pay", "--data", "a"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        lines.contains("process_payment  proposed {\"amount\":50") && lines.contains("asked for approval"),
+        "{lines}"
+    );
+    let (code, lines, _) = run(folder.path(), &["log", "pay", "--json", "--data", "a"]);
+    let steps: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(code == Some(0) && steps.len() == 2 && steps[1]["step"] == "asked", "{lines}");
+    assert_eq!(run(folder.path(), &["log", "other", "--data", "a"]).0, Some(2));
+
+    let file = folder.path().join("a/holdpoint.db");
+    let mut bytes = std::fs::read(&file).expect("read");
+    let input = br#""recipient":"Hanako""#;
+    let all: Vec<usize> = (0..bytes.len() - input.len()).filter(|at| bytes[*at..].starts_with(input)).collect();
+    assert!(!all.is_empty());
+    all.into_iter().for_each(|at| bytes[at + input.len() - 2] = b'a');
+    std::fs::write(&file, bytes).expect("written");
+    let (code, found, said) = run(folder.path(), &["verify", "--data", "a"]);
+    assert!(code == Some(1) && said.contains("2 chats with") && said.contains(", 1 broken"), "{found}{said}");
+    assert!(found.starts_with("\"pay\": position ") && found.contains("were changed"), "{found}");
+}
+
+/// Somebody who can write to the file can also cover their tracks. What was kept elsewhere shows it.
+#[test]
+fn what_was_kept_elsewhere_shows_what_was_removed_or_hashed_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Running::start(folder.path(), "a");
+    server.say("talk", "hello");
+    server.say("pay", "send 50 dollars to Hanako");
+    server.say("old", "hello");
+    let verify = |data: &str, more: &[&str]| run(folder.path(), &[&["verify", "--data", data], more].concat());
+    let (code, _, said) = verify("a", &["--save", "kept.ndjson"]);
+    assert!(code == Some(0) && said.contains("3 chats"), "{said}");
+    let (code, _, said) = verify("a", &["--save", "kept.ndjson"]);
+    assert!(code == Some(2) && said.contains("kept.ndjson"), "nothing is overwritten: {said}");
+    server.say("pay", "hello");
+    assert!(server.answer("DELETE", "/api/chat/old", "", "").starts_with("HTTP/1.0 204"));
+    let (code, found, said) = verify("a", &["--against", "kept.ndjson"]);
+    assert!(code == Some(0) && said.contains("1 that were saved have been deleted since"), "{found}{said}");
+    server.stop();
+    for (name, change, is_found) in [
+        ("nothing", "", ""),
+        (
+            "hashes",
+            "UPDATE batches SET payload = CAST(replace(CAST(payload AS TEXT), '50', '5') AS BLOB), previous_hash = NULL;
+             UPDATE chats SET hash = NULL",
+            "\"pay\": position ",
+        ),
+        ("end", "DELETE FROM batches WHERE first > 0", "\"pay\": position "),
+        ("chat", "DELETE FROM batches; DELETE FROM chats", "\"pay\": it is gone"),
+    ] {
+        let (from, to) = (folder.path().join("a"), folder.path().join(name));
+        std::fs::create_dir(&to).expect("a folder");
+        std::fs::copy(from.join("holdpoint.db"), to.join("holdpoint.db")).expect("copied");
+        let file = rusqlite::Connection::open(to.join("holdpoint.db")).expect("opened");
+        file.execute_batch(&format!("PRAGMA foreign_keys = OFF; {change}")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        drop(file);
+        let (code, found, said) = verify(name, &["--against", "kept.ndjson"]);
+        let expected = if is_found.is_empty() { 0 } else { 1 };
+        assert!(code == Some(expected) && found.contains(is_found), "{name}: {code:?} {found}{said}");
+    }
+    std::fs::write(folder.path().join("odd"), "{}\n").expect("written");
+    let (code, _, said) = verify("a", &["--against", "odd"]);
+    assert!(code == Some(2) && said.contains("line 1"), "{said}");
 }
 
 #[test]
@@ -273,4 +365,56 @@ fn the_doctor_asks_the_model_without_paying() {
     let (code, found, all) = model("openai:gpt-x", "bad-key");
     assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
     assert!(!all.to_string().contains("bad-key"), "{all:#}");
+}
+
+/// The printed entry is all that the settings need, and the printed key is let in.
+#[test]
+fn a_new_key_is_let_in_by_its_entry() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = ["key", "new", "--subject", "carol", "--role", "user", "--role", "approver", "--group", "finance"];
+    let (code, printed, notes) = run(folder.path(), &args);
+    assert_eq!(code, Some(0), "{notes}");
+    let (key, entry) = printed.split_once("\n\n").expect("the key and its entry");
+    assert!(!entry.contains(key) && !notes.contains(key), "the key is printed once");
+    std::fs::write(folder.path().join("holdpoint.toml"), entry).expect("it can be written");
+    let serve = ["--listen", "127.0.0.1:0", "--ephemeral", "--config", "holdpoint.toml"];
+    let server = Running::begin(command(folder.path(), &serve));
+    let me = server.answer("GET", "/api/me", &format!("authorization: Bearer {key}\r\n"), "");
+    let carol = json!({"subject": "carol", "roles": ["user", "approver"], "groups": ["finance"]});
+    assert!(me.starts_with("HTTP/1.0 200") && me.ends_with(&carol.to_string()), "{me}");
+    assert!(server.answer("GET", "/api/me", "", "").starts_with("HTTP/1.0 401"));
+}
+
+#[test]
+fn a_key_of_ones_own_is_hashed_and_never_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = command(folder.path(), &["key", "hash"]).stdin(Stdio::piped()).spawn().expect("starts");
+    let key = "correct-horse-battery-staple";
+    child.stdin.take().expect("stdin").write_all(format!("{key}\n").as_bytes()).expect("can be written");
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("ends");
+    let (out, notes) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{notes}");
+    // printf %s correct-horse-battery-staple | sha256sum
+    assert!(out.contains("87cbebfeebc05f7c54ac9336c4b4bbec831227a641951a4bde7edd56020f8590"), "{out}");
+    assert!(!out.contains(key) && !notes.contains(key) && out.contains("subject = \"local\""), "{out}{notes}");
+    let (code, _, error) = run(folder.path(), &["key", "new", "--role", "root"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there is no role \"root\""), "{error}");
+}
+
+/// Tokens alone are a login, so the server may be reached from elsewhere. Their keys are looked for.
+#[test]
+fn doctor_looks_for_the_keys_of_tokens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let jwt = "listen = \"0.0.0.0:0\"\n[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"holdpoint\"\n";
+    for (source, state, text) in [
+        ("jwks_url = \"http://127.0.0.1:1/keys\"", "warn", "http://127.0.0.1:1/keys can't be read"),
+        ("jwks_file = \"nowhere.json\"", "FAIL", "auth.jwt.jwks_file: nowhere.json"),
+    ] {
+        std::fs::write(folder.path().join("h.toml"), format!("{jwt}{source}\n")).expect("can be written");
+        let (_, out, _) = run(folder.path(), &["doctor", "--config", "h.toml", "--data", "data"]);
+        let line = out.lines().find(|line| line.contains("tokens")).unwrap_or_else(|| panic!("{out}"));
+        assert!(line.starts_with(state) && line.contains(text), "{out}");
+        assert!(out.lines().any(|line| line.starts_with("ok") && line.contains("address")), "{out}");
+    }
 }

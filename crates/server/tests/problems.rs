@@ -115,7 +115,7 @@ async fn the_ack_and_the_inbox_add_their_own_fields() {
         assert_eq!(problem["ok"], false, "{problem}");
         assert_eq!(problem["reason"], *reason.unwrap_or_else(|| problem["detail"].as_str().expect("a text")));
     }
-    let refusal = refuse(&server, Method::GET, "/api/approvals/nobody", "").await;
+    let refusal = refuse(&server, Method::PUT, "/api/approvals/nobody", "").await;
     assert_eq!((refusal.status, &refusal.problem()["ok"]), (405, &json!(false)));
 }
 
@@ -141,6 +141,7 @@ async fn refusals_of_extractors_and_limits_have_the_form_of_their_route() {
         key_sha256: "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683".to_owned(),
         subject: "alice".to_owned(),
         roles: Vec::new(),
+        groups: Vec::new(),
     }])
     .expect("a hash of `key`");
     setup.limits = Limits { streams_per_subject: 0, ..Limits::default() };

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use futures::{SinkExt, StreamExt};
 use holdpoint_protocol::json::is_forbidden_key;
 use holdpoint_runtime::{
     log::{Log, MemoryLog, SqliteError, SqliteLog},
@@ -16,6 +17,7 @@ use holdpoint_runtime::{
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Value, json};
 use support::{Answer, Live, Setup, Sse, TestServer};
+use tokio_tungstenite::tungstenite::Message;
 
 const PAY: &str = "send 50 dollars to Hanako";
 
@@ -435,6 +437,70 @@ async fn a_new_message_waits_for_the_call_that_it_released() {
     }
 }
 
+/// A client takes no chunk before `start`. So a response that has to end before it is broken off, and not ended with an
+/// error.
+#[tokio::test]
+async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
+    let slow = Tool::server("slow", "for tests", async |input: Value, _| {
+        std::future::pending::<()>().await;
+        Ok(input)
+    });
+    let slow = slow.schema(json!({"type": "object"})).approval(ApprovalPolicy::Always).build().expect("a valid tool");
+    let script = json!({"turns": [{"when": "go", "steps": [[{"toolCall": {"name": "slow", "input": {}}}]]}]});
+    let mut setup = Setup::script(&script);
+    setup.builder = setup.builder.tools([slow].into_iter().collect());
+    let server = setup.start().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    for route in ["/stream", "/api/chat", "/api/chat/ws"] {
+        let mut chat = server.chat();
+        chat.ask("go").await;
+        let (id, approval) = (chat.id.clone(), chat.approval(0));
+        // It waits for the call that it releases, and nothing is sent until that has ended.
+        let part = json!({"type": "tool-slow", "toolCallId": chat.call(0), "state": "approval-responded", "input": {},
+            "approval": {"id": approval, "approved": true}});
+        let next = json!({"id": "next", "role": "user", "parts": [{"type": "text", "text": "next"}]});
+        let messages = json!([{"id": "answer", "role": "assistant", "parts": [part]}, next]);
+        let path = format!("/api/chat/{id}");
+        if route == "/api/chat/ws" {
+            let url = server.url(route).replacen("http", "ws", 1);
+            let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it connects");
+            let frame =
+                json!({"type": "send", "requestId": "r", "id": id, "trigger": "submit-message", "messages": messages});
+            socket.send(Message::text(frame.to_string())).await.expect("it is sent");
+            running(&server, &id).await;
+            assert_eq!(client.delete(server.url(&path)).send().await.expect("an answer").status(), 204);
+            let frame = loop {
+                let frame = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.expect("in time");
+                let frame = frame.expect("a frame").expect("it is read");
+                let frame: Value = serde_json::from_str(frame.to_text().expect("text")).expect("JSON");
+                if frame["type"] != "start" {
+                    break frame;
+                }
+            };
+            assert_eq!((&frame["type"], &frame["requestId"]), (&json!("error"), &json!("r")), "{frame}");
+            assert!(frame["errorText"].as_str().is_some_and(|text| text.contains("try again")), "{frame}");
+        } else {
+            let body = json!({"id": id, "messages": messages, "trigger": "submit-message"});
+            let response = client.post(server.url(route)).json(&body).send().await.expect("an answer");
+            assert_eq!(response.status(), 200);
+            running(&server, &id).await;
+            assert_eq!(client.delete(server.url(&path)).send().await.expect("an answer").status(), 204);
+            let read = tokio::time::timeout(Duration::from_secs(10), response.text()).await.expect("in time");
+            assert!(read.is_err(), "{route}: it ends as if it were complete: {read:?}");
+        }
+    }
+}
+
+async fn running(server: &TestServer, chat: &str) {
+    for _ in 0..1000 {
+        if holds(server, chat).await[0]["state"] == "running" {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never runs");
+}
+
 #[tokio::test]
 async fn a_contradiction_gets_what_stands() {
     let server = TestServer::demo().await;
@@ -644,7 +710,7 @@ async fn holds_say_what_waits_and_what_was_decided() {
         [json!({
             "toolCallId": call, "toolName": "process_payment", "kind": "approval", "state": "waiting", "approvalId": approval,
             "input": waiting[0]["input"], "requestedAt": at, "expiresAt": "2023-11-14T22:18:20.000Z",
-            "allowed": ["approve", "deny"], "cut": false, "messageId": chat.segments[0][0]["messageId"],
+            "allowed": ["approve", "deny", "edit", "answer", "remember"], "cut": false, "messageId": chat.segments[0][0]["messageId"],
         })]
     );
     server.clock.advance(Duration::from_secs(5));

@@ -16,6 +16,11 @@ fn it_serves_and_goes_when_told() {
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
     assert!(server.get("/").contains("Holdpoint"));
     assert!(server.get("/nowhere").starts_with("HTTP/1.1 404"));
+    // The places of the console are paths of the same page. It does not tell whether an approval request exists.
+    for place in ["/inbox", "/inbox/history", "/hold/approval_none", "/status"] {
+        let answer = server.get(place);
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Holdpoint"), "{place}: {answer}");
+    }
     let overview = server.get("/llms.txt");
     assert!(overview.contains("content-type: text/plain") && overview.contains("\n# Holdpoint\n"), "{overview}");
     // Its links are to files of the repository, which a server does not have.
@@ -144,13 +149,18 @@ fn what_is_wrong_is_said() {
     std::fs::write(&config, "[tools.process_payment]\naproval = \"never\"\n").expect("can be written");
     let text = fails(&["--config", config.to_str().expect("a path")]);
     assert!(text.contains("aproval") && text.contains("h.toml"), "{text}");
-    // A role that gives no right would be one that somebody relies on in vain.
-    for role in ["user", "approver", "admin"] {
-        let key =
-            format!("[[auth.keys]]\nkey_sha256 = \"{}\"\nsubject = \"alice\"\nroles = [\"{role}\"]\n", "0".repeat(64));
-        std::fs::write(&config, key).expect("can be written");
+    let key = format!("[[auth.keys]]\nkey_sha256 = \"{}\"\nsubject = \"alice\"\n", "0".repeat(64));
+    let jwt = "[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"holdpoint\"\n";
+    for (settings, said) in [
+        (format!("{key}roles = [\"root\"]\n"), "unknown variant `root`"),
+        (format!("{key}{key}roles = [\"admin\"]\n"), "a key of \"alice\" is listed twice"),
+        (jwt.to_owned(), "set either `jwks_file` or `jwks_url`"),
+        (format!("{jwt}jwks_url = \"http://login.example/keys\"\n"), "auth.jwt.jwks_url"),
+        (format!("{jwt}jwks_file = \"nowhere.json\"\n"), "auth.jwt.jwks_file: nowhere.json"),
+    ] {
+        std::fs::write(&config, settings).expect("can be written");
         let text = fails(&["--config", config.to_str().expect("a path"), "--ephemeral"]);
-        assert!(text.contains("auth.keys, \"alice\"") && text.contains("`roles` is not supported yet"), "{text}");
+        assert!(text.contains(said), "{text}");
     }
     server.terminate();
 }

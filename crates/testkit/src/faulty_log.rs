@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,9 +14,11 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
+    identity::Identity,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
+        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
+        StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -77,12 +79,13 @@ pub enum ReadFault {
 pub struct FaultyLog {
     inner: Arc<dyn Log>,
     script: Mutex<Script>,
-    /// A channel without messages.
+    /// A channel of its own for wakeups, if those of the log are dropped.
     silence: Option<broadcast::Sender<Wakeup>>,
     /// Failing while writes are impossible.
     health: watch::Sender<Health>,
     bytes_read: AtomicUsize,
     digest_bytes_read: AtomicUsize,
+    format: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +93,7 @@ struct Script {
     appends: VecDeque<AppendFault>,
     reads: VecDeque<ReadFault>,
     heads: VecDeque<ReadFault>,
+    stored: VecDeque<ReadFault>,
 }
 
 impl FaultyLog {
@@ -102,6 +106,7 @@ impl FaultyLog {
             health: watch::Sender::default(),
             bytes_read: AtomicUsize::new(0),
             digest_bytes_read: AtomicUsize::new(0),
+            format: AtomicU32::new(u32::MAX),
         }
     }
 
@@ -120,6 +125,24 @@ impl FaultyLog {
     pub fn on_read(&self, fault: ReadFault) -> &Self {
         self.script().reads.push_back(fault);
         self
+    }
+
+    /// Queues a fault for the next question what is stored of a chat.
+    pub fn on_stored(&self, fault: ReadFault) -> &Self {
+        self.script().stored.push_back(fault);
+        self
+    }
+
+    /// Sends a wakeup, if those of the log are dropped.
+    pub fn wake(&self, wakeup: Wakeup) {
+        if let Some(wakeups) = &self.silence {
+            let _ = wakeups.send(wakeup);
+        }
+    }
+
+    /// Lets nodes write only up to a format.
+    pub fn limit_format(&self, format: u32) {
+        self.format.store(format, Ordering::Relaxed);
     }
 
     /// Queues a fault for the next list of heads.
@@ -150,7 +173,7 @@ impl FaultyLog {
     /// Number of queued faults that have not happened yet.
     pub fn left(&self) -> usize {
         let script = self.script();
-        script.appends.len() + script.reads.len() + script.heads.len()
+        script.appends.len() + script.reads.len() + script.heads.len() + script.stored.len()
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
@@ -255,14 +278,18 @@ impl Log for FaultyLog {
     }
 
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        self.inner.stored(chat)
+        Box::pin(async move {
+            let fault = self.script().stored.pop_front();
+            suffer(fault).await?;
+            self.inner.stored(chat).await
+        })
     }
 
     fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
         self.inner.lengths(chats)
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         self.inner.find(subject, key)
     }
 
@@ -286,15 +313,29 @@ impl Log for FaultyLog {
         self.inner.lease()
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
         match self.is_full() {
             true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => self.inner.renew(node),
+            false => {
+                Box::pin(async move { Ok(self.inner.renew(node).await?.min(self.format.load(Ordering::Relaxed))) })
+            }
         }
     }
 
     fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
         self.inner.is_gone(node)
+    }
+
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        self.inner.audit(query, limit)
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        self.inner.grants(query, limit)
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        self.inner.revoke(revocation)
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
@@ -304,17 +345,17 @@ impl Log for FaultyLog {
     fn keep_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
-        subject: &'a Subject,
+        identity: &'a Identity,
         expires: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.keep_ticket(ticket, subject, expires)
+        self.inner.keep_ticket(ticket, identity, expires)
     }
 
     fn redeem_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
         self.inner.redeem_ticket(ticket, now)
     }
 
@@ -338,77 +379,4 @@ async fn suffer(fault: Option<ReadFault>) -> Result<(), LogError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::poll;
-    use holdpoint_runtime::log::{AppendId, MemoryLog};
-
-    use super::*;
-    use crate::log_suite::append;
-
-    fn logs() -> (Arc<dyn Log>, FaultyLog) {
-        let inner: Arc<dyn Log> = Arc::new(MemoryLog::new());
-        (Arc::clone(&inner), FaultyLog::new(inner))
-    }
-
-    async fn one(log: &FaultyLog, append: Append) -> AppendResult {
-        log.append_many(vec![append]).await[0]
-    }
-
-    #[tokio::test]
-    async fn unknown_before_and_after_look_the_same_and_are_settled_by_the_same_append() {
-        for (fault, written) in [(AppendFault::UnknownBefore, 0), (AppendFault::UnknownAfter, 1)] {
-            let (inner, log) = logs();
-            log.on_append(fault);
-            assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Unknown);
-            assert_eq!(inner.read(&"chat".into(), 0, 10).await.expect("it reads").len(), written);
-            assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Committed { len: 1 });
-            assert_eq!(log.left(), 0);
-        }
-    }
-
-    #[tokio::test]
-    async fn each_append_of_a_call_takes_its_own_fault() {
-        let (_, log) = logs();
-        log.on_append(AppendFault::Pass).on_append(AppendFault::UnknownAfter);
-        let results = log.append_many(["a", "b", "c"].map(|chat| append(chat, 0, 1)).into()).await;
-        assert_eq!(
-            results,
-            [AppendResult::Committed { len: 1 }, AppendResult::Unknown, AppendResult::Committed { len: 1 }]
-        );
-    }
-
-    #[tokio::test]
-    async fn somebody_else_is_first() {
-        let (_, log) = logs();
-        log.on_append(AppendFault::overtaken(|append| Append { append_id: AppendId(9), count: 3, ..append.clone() }));
-        assert_eq!(one(&log, append("chat", 0, 1)).await, AppendResult::Conflict { len: 3 });
-    }
-
-    #[tokio::test]
-    async fn a_gate_holds_before_or_after_it_is_done() {
-        let (inner, log) = logs();
-        for (chat, written) in [("before", 0), ("after", 1)] {
-            let gate = Gate::new();
-            let hold = if written == 0 { AppendFault::HoldBefore } else { AppendFault::HoldAfter };
-            log.on_append(hold(gate.clone()));
-            let mut appending = log.append_many(vec![append(chat, 0, 1)]);
-            assert!(poll!(&mut appending).is_pending());
-            gate.arrived().await;
-            assert_eq!(inner.read(&chat.into(), 0, 10).await.expect("it reads").len(), written);
-            gate.open();
-            assert_eq!(appending.await, [AppendResult::Committed { len: 1 }]);
-        }
-    }
-
-    #[tokio::test]
-    async fn reads_fail_as_the_script_says() {
-        let (_, log) = logs();
-        log.on_read(ReadFault::Error("no disk".into())).on_read(ReadFault::Pass);
-        log.on_heads(ReadFault::Error("no list".into()));
-        let chat = ChatId::from("chat");
-        assert_eq!(log.read(&chat, 0, 1).await, Err(LogError::Failed("no disk".into())));
-        assert_eq!(log.read(&chat, 0, 1).await, Ok(vec![]));
-        assert_eq!(log.heads(HeadQuery::default(), 1).await, Err(LogError::Failed("no list".into())));
-        assert_eq!(log.left(), 0);
-    }
-}
+mod tests;

@@ -10,9 +10,11 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
+    identity::Identity,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-        ListedHold, Log, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, FORMAT, Found, GrantQuery,
+        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation,
+        Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -102,7 +104,7 @@ impl Log for SharedLog {
         self.inner.lengths(chats)
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         self.inner.find(subject, key)
     }
 
@@ -126,14 +128,26 @@ impl Log for SharedLog {
         Some(self.lease)
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
         self.leases().insert(node, Instant::now() + self.lease);
-        Box::pin(async { Ok(()) })
+        Box::pin(async { Ok(FORMAT) })
     }
 
     fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
         let is_live = self.leases().get(&node).is_some_and(|until| *until > Instant::now());
         Box::pin(async move { Ok(!is_live) })
+    }
+
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        self.inner.audit(query, limit)
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        self.inner.grants(query, limit)
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        self.inner.revoke(revocation)
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
@@ -154,17 +168,17 @@ impl Log for SharedLog {
     fn keep_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
-        subject: &'a Subject,
+        identity: &'a Identity,
         expires: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.keep_ticket(ticket, subject, expires)
+        self.inner.keep_ticket(ticket, identity, expires)
     }
 
     fn redeem_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
         self.inner.redeem_ticket(ticket, now)
     }
 

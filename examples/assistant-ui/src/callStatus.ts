@@ -27,7 +27,8 @@ export function callStatus({ result, isError, approval, providerMetadata }: Prop
   const cause = settledMetadata({ callProviderMetadata: providerMetadata })?.cause;
   switch (cause) {
     case "decision":
-      return "denied";
+      // An approval that was not carried out is an answer in the tool's place: the result is a person's.
+      return approval?.approved === true ? "done" : "denied";
     case "interrupted":
       return "lost";
     case "expired":

@@ -83,6 +83,9 @@ function settled(call: Call, cause: Cause, hold?: ChatHold): CallStatus {
         ? { kind: "done", output: hold?.outcome?.output ?? call.output }
         : { kind: "failed", problem };
     case "decision":
+      // Somebody answered in the tool's place: that is its output, and nothing ran.
+      if (hold?.decision?.kind === "answer" || call.state === "output-available")
+        return { kind: "done", output: hold?.outcome?.output ?? call.output };
       return { kind: "denied", by: hold?.decision?.by.join(", ") ?? "", reason: hold?.decision?.reason };
     case "interrupted":
       return { kind: "lost" };

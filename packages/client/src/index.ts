@@ -6,8 +6,10 @@ export {
   type SubmissionKey,
   shouldAutoSend,
 } from "./auto-send/should-auto-send.js";
-export type { ServerEvent, ToolExecution, ToolSpec } from "./protocol.js";
+export type { Grant, IdentityRole, Me, Remember, ServerEvent, ToolExecution, ToolSpec } from "./protocol.js";
+export type { ApprovalDecision } from "./server/approval-decision.js";
 export { ApprovalsClient, type ApprovalsListener } from "./server/approvals-client.js";
+export type { ApprovalsFilter } from "./server/approvals-filter.js";
 export { Backoff } from "./server/backoff.js";
 export { type CheckProfile, checkCapture } from "./server/check-capture.js";
 export { serverNow } from "./server/clock.js";
@@ -15,10 +17,16 @@ export { Decider, type DecisionProgress, type SettledDecision } from "./server/d
 export { deleteChat } from "./server/delete-chat.js";
 export { type EarlierAttempts, earlierAttempts } from "./server/earlier-attempts.js";
 export { type EventsListener, type EventsSource, watchEvents } from "./server/events.js";
+export { fetchApproval } from "./server/fetch-approval.js";
+export { type AuditFilter, fetchAudit } from "./server/fetch-audit.js";
 export { fetchChats } from "./server/fetch-chats.js";
+export { callOfFile, fetchFile } from "./server/fetch-file.js";
 export { fetchHolds, type ListedCalls } from "./server/fetch-holds.js";
+export { fetchMe } from "./server/fetch-me.js";
 export { fetchMessages } from "./server/fetch-messages.js";
+export { fetchStatus } from "./server/fetch-status.js";
 export { fetchTools } from "./server/fetch-tools.js";
+export { fetchGrants, revokeGrant } from "./server/grants.js";
 export {
   type ClientErrorCode,
   HoldpointError,

@@ -6,6 +6,7 @@ export type MessageId = string;
 export type PartId = string;
 export type ToolCallId = string;
 export type ApprovalId = string;
+export type GrantId = string;
 export type RequestId = string;
 export type JsonValue = unknown;
 export type Payload = unknown;
@@ -79,16 +80,60 @@ ignored?: boolean,
 /**
  * Why it was rejected.
  */
-reason?: string, };
+reason?: string, 
+/**
+ * How many have approved, if others have to as well: nothing is decided yet.
+ */
+votes?: number, 
+/**
+ * How many have to.
+ */
+quorum?: number, 
+/**
+ * The grant that the decision made.
+ */
+grant?: GrantId, };
+export type GrantScope = "chat" | "subject";
+export type GrantMatch = "input" | "tool" | Record<string, unknown>;
+export type Remember = { 
+/**
+ * The chats it applies to.
+ */
+scope: GrantScope, 
+/**
+ * The calls it covers: `input` (the same input, after an edit the edited one), `tool`, or a rule. `input` by
+ * default.
+ */
+match?: GrantMatch, 
+/**
+ * When it ends, ISO 8601. Without it, it ends when it is revoked.
+ */
+until?: string, 
+/**
+ * How often it can be used. Without it, any number of times.
+ */
+uses?: number, };
 export type DecisionRequest = { 
 /**
- * The decision.
+ * Whether the call may run.
  */
-approved: boolean, 
+approved?: boolean, 
+/**
+ * With `approved: true`: the input that the call runs with in place of the model's. It replaces all of it.
+ */
+input?: unknown, 
+/**
+ * In place of `approved`: the output of the call, which does not run.
+ */
+output?: unknown, 
 /**
  * The person's reason.
  */
-reason?: string, };
+reason?: string, 
+/**
+ * With `approved: true`: later calls to approve as well, without a question.
+ */
+remember?: Remember, };
 export type PendingApproval = { 
 /**
  * The question.
@@ -106,6 +151,22 @@ chatId: ChatId,
  * The tool.
  */
 toolName: string, 
+/**
+ * The tool's display name.
+ */
+title?: string, 
+/**
+ * What the tool does.
+ */
+description?: string, 
+/**
+ * The JSON Schema of the tool's input.
+ */
+inputSchema?: unknown, 
+/**
+ * What the call would do: `Pay {amount} to {recipient}`, with the names of properties of the input in braces.
+ */
+headline?: string, 
 /**
  * The input that the call will run with.
  */
@@ -125,10 +186,22 @@ expiresAt: string | null,
 /**
  * What the caller may do about it.
  */
-allowed: Array<DecisionKind>, };
+allowed: Array<DecisionKind>, 
+/**
+ * The owner of the chat.
+ */
+requestedBy: string, 
+/**
+ * The approvals so far, if it takes several.
+ */
+votes?: Votes, 
+/**
+ * Whether nobody decided for some time, so that those of the escalation may too.
+ */
+isEscalated?: boolean, };
 export type HoldKind = "approval" | "frontend" | "prompt" | "none";
 export type HoldState = "waiting" | "running" | "settled";
-export type DecisionKind = "approve" | "deny";
+export type DecisionKind = "approve" | "deny" | "edit" | "answer" | "remember";
 export type Cause = "ran" | "result" | "decision" | "expired" | "stopped" | "superseded" | "interrupted" | "refused";
 export type Decision = { 
 /**
@@ -146,7 +219,24 @@ at: string,
 /**
  * The reason that was given.
  */
-reason?: string, };
+reason?: string, 
+/**
+ * The model's input, if the call runs with another one.
+ */
+originalInput?: unknown, 
+/**
+ * The grant that approved it, in place of a question. `by` is who made the grant.
+ */
+grant?: GrantId, };
+export type Votes = { 
+/**
+ * The subjects who have approved.
+ */
+by: Array<string>, 
+/**
+ * How many have to.
+ */
+quorum: number, };
 export type HoldOutcome = { 
 /**
  * Why it ended.
@@ -202,6 +292,10 @@ expiresAt?: string,
  */
 allowed: Array<DecisionKind>, 
 /**
+ * The approvals so far, if it takes several.
+ */
+votes?: Votes, 
+/**
  * The decision, once one is in force.
  */
 decision?: Decision, 
@@ -227,6 +321,10 @@ cause: Cause,
  */
 decidedBy: Array<string>, 
 /**
+ * The grant that approved it, in place of a question. `decidedBy` is who made the grant.
+ */
+grant?: GrantId, 
+/**
  * When. ISO 8601.
  */
 decidedAt?: string, 
@@ -234,6 +332,72 @@ decidedAt?: string,
  * Whether an approver changed the input.
  */
 edited: boolean, };
+export type GrantState = "active" | "revoked" | "expired" | "used-up";
+export type Grant = { 
+/**
+ * Its id.
+ */
+id: GrantId, 
+/**
+ * The tool whose calls it approves.
+ */
+toolName: string, 
+/**
+ * The chats it applies to.
+ */
+scope: GrantScope, 
+/**
+ * The owner of these chats.
+ */
+subject: string, 
+/**
+ * The chat, with the scope `chat`.
+ */
+chatId?: ChatId, 
+/**
+ * The calls it covers.
+ */
+match: GrantMatch, 
+/**
+ * With the match `input`: the SHA-256 of that input in its canonical form (RFC 8785).
+ */
+inputSha256?: string, 
+/**
+ * Whether it approves calls.
+ */
+state: GrantState, 
+/**
+ * Who made it.
+ */
+maker: string, 
+/**
+ * When it was made, ISO 8601.
+ */
+madeAt: string, 
+/**
+ * When it ends, ISO 8601.
+ */
+until?: string, 
+/**
+ * How often it can be used.
+ */
+uses?: number, 
+/**
+ * How often it was used.
+ */
+used: number, 
+/**
+ * When it was used last, ISO 8601.
+ */
+lastUsedAt?: string, 
+/**
+ * When it was revoked, ISO 8601.
+ */
+revokedAt?: string, 
+/**
+ * Who revoked it.
+ */
+revokedBy?: string, };
 export type ToolExecution = "server" | "frontend" | "delegate";
 export type ToolWait = "stream" | "resubmit";
 export type ToolReturns = "output" | "ack";
@@ -285,6 +449,10 @@ export type ChatSummary = {
  */
 id: ChatId, 
 /**
+ * Its owner. Only in the list of all chats.
+ */
+subject?: string, 
+/**
  * The beginning of the first user message.
  */
 title: string, 
@@ -300,6 +468,169 @@ holds: number,
  * Whether a turn is running.
  */
 isRunning: boolean, };
+export type McpState = "connected" | "connecting";
+export type McpStatus = { 
+/**
+ * Its name, the prefix of its tools.
+ */
+name: string, 
+/**
+ * Whether it can be called.
+ */
+state: McpState, 
+/**
+ * The names of its tools that are offered.
+ */
+tools: Array<string>, 
+/**
+ * Why it is not connected.
+ */
+problem?: string, 
+/**
+ * What in its settings has no effect.
+ */
+warnings: Array<string>, 
+/**
+ * The last lines that its program wrote to standard error.
+ */
+lastLines: Array<string>, };
+export type ToolStatus = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * The display name.
+ */
+title?: string, 
+/**
+ * Where it runs.
+ */
+execution: ToolExecution, 
+/**
+ * The MCP server that it comes from.
+ */
+mcp?: string, 
+/**
+ * `always`, `never`, or a rule over the input.
+ */
+approval: "always" | "never" | Record<string, unknown>, 
+/**
+ * Timeout for an approval, in seconds; 0 never expires.
+ */
+approvalTimeoutSec: number, 
+/**
+ * What a person may decide.
+ */
+decisions: Array<DecisionKind>, 
+/**
+ * Who may decide: `{by, excludeSelf?, quorum?, escalate?}`.
+ */
+approvers: Record<string, unknown>, };
+export type ServerStatus = { 
+/**
+ * The version of the server.
+ */
+version: string, 
+/**
+ * This node, if several share a log.
+ */
+node?: string, 
+/**
+ * The model.
+ */
+model: string, 
+/**
+ * The MCP servers.
+ */
+mcp: Array<McpStatus>, 
+/**
+ * The tools and their policies, those of MCP servers included.
+ */
+tools: Array<ToolStatus>, 
+/**
+ * The limits, by name.
+ */
+limits: { [key in string]: number }, };
+export type AuditStep = "proposed" | "asked" | "voted" | "escalated" | "decided" | "started" | "settled" | "granted" | "used" | "revoked";
+export type AuditChannel = "inbox" | "chat" | "ack" | "live" | "grant" | "hold-api" | "mcp";
+export type AuditLine = { 
+/**
+ * The chat. It may have been deleted since.
+ */
+chatId: ChatId, 
+/**
+ * The position of the step in the log of its chat.
+ */
+position: number, 
+/**
+ * ISO 8601.
+ */
+at: string, 
+/**
+ * The owner of the chat.
+ */
+owner: string, 
+/**
+ * The call.
+ */
+toolCallId: ToolCallId, 
+/**
+ * The tool.
+ */
+toolName: string, 
+/**
+ * The step.
+ */
+step: AuditStep, 
+/**
+ * Who did it, if it was a person.
+ */
+by?: string, 
+/**
+ * Through what a decision came. Those of earlier versions do not say.
+ */
+channel?: AuditChannel, 
+/**
+ * The approval request.
+ */
+approvalId?: ApprovalId, 
+/**
+ * What was decided.
+ */
+decision?: DecisionKind, 
+/**
+ * Why a call ended.
+ */
+cause?: Cause, 
+/**
+ * For `granted`, `used` and `revoked`: the grant.
+ */
+grant?: GrantId, 
+/**
+ * Whether the call was refused as soon as it was made: an unknown tool, or an input that does not fit.
+ */
+invalid?: boolean, 
+/**
+ * The SHA-256 of the input at this step in its canonical form (RFC 8785), in hexadecimal digits.
+ */
+inputSha256?: string, 
+/**
+ * For an edit: the same of the model's input.
+ */
+originalInputSha256?: string, 
+/**
+ * For an edit: the input that the call runs with. Not of a deleted chat.
+ */
+input?: unknown, 
+/**
+ * For an edit: the model's input. Not of a deleted chat.
+ */
+originalInput?: unknown, 
+/**
+ * The reason that was given for a decision. Not of a deleted chat.
+ */
+reason?: string, };
 export type ServerEvent = { "type": "ready" } | { "type": "missed" } | { "type": "chat", 
 /**
  * The chat.
@@ -314,7 +645,25 @@ export type Ticket = {
  * For the URL of one WebSocket, as `?ticket=`, within a minute.
  */
 ticket: string, };
-export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:unauthenticated" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:form-content" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-requests" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
+export type IdentityRole = "user" | "approver" | "admin";
+export type Me = { 
+/**
+ * The name that owns chats and is recorded in decisions.
+ */
+subject: string, 
+/**
+ * What it may do.
+ */
+roles: Array<IdentityRole>, 
+/**
+ * The groups that it belongs to.
+ */
+groups: Array<string>, 
+/**
+ * When the credential of this request is no longer accepted, in ISO 8601; left out if it does not expire.
+ */
+expiresAt?: string, };
+export type ProblemKind = "urn:holdpoint:problem:key-needed" | "urn:holdpoint:problem:key-unknown" | "urn:holdpoint:problem:ticket-needed" | "urn:holdpoint:problem:ticket-unknown" | "urn:holdpoint:problem:token-invalid" | "urn:holdpoint:problem:too-many-wrong-keys" | "urn:holdpoint:problem:role-required" | "urn:holdpoint:problem:unauthenticated" | "urn:holdpoint:problem:not-found" | "urn:holdpoint:problem:method-not-allowed" | "urn:holdpoint:problem:upgrade-needed" | "urn:holdpoint:problem:too-large" | "urn:holdpoint:problem:too-deep" | "urn:holdpoint:problem:too-many-values" | "urn:holdpoint:problem:incomplete" | "urn:holdpoint:problem:not-json" | "urn:holdpoint:problem:invalid" | "urn:holdpoint:problem:conflict" | "urn:holdpoint:problem:contradicts" | "urn:holdpoint:problem:not-an-approver" | "urn:holdpoint:problem:decision-not-allowed" | "urn:holdpoint:problem:approval-required" | "urn:holdpoint:problem:too-late" | "urn:holdpoint:problem:foreign-host" | "urn:holdpoint:problem:foreign-origin" | "urn:holdpoint:problem:form-content" | "urn:holdpoint:problem:too-slow" | "urn:holdpoint:problem:too-many-connections" | "urn:holdpoint:problem:too-many-requests" | "urn:holdpoint:problem:too-many-turns" | "urn:holdpoint:problem:too-many-open-chats" | "urn:holdpoint:problem:too-many-grants" | "urn:holdpoint:problem:chat-full" | "urn:holdpoint:problem:busy" | "urn:holdpoint:problem:too-many-streams" | "urn:holdpoint:problem:unreadable" | "urn:holdpoint:problem:unavailable";
 export type Problem = { 
 /**
  * What kind it is.
@@ -428,6 +777,7 @@ export type Rule =
   | "T7"
   | "T8"
   | "T9"
+  | "T10"
   | "A1"
   | "A2"
   | "A3"

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Decider, HoldpointError } from "../src/index.js";
+import { type ApprovalDecision, Decider, HoldpointError } from "../src/index.js";
+import type { DecisionKind } from "../src/protocol.js";
 import { until } from "./support/until.js";
 
 let servers = 0;
@@ -28,6 +29,7 @@ describe("a decision", () => {
     const settled = await decider.decide("a/1", { approved: false, reason: "too much" });
     expect(settled).toEqual({
       approvalId: "a/1",
+      kind: "deny",
       approved: false,
       reason: "too much",
       attempts: 1,
@@ -77,6 +79,33 @@ describe("a decision", () => {
     expect(sent).toHaveLength(1);
   });
 
+  it.each<[DecisionKind, ApprovalDecision]>([
+    ["approve", { approved: true }],
+    ["edit", { approved: true, input: { amount: 1 }, reason: "less" }],
+    ["edit", { approved: true, input: null }],
+    ["deny", { approved: false }],
+    ["answer", { output: "done by hand" }],
+    ["answer", { output: null, reason: "nothing to do" }],
+  ])("%s: sends %j", async (kind, decision) => {
+    const { decider, sent } = fake(ok());
+    expect(await decider.decide("a", decision)).toMatchObject({ kind, approved: kind !== "deny", ...decision });
+    expect(sent).toMatchObject([{ body: decision }]);
+    expect(Object.keys(sent[0]?.body as object)).toEqual(Object.keys(decision));
+  });
+
+  it("says which field does not fit", async () => {
+    const problem = {
+      type: "urn:holdpoint:problem:invalid",
+      status: 422,
+      ok: false,
+      reason: "no",
+      pointer: "/input/a",
+    };
+    const { decider } = fake(Response.json(problem, { status: 422 }));
+    const settled = await decider.decide("a", { approved: true, input: {} });
+    expect(settled).toMatchObject({ state: "refused", error: { code: "invalid", pointer: "/input/a" } });
+  });
+
   it("waits as long as a busy server says", async () => {
     const { decider } = fake(new Response("", { status: 429, headers: { "retry-after": "1" } }), ok());
     const begun = Date.now();
@@ -106,9 +135,10 @@ describe("two decisions at once", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it.each([
+  it.each<[string, ApprovalDecision]>([
     ["the opposite", { approved: false }],
     ["another reason", { approved: true, reason: "why not" }],
+    ["another input", { approved: true, input: { amount: 1 } }],
   ])("that differ: %s is refused without being sent", async (_, second) => {
     const { answer, open } = gate();
     const { decider, sent } = fake(answer);

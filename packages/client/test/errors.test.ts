@@ -1,13 +1,26 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { Decider, fetchHolds, fetchTools, HoldpointError, LiveChatTransport } from "../src/index.js";
+import {
+  Decider,
+  fetchHolds,
+  fetchMe,
+  fetchStatus,
+  fetchTools,
+  HoldpointError,
+  LiveChatTransport,
+  stopChat,
+} from "../src/index.js";
 import { PlainChat } from "./support/chat.js";
 import { startServer, type TestServer } from "./support/server.js";
+
+const KEY = "key-of-alice-0123456789";
+const KEY_SHA256 = createHash("sha256").update(KEY).digest("hex");
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startServer({
-    config: '[[auth.keys]]\nkey_sha256 = "00"\nsubject = "alice"\n'.replace("00", "0".repeat(64)),
+    config: `[[auth.keys]]\nkey_sha256 = "${KEY_SHA256}"\nsubject = "alice"\nroles = ["approver"]\ngroups = ["finance"]\n`,
   });
 });
 afterAll(() => server.stop());
@@ -36,6 +49,14 @@ describe("HoldpointError", () => {
     expect(await failure(fetchTools({ baseUrl: server.url, apiKey: "wrong" }))).toMatchObject({ code: "key-unknown" });
     const settled = await new Decider({ baseUrl: server.url }).decide("a", { approved: true });
     expect(settled).toMatchObject({ state: "refused", error: { code: "key-needed", status: 401 } });
+  });
+
+  it("says that a role is needed", async () => {
+    const options = { baseUrl: server.url, apiKey: KEY };
+    expect(await fetchMe(options)).toEqual({ subject: "alice", roles: ["approver"], groups: ["finance"] });
+    for (const request of [stopChat("c", options), fetchStatus(options)]) {
+      expect(await failure(request)).toMatchObject({ code: "role-required", status: 403, isRetryable: false });
+    }
   });
 
   it("is there for a server that is not", async () => {

@@ -67,6 +67,20 @@ describe("mergeRecord", () => {
     ]);
   });
 
+  it("shows the input that an approver has put in place of the model's, and an answer as decided", () => {
+    const shown = [user("u1"), assistant("a1", asked("c1"), asked("c2"))];
+    const edit: ChatHold["decision"] = { kind: "edit", by: ["bob"], at: "", originalInput: {} };
+    const holds = [
+      hold("c1", { state: "running", input: { amount: 1 }, decision: edit }),
+      hold("c2", { decision: { kind: "answer", by: ["bob"], at: "" } }),
+    ];
+    const [, merged] = mergeRecord(shown, { stored: [user("u1")], holds }, local);
+    expect(merged?.parts).toMatchObject([
+      { state: "approval-responded", input: { amount: 1 }, approval: { approved: true } },
+      { state: "approval-responded", input: {}, approval: { approved: true } },
+    ]);
+  });
+
   it("keeps the message that a connection follows, although the one before it was not read yet", () => {
     const shown = [assistant("a1", asked("c1"))];
     const record = { stored: [user("u1")], holds: [hold("c1", approve)] };

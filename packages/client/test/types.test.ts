@@ -1,6 +1,13 @@
 import type { UIMessage } from "ai";
 import { expect, expectTypeOf, it } from "vitest";
-import { askUser, fetchMessages, getLocation, type HoldpointError, type HoldpointErrorCode } from "../src/index.js";
+import {
+  type ApprovalDecision,
+  askUser,
+  fetchMessages,
+  getLocation,
+  type HoldpointError,
+  type HoldpointErrorCode,
+} from "../src/index.js";
 import type { ChatHold, UiMessage } from "../src/protocol.js";
 import type { UseHoldpointHelpers, UseHoldpointOptions, WebSocketTransportClass } from "../src/react/index.js";
 
@@ -62,6 +69,27 @@ it("options have the names of useChat, and keys and headers may be functions", (
     onError: ({ code }) => expectTypeOf(code).toEqualTypeOf<HoldpointErrorCode>(),
   };
   expect(options.mode).toBe("sse");
+});
+
+it("a decision is one thing", () => {
+  const all: ApprovalDecision[] = [
+    { approved: true },
+    { approved: true, input: { amount: 1 }, reason: "less" },
+    { approved: false, reason: "no" },
+    { output: null },
+  ];
+  const either = { approved: Math.random() > 0.5 } satisfies ApprovalDecision;
+  // @ts-expect-error: it says nothing
+  const none: ApprovalDecision = { reason: "why" };
+  // @ts-expect-error: an answer is no approval
+  const both: ApprovalDecision = { approved: true, output: 1 };
+  // @ts-expect-error: a call that is denied has no input
+  const denied: ApprovalDecision = { approved: false, input: {} };
+  // @ts-expect-error: a call that does not run has no input
+  const answered: ApprovalDecision = { output: 1, input: {} };
+  // @ts-expect-error: an output that is not there
+  const missing: ApprovalDecision = { output: undefined };
+  expect([all, either, none, both, denied, answered, missing]).toHaveLength(7);
 });
 
 it("results have the caller's types", () => {

@@ -3,7 +3,7 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import WebSocket from "ws";
-import type { EventsSource, ServerEvent } from "../src/index.js";
+import { type EventsSource, fetchApproval, fetchAudit, fetchMe, type ServerEvent } from "../src/index.js";
 import { useApprovals } from "../src/react/index.js";
 import { elsewhere } from "./support/elsewhere.js";
 import { openLive } from "./support/live.js";
@@ -56,6 +56,27 @@ it("follows the inbox: what comes, what is decided here, what is decided elsewhe
     expect(result.current.decisions[id]).toMatchObject({ state: "refused", error: { status } });
   }
   for (const { transport } of [first, second]) transport.close();
+});
+
+it("filters the inbox, and reads one request until it has ended", async () => {
+  const asked = [await ask(), await ask()] as const;
+  const filter = { chat: asked[1].chatId, tool: "process_payment", q: "hanaKO" };
+  const initialProps = { baseUrl: server.url, filter, pageSize: 1 };
+  const { result, rerender } = renderHook(useApprovals, { initialProps });
+  await until("the one", () => result.current.approvals?.length === 1);
+  expect(result.current.approvals?.[0]).toMatchObject({ approvalId: asked[1].id, title: "Send a payment" });
+  rerender({ ...initialProps, filter: { ...filter, q: "nobody" } });
+  await until("none", () => result.current.approvals?.length === 0);
+
+  const one = { baseUrl: server.url };
+  expect(await fetchApproval(asked[0].id, one)).toMatchObject({ chatId: asked[0].chatId, allowed: expect.anything() });
+  for (const { id } of asked) expect(await elsewhere(server.url).decide(id, false)).toBe(200);
+  await expect(fetchApproval(asked[0].id, one)).rejects.toMatchObject({ status: 410, code: "too-late" });
+  await expect(fetchApproval("approval_none", one)).rejects.toMatchObject({ status: 404 });
+  const me = await fetchMe(one);
+  const lines = await fetchAudit({ ...one, filter: { subject: me.subject, step: "decided" } });
+  expect(lines.filter(({ approvalId }) => asked.some(({ id }) => id === approvalId))).toHaveLength(2);
+  for (const { transport } of asked) transport.close();
 });
 
 it("replaces a stream that a proxy leaves open although the server is gone", async () => {

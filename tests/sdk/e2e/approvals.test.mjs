@@ -13,7 +13,7 @@ async function approve({ open }) {
   assert.deepEqual(summary(waiting), {
     kind: "approval",
     state: "waiting",
-    allowed: ["approve", "deny"],
+    allowed: ["approve", "deny", "edit", "answer", "remember"],
     cut: false,
   });
   assert.equal(waiting.approvalId, asked.approval.id);

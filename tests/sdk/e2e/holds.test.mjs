@@ -8,7 +8,12 @@ import { isTool, settledOf, summary } from "./support/record.mjs";
 
 const approved = { kind: "approve", by: ["local"] };
 const paid = { kind: "approval", state: "settled", decision: approved, cause: "ran", cut: false };
-const asks = { kind: "approval", state: "waiting", allowed: ["approve", "deny"], cut: false };
+const asks = {
+  kind: "approval",
+  state: "waiting",
+  allowed: ["approve", "deny", "edit", "answer", "remember"],
+  cut: false,
+};
 
 async function summaries(client, options) {
   return (await client.holds(options)).map(summary);

@@ -4,17 +4,19 @@ import { promptOf } from "../prompt/prompt";
 import { visible } from "../text/runs";
 import { subjectOf } from "../tools/subject";
 import { type CallLookup, callOf } from "./callRecords";
+import type { Delay } from "./delay";
 import { textOf } from "./messageText";
 import { nextSpeech } from "./speech";
 
 interface Props {
   message: UIMessage | undefined;
   isStreaming: boolean;
+  delay: Delay | undefined;
   lookup: CallLookup;
 }
 
-/** Announces new text, approval requests and prompts to screen readers. */
-export function Announcer({ message, isStreaming, lookup }: Props) {
+/** Announces new text, delays, approval requests and prompts to screen readers. */
+export function Announcer({ message, isStreaming, delay, lookup }: Props) {
   const [speech, setSpeech] = useState("");
   // Text that was there when the chat was opened is not announced.
   const spoken = useRef({ id: message?.id, length: message ? textOf(message).length : 0 });
@@ -42,6 +44,9 @@ export function Announcer({ message, isStreaming, lookup }: Props) {
     <>
       <p className="visually-hidden" aria-live="polite" data-testid="speech">
         {speech}
+      </p>
+      <p className="visually-hidden" aria-live="polite" data-testid="delay">
+        {delay && visible(delay.message)}
       </p>
       <p className="visually-hidden" aria-live="assertive" data-testid="question">
         {waiting.join(". ")}

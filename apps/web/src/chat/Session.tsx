@@ -33,7 +33,7 @@ const NO_HOLDS: readonly ChatHold[] = [];
 /** An open chat. Remount it for another chat or mode. */
 export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
   const session = useSession({ chatId, mode, isNew });
-  const { messages, status, error, clearError, holds, history, server, unsent, stopping, edit, again } = session;
+  const { messages, status, error, clearError, holds, history, server, unsent, stopping, edit, again, delay } = session;
   const lookup = useCallLookup(session);
   const last = messages.at(-1);
   const calls = callsOf(last, lookup);
@@ -41,7 +41,7 @@ export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
   const isConnected = server.state === "connected";
   const isLoaded = history.state === "loaded";
   const attempts = useMemo(() => earlierAttempts(holds, messages), [holds, messages]);
-  const growth = useMemo(() => ({ messages, holds }), [messages, holds]);
+  const growth = useMemo(() => ({ messages, holds, delay }), [messages, holds, delay]);
 
   const send = (text: string) => {
     onFirstMessage();
@@ -89,7 +89,13 @@ export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
         ),
       )}
       <EarlierAttempts holds={attempts.others} toolNamed={lookup.toolNamed} />
-      {isBusy && last?.role === "user" && (
+      {delay !== undefined && (
+        <p className="message__delay">
+          <span className="dots" aria-hidden="true" />
+          <Untrusted text={delay.message} reading="prose" />
+        </p>
+      )}
+      {isBusy && delay === undefined && last?.role === "user" && (
         <p className="message__wait" role="status">
           <span className="dots" aria-hidden="true" />
           <span className="visually-hidden">The assistant is working</span>
@@ -111,7 +117,7 @@ export function Session({ chatId, mode, isNew, onFirstMessage }: Props) {
   return (
     <div className="chat" data-status={status}>
       {isLoaded || last !== undefined ? transcript : <HistorySkeleton />}
-      {isLoaded && <Announcer message={last} isStreaming={isBusy} lookup={lookup} />}
+      {isLoaded && <Announcer message={last} isStreaming={isBusy} delay={delay} lookup={lookup} />}
       <Composer
         draftOf={isNew ? undefined : chatId}
         canStop={isBusy || isHeld(calls)}

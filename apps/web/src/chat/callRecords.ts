@@ -35,10 +35,11 @@ export function callOf(part: AnyToolPart, lookup: CallLookup): Call & { approval
     toolCallId: part.toolCallId,
     toolName,
     title: part.title,
-    input: part.input,
+    // The record has the input that runs, also before the part does.
+    input: hold?.decision?.kind === "edit" ? hold.input : part.input,
     approvalId,
     progress,
-    state: callStateOf({ part, hold, progress, tool: lookup.toolNamed(toolName) }),
+    state: callStateOf({ part, hold, progress, tool: lookup.toolNamed(toolName), allowed: pending?.allowed }),
     request: request && {
       requestedAt: request.requestedAt,
       expiresAt: request.expiresAt ?? undefined,

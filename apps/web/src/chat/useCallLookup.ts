@@ -18,7 +18,7 @@ export function useCallLookup(session: ReturnType<typeof useSession>): CallLooku
       progressOf: (approvalId) => decisions[approvalId],
       runOf: (toolCallId) => toolRuns[toolCallId],
       actions: {
-        decide: (approvalId, approved, reason) => void decide(approvalId, approved, reason),
+        decide: (approvalId, decision) => void decide(approvalId, decision),
         retry,
       },
     };

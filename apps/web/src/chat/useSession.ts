@@ -1,6 +1,7 @@
 import { type UIMessage, WebSocketChatTransport } from "ai";
+import type { ApprovalDecision } from "holdpoint";
 import { useHoldpoint } from "holdpoint/react";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { consoleFetch, useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
 import { recorderOf } from "../inspector/recordings";
@@ -8,6 +9,7 @@ import { tapFetch } from "../inspector/tapFetch";
 import { tapWebSocket } from "../inspector/tapWebSocket";
 import type { Mode } from "../modes";
 import { browserTools } from "../tools/browserTools";
+import { type Delay, delayAfter } from "./delay";
 
 interface Options {
   chatId: string;
@@ -27,6 +29,7 @@ export function useSession({ chatId, mode, isNew }: Options) {
     };
   }, [chatId, mode]);
   const server = useServer();
+  const [delay, setDelay] = useState<Delay>();
   const chat = useHoldpoint<UIMessage>({
     ...server,
     ...wires,
@@ -35,13 +38,14 @@ export function useSession({ chatId, mode, isNew }: Options) {
     webSocketTransport: WebSocketChatTransport,
     history: !isNew,
     calls: "all",
+    onChunk: (chunk) => setDelay(delayAfter(chunk)),
   });
 
-  const { approve, deny, retry: retryChat, retryTool, sendMessage, regenerate } = chat;
+  const { decide: sendDecision, retry: retryChat, retryTool, sendMessage, regenerate } = chat;
   const decide = useCallback(
-    (approvalId: string, approved: boolean, reason?: string) =>
-      markDecision(chatId, { approvalId, approved }, () => (approved ? approve : deny)(approvalId, reason)),
-    [chatId, approve, deny],
+    (approvalId: string, decision: ApprovalDecision) =>
+      markDecision(chatId, approvalId, decision, () => sendDecision(approvalId, decision)),
+    [chatId, sendDecision],
   );
   const retry = useCallback((toolCallId: string) => void retryTool(toolCallId), [retryTool]);
   const reload = useCallback(() => void retryChat(), [retryChat]);
@@ -50,5 +54,10 @@ export function useSession({ chatId, mode, isNew }: Options) {
   // A request without anything new gets the continuation.
   const proceed = useCallback(() => void sendMessage(), [sendMessage]);
   const again = useCallback(() => void regenerate(), [regenerate]);
-  return { ...chat, decide, retry, reload, send, edit, again, proceed };
+  // A response that broke off reported no end of the delay.
+  const isBusy = chat.status === "submitted" || chat.status === "streaming";
+  useEffect(() => {
+    if (!isBusy) setDelay(undefined);
+  }, [isBusy]);
+  return { ...chat, delay: isBusy ? delay : undefined, decide, retry, reload, send, edit, again, proceed };
 }

@@ -3,18 +3,24 @@ import { createContext, type ReactNode, useEffect } from "react";
 import { consoleFetch, useServer } from "../api/server";
 import { tapDecisions } from "../inspector/markDecision";
 
-type Approvals = Pick<UseApprovalsHelpers, "approvals" | "decide" | "decisions" | "staleSince" | "error">;
+type Approvals = Pick<
+  UseApprovalsHelpers,
+  "approvals" | "hasMore" | "loadMore" | "decide" | "decisions" | "staleSince" | "error"
+>;
 
 /** The inbox, with one subscription for the whole page. */
 export const ApprovalsContext = createContext<Approvals>({
   approvals: undefined,
+  hasMore: false,
+  loadMore: () => {},
   decide: () => Promise.reject(new Error("There is no inbox around this.")),
   decisions: {},
   staleSince: undefined,
   error: undefined,
 });
 
-const decisionFetch = tapDecisions(consoleFetch);
+/** For everything that decides. */
+export const decisionFetch = tapDecisions(consoleFetch);
 
 export function ApprovalsProvider({ children }: { children: ReactNode }) {
   const approvals = useApprovals({ ...useServer(), fetch: decisionFetch });

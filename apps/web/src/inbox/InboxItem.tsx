@@ -5,10 +5,12 @@ import { MessageSquare } from "lucide-react";
 import { useServer } from "../api/server";
 import type { ToolSpec } from "../api/types";
 import { navigate } from "../shell/route";
+import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
 import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
 import { type CallState, callStateOf } from "../tools/callState";
+import { hasVoted } from "./entry";
 import type { Entry } from "./useInboxList";
 
 interface Props {
@@ -23,17 +25,21 @@ interface Props {
 /** An approval request in the inbox, and its outcome. */
 export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, decide }: Props) {
   const { approval, isWaiting } = entry;
-  const { approvalId, toolCallId, chatId, toolName, input } = approval;
+  const { approvalId, toolCallId, chatId, toolName } = approval;
+  const me = useMe();
   const holds = useHolds(!isWaiting || progress !== undefined ? chatId : undefined, useServer());
   const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
-  const known = callStateOf({ hold, progress, tool });
-  const state = isWaiting || known.kind !== "approval-requested" ? known : leftTheList(holds);
+  const known = callStateOf({ hold, progress, tool, allowed: approval.allowed });
+  // The record of another's chat is not for this user to read.
+  const isForeign = me !== undefined && approval.requestedBy !== me.subject && holds?.length === 0;
+  const hasLeft = !isWaiting && (known.kind === "approval-requested" || isForeign);
+  const state = hasLeft ? leftTheList(holds, isForeign) : known;
   return (
     <CallCard
       call={{
         toolCallId,
         toolName,
-        input,
+        input: hold?.input ?? approval.input,
         state,
         progress,
         request: {
@@ -44,6 +50,8 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
       }}
       tool={tool}
       lead="Approval"
+      template={approval.headline}
+      hasVoted={hasVoted(approval, me?.subject)}
       decide={decide}
       isFixed
       attributes={{ "data-approval": approvalId, "data-chat": chatId }}
@@ -62,7 +70,13 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
       }
     >
       {state.kind === "gone" && (
-        <p className="tool-card__note">The server has no record of it any more: its chat was deleted.</p>
+        <p className="tool-card__note">
+          {!state.isForeign
+            ? "The server has no record of it any more: its chat was deleted."
+            : progress?.state === "in-force"
+              ? "Your decision is in force."
+              : "It was decided by somebody else, or has ended."}
+        </p>
       )}
       {tool?.execution === "frontend" && isWaiting && (
         <p className="tool-card__note">It will run in a browser that has the chat open.</p>
@@ -72,6 +86,6 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
 }
 
 /** It is no longer waiting. The record has the reason, once it is read and for as long as it exists. */
-function leftTheList(holds: readonly ChatHold[] | undefined): CallState {
-  return holds === undefined ? { kind: "ending" } : { kind: "gone" };
+function leftTheList(holds: readonly ChatHold[] | undefined, isForeign: boolean): CallState {
+  return holds === undefined ? { kind: "ending" } : { kind: "gone", isForeign };
 }

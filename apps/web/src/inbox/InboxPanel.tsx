@@ -17,7 +17,7 @@ interface Props {
  * opened.
  */
 export function InboxPanel({ currentChatId }: Props) {
-  const { approvals, decide, decisions, staleSince, error } = useContext(ApprovalsContext);
+  const { approvals, hasMore, loadMore, decide, decisions, staleSince, error } = useContext(ApprovalsContext);
   const server = useServer();
   const { chats } = useChats(server);
   const { tools } = useTools(server);
@@ -68,15 +68,19 @@ export function InboxPanel({ currentChatId }: Props) {
                 chatTitle={chats?.find(({ id }) => id === chatId)?.title}
                 isCurrentChat={chatId === currentChatId}
                 progress={decisions[approvalId]}
-                decide={(approved, reason) => {
-                  const decision = { approved, ...(reason !== undefined && { reason }) };
-                  void markDecision(chatId, { approvalId, approved }, () => decide(approvalId, decision));
-                }}
+                decide={(decision) =>
+                  void markDecision(chatId, approvalId, decision, () => decide(approvalId, decision))
+                }
               />
             </li>
           );
         })}
       </ul>
+      {hasMore && (
+        <button type="button" className="button inbox__clear" onClick={loadMore}>
+          Show more
+        </button>
+      )}
       {decided > 0 && (
         <button type="button" className="button inbox__clear" onClick={clear}>
           Clear {decided} decided

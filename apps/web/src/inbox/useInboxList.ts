@@ -32,12 +32,20 @@ export function merge(entries: readonly Entry[], approvals: readonly PendingAppr
   const waiting = new Map(approvals.map((approval) => [approval.approvalId, approval]));
   const known = new Set(entries.map(({ approval }) => approval.approvalId));
   const kept = entries.map((entry) => {
-    const isWaiting = waiting.has(entry.approval.approvalId);
-    return isWaiting === entry.isWaiting ? entry : { ...entry, isWaiting };
+    const now = waiting.get(entry.approval.approvalId);
+    const isWaiting = now !== undefined;
+    const approval = now !== undefined && isOther(now, entry.approval) ? now : entry.approval;
+    return isWaiting === entry.isWaiting && approval === entry.approval ? entry : { approval, isWaiting };
   });
   const added = approvals
     .filter(({ approvalId }) => !known.has(approvalId))
     .map((approval) => ({ approval, isWaiting: true }));
   const isSame = added.length === 0 && kept.every((entry, at) => entry === entries[at]);
   return isSame ? entries : [...kept, ...added];
+}
+
+/** Whether an open request has changed. The input of a call stays what it is. */
+function isOther(one: PendingApproval, other: PendingApproval): boolean {
+  const changing = ({ votes, allowed, expiresAt }: PendingApproval) => JSON.stringify([votes, allowed, expiresAt]);
+  return changing(one) !== changing(other);
 }

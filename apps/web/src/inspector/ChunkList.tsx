@@ -28,6 +28,8 @@ export function ChunkList({ entries, start, flagged }: Props) {
   const [active, setActive] = useState<number>();
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  /** The scroll position that was last seen or set. */
+  const lastTop = useRef(0);
   const isFocusWanted = useRef(false);
   const last = entries.length - 1;
   const position = active === undefined ? -1 : entries.findIndex(({ index }) => index === active);
@@ -53,15 +55,24 @@ export function ChunkList({ entries, start, flagged }: Props) {
   const room = rows.scrollRect?.height;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the end moves with every row, and with what is above the list
   useLayoutEffect(() => {
-    if (isAtEnd.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+    const list = scroller.current;
+    if (!list || !isAtEnd.current) return;
+    // The event of a scroll comes later than the scroll: somebody who has just left the end is not taken back to it.
+    if (list.scrollTop < lastTop.current && !isNearEnd(list)) return;
+    list.scrollTo({ top: list.scrollHeight });
+    lastTop.current = list.scrollTop;
   }, [last, height, room]);
 
+  /** Moves the focus to a row and shows it, if the row is in the document. */
+  const focusRow = (at: number): boolean => {
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-index="${at}"] .chunk__line`);
+    row?.focus({ preventScroll: true });
+    // The virtualizer's own `scrollToIndex` goes on scrolling for a while, against whoever scrolls elsewhere meanwhile.
+    row?.scrollIntoView({ block: "nearest" });
+    return row != null;
+  };
   useLayoutEffect(() => {
-    if (!isFocusWanted.current) return;
-    const row = scroller.current?.querySelector<HTMLElement>(`[data-index="${reachable}"] .chunk__line`);
-    if (!row) return;
-    isFocusWanted.current = false;
-    row.focus({ preventScroll: true });
+    if (isFocusWanted.current && focusRow(reachable)) isFocusWanted.current = false;
   });
 
   const toggle = useCallback((index: number) => {
@@ -79,9 +90,8 @@ export function ChunkList({ entries, start, flagged }: Props) {
     const next = targetOf(event.key, reachable, last);
     if (next === undefined) return;
     event.preventDefault();
-    isFocusWanted.current = true;
     setActive(entries[next]?.index);
-    rows.scrollToIndex(next);
+    isFocusWanted.current = !focusRow(next);
   };
   return (
     <>
@@ -95,8 +105,8 @@ export function ChunkList({ entries, start, flagged }: Props) {
         className="chunks"
         ref={scroller}
         onScroll={({ currentTarget }) => {
-          isAtEnd.current =
-            currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight < NEAR_END_PX;
+          isAtEnd.current = isNearEnd(currentTarget);
+          lastTop.current = currentTarget.scrollTop;
         }}
       >
         <ol
@@ -137,6 +147,10 @@ export function ChunkList({ entries, start, flagged }: Props) {
       </div>
     </>
   );
+}
+
+function isNearEnd({ scrollHeight, scrollTop, clientHeight }: HTMLElement): boolean {
+  return scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
 }
 
 /** Where a key leads to, from one row of the list. */

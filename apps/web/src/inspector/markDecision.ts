@@ -1,4 +1,4 @@
-import type { SettledDecision } from "holdpoint";
+import type { ApprovalDecision, SettledDecision } from "holdpoint";
 import type { Recorder } from "./recorder";
 import { recorderOf } from "./recordings";
 import { describe } from "./tapFetch";
@@ -9,15 +9,18 @@ const deciding = new Map<string, Recorder>();
 /** Makes a decision and records when it was sent and when it was in force: only the latter counts. */
 export async function markDecision(
   chatId: string,
-  decision: { approvalId: string; approved: boolean },
+  approvalId: string,
+  decision: ApprovalDecision,
   decide: () => Promise<SettledDecision>,
 ): Promise<void> {
   const recorder = recorderOf(chatId);
-  deciding.set(decision.approvalId, recorder);
-  recorder.mark({ type: "sent", ...decision });
+  // An answer in the tool's place counts as an approval, as in the protocol.
+  const mark = { approvalId, approved: decision.approved !== false };
+  deciding.set(approvalId, recorder);
+  recorder.mark({ type: "sent", ...mark });
   const { state } = await decide();
-  deciding.delete(decision.approvalId);
-  if (state === "in-force") recorder.mark({ type: "decided", ...decision });
+  deciding.delete(approvalId);
+  if (state === "in-force") recorder.mark({ type: "decided", ...mark });
 }
 
 /** A `fetch` for the inbox, which records each decision in its own chat. */

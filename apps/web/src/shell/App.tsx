@@ -3,40 +3,60 @@ import { useState } from "react";
 import { keyStore } from "../api/key";
 import { useServer } from "../api/server";
 import { Session } from "../chat/Session";
+import { AlertsWatcher } from "../inbox/AlertsWatcher";
 import { ApprovalsProvider } from "../inbox/ApprovalsContext";
 import { InboxAnnouncer } from "../inbox/InboxAnnouncer";
+import { InboxContent, InboxHeader } from "../inbox/InboxPage";
 import { NowPlaying } from "../panel/NowPlaying";
+import { StatusContent, StatusHeader } from "../status/StatusPage";
 import { useStore } from "../store";
 import { ConnectionBanner } from "./ConnectionBanner";
+import { useCommands } from "./commands";
 import { Dock } from "./Dock";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { Header } from "./Header";
 import { KeyDialog } from "./KeyDialog";
-import { navigate, routeStore } from "./route";
+import { Palette } from "./Palette";
+import { INBOX, navigate, newChat, routeStore, STATUS } from "./route";
 import { Sheet } from "./Sheet";
 import { Sidebar } from "./Sidebar";
+import { setTheme } from "./theme";
+import { isAdmin, MeContext, useMe, useReadMe } from "./useMe";
 import { useMedia } from "./useMedia";
 
 export function App() {
   return (
-    <ApprovalsProvider>
-      <Frame />
-    </ApprovalsProvider>
+    <MeContext value={useReadMe()}>
+      <ApprovalsProvider>
+        <Frame />
+      </ApprovalsProvider>
+    </MeContext>
   );
 }
 
 function Frame() {
   const route = useStore(routeStore);
   const { generation } = useStore(keyStore);
+  const me = useMe();
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const [isDockWide, setIsDockWide] = useState(false);
   const isNarrow = useMedia("(max-width: 820px)");
   const isMedium = useMedia("(max-width: 1120px)");
   const isCurrent = useServerStatus(useServer()).state !== "unreachable";
-  const { chatId, mode, isNew, dock } = route;
+  const { place, chatId, mode, isNew } = route;
+  // The panels are beside a chat.
+  const dock = place.kind === "chat" ? route.dock : undefined;
   const isDockBeside = dock !== undefined && !isMedium;
+  useCommands("Go to", [
+    { name: "Inbox", run: () => navigate({ place: INBOX }) },
+    ...(isAdmin(me) ? [{ name: "Status", run: () => navigate({ place: STATUS }) }] : []),
+    { name: "Chat", run: () => navigate({ place: { kind: "chat" } }) },
+    { name: "New chat", run: newChat },
+    { name: "Light colours", run: () => setTheme("light") },
+    { name: "Dark colours", run: () => setTheme("dark") },
+  ]);
 
-  const sidebar = <Sidebar currentId={chatId} onChoose={() => setIsMenuOpen(false)} />;
+  const sidebar = <Sidebar route={route} onChoose={() => setIsMenuOpen(false)} />;
   const dockView = dock !== undefined && (
     <Dock
       tab={dock}
@@ -59,18 +79,28 @@ function Frame() {
         </aside>
       )}
       <main className="app__main">
-        <Header route={route} onMenu={() => setIsMenuOpen(true)} />
+        {place.kind === "chat" && <Header route={route} onMenu={() => setIsMenuOpen(true)} />}
+        {place.kind === "status" && <StatusHeader onMenu={() => setIsMenuOpen(true)} />}
+        {(place.kind === "inbox" || place.kind === "hold") && (
+          <InboxHeader place={place} onMenu={() => setIsMenuOpen(true)} />
+        )}
         <ConnectionBanner />
-        <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
-          <Session
-            chatId={chatId}
-            mode={mode}
-            isNew={isNew}
-            onFirstMessage={() => {
-              if (isNew) navigate({ isNew: false });
-            }}
-          />
-        </ErrorBoundary>
+        {place.kind === "chat" ? (
+          <ErrorBoundary key={`${chatId} ${mode} ${generation}`}>
+            <Session
+              chatId={chatId}
+              mode={mode}
+              isNew={isNew}
+              onFirstMessage={() => {
+                if (isNew) navigate({ isNew: false });
+              }}
+            />
+          </ErrorBoundary>
+        ) : (
+          <ErrorBoundary key={`${place.kind} ${generation}`}>
+            {place.kind === "status" ? <StatusContent /> : <InboxContent place={place} />}
+          </ErrorBoundary>
+        )}
       </main>
       {isDockBeside && (
         <aside className="app__dock" aria-label="Beside the chat">
@@ -84,6 +114,8 @@ function Frame() {
       )}
       <NowPlaying />
       <InboxAnnouncer />
+      <AlertsWatcher />
+      <Palette />
       <KeyDialog />
     </div>
   );

@@ -10,7 +10,8 @@ import { DeleteChat } from "./DeleteChat";
 import { navigate } from "./route";
 
 interface Props {
-  currentId: string;
+  /** `undefined` where no chat is shown. */
+  currentId: string | undefined;
   onChoose: () => void;
 }
 

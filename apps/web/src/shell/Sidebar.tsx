@@ -1,17 +1,26 @@
-import { SquarePen } from "lucide-react";
+import { Inbox, ServerCog, SquarePen } from "lucide-react";
+import { useContext } from "react";
+import { ApprovalsContext } from "../inbox/ApprovalsContext";
+import { inPage } from "../inbox/InboxPage";
+import { Account } from "./Account";
 import { Brand } from "./Brand";
 import { ChatList } from "./ChatList";
-import { newChat } from "./route";
+import { formatRoute, INBOX, navigate, newChat, type Route, STATUS } from "./route";
 import { ServerNode } from "./ServerNode";
 import { ThemeSwitch } from "./ThemeSwitch";
+import { isAdmin, useMe } from "./useMe";
 
 interface Props {
-  currentId: string;
+  route: Route;
   /** Called on a choice, so that a drawer can close. */
   onChoose: () => void;
 }
 
-export function Sidebar({ currentId, onChoose }: Props) {
+export function Sidebar({ route, onChoose }: Props) {
+  const { approvals, hasMore, staleSince } = useContext(ApprovalsContext);
+  const waiting = approvals?.length ?? 0;
+  const { kind } = route.place;
+  const me = useMe();
   return (
     <div className="sidebar">
       <div className="sidebar__top">
@@ -28,10 +37,42 @@ export function Sidebar({ currentId, onChoose }: Props) {
         <SquarePen size={15} aria-hidden="true" />
         New chat
       </button>
+      <a
+        className="sidebar__place"
+        href={formatRoute({ ...route, place: INBOX })}
+        aria-current={kind === "inbox" || kind === "hold" ? "page" : undefined}
+        onClick={inPage(() => {
+          navigate({ place: INBOX });
+          onChoose();
+        })}
+      >
+        <Inbox size={15} aria-hidden="true" />
+        Inbox
+        {waiting > 0 && (
+          <span className="badge" data-stale={staleSince !== undefined}>
+            {hasMore ? `${waiting}+` : waiting}
+          </span>
+        )}
+      </a>
+      {isAdmin(me) && (
+        <a
+          className="sidebar__place"
+          href={formatRoute({ ...route, place: STATUS })}
+          aria-current={kind === "status" ? "page" : undefined}
+          onClick={inPage(() => {
+            navigate({ place: STATUS });
+            onChoose();
+          })}
+        >
+          <ServerCog size={15} aria-hidden="true" />
+          Status
+        </a>
+      )}
       <nav className="sidebar__chats" aria-label="Chats">
         <h2 className="sidebar__heading">Chats</h2>
-        <ChatList currentId={currentId} onChoose={onChoose} />
+        <ChatList currentId={kind === "chat" ? route.chatId : undefined} onChoose={onChoose} />
       </nav>
+      <Account />
       <div className="sidebar__foot">
         <ThemeSwitch />
         <ServerNode />

@@ -1,31 +1,65 @@
-import { Check, LoaderCircle, X } from "lucide-react";
-import { type MouseEvent, type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import type { ApprovalDecision } from "holdpoint";
+import type { DecisionKind } from "holdpoint/protocol";
+import { Check, LoaderCircle, MessageSquareReply, Pencil, X } from "lucide-react";
+import {
+  type MouseEvent,
+  type ReactNode,
+  type Ref,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { DenyForm } from "./DenyForm";
-import { guardDecisions, useArmed } from "./guard";
+import { guardDecisions, isGuarded, useArmed } from "./guard";
 
-export type Decide = (approved: boolean, reason?: string) => void;
+export type Decide = (decision: ApprovalDecision) => void;
+
+/** The same as the buttons, for keys. Each does nothing where its button would do nothing. */
+export interface ApprovalKeys {
+  approve: () => void;
+  deny: () => void;
+  edit: () => void;
+  answer: () => void;
+}
 
 interface Props {
   /** The subject of the decision, for screen readers. */
   subject: string;
   /** The decision that is being sent. */
-  sending: "approve" | "deny" | undefined;
+  sending: DecisionKind | undefined;
+  /** What this user may do. */
+  allowed: readonly DecisionKind[];
   /** How many lines of the input have not been in view. */
   unseen: number;
   onDecide: Decide;
   /** Shows the whole input; omitted where it is already shown. */
   onReview?: (() => void) | undefined;
+  /** Opens the form for another input. */
+  onEdit: () => void;
+  /** Opens the form for an answer in the tool's place. */
+  onAnswer: () => void;
   /** Moves the focus when the buttons disappear. */
   onGone?: () => void;
   /** Rendered next to the buttons. */
   children?: ReactNode;
+  /** Whether this user's approval is counted already, and others have to approve. */
+  hasVoted?: boolean;
+  /** What the button that approves says. */
+  approveLabel?: string;
+  keys?: Ref<ApprovalKeys>;
+  /** Whether somebody writes a reason. */
+  onDenying?: (isDenying: boolean) => void;
 }
 
 /**
- * Approve, or deny with a reason. Rendered while the approval request is open, and inert while the decision is being
+ * Approve, deny with a reason, and where it is allowed: change the input, or answer in the tool's place. Rendered while the approval request is open, and inert while the decision is being
  * sent.
  */
-export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, onGone, children }: Props) {
+export function ApprovalActions(props: Props) {
+  const { subject, sending, allowed, unseen, onDecide, onReview, onEdit, onAnswer, onGone, children } = props;
+  const { hasVoted = false, approveLabel = "Approve", keys, onDenying } = props;
   const [isDenying, setIsDenying] = useState(false);
   const row = useRef<HTMLDivElement>(null);
   const { isArmed, accepts } = useArmed(row);
@@ -40,44 +74,97 @@ export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, 
     };
   }, []);
 
-  const decide = (approved: boolean, reason?: string) => {
+  useEffect(() => onDenying?.(isDenying), [onDenying, isDenying]);
+
+  const decide = (decision: ApprovalDecision) => {
     guardDecisions();
     setIsDenying(false);
-    onDecide(approved, reason);
+    onDecide(decision);
+  };
+  /** A button that decides nothing yet, and is inert like the others. */
+  const opens = (open: () => void) => (event: MouseEvent) => {
+    if (sending === undefined && accepts(event)) open();
   };
   const approve = (event: MouseEvent) => {
     if (sending !== undefined || !accepts(event)) return;
     if (unseen > 0 && onReview !== undefined) onReview();
-    else decide(true);
+    else decide({ approved: true });
   };
+  const isIdle = () => sending === undefined && !isDenying && !isGuarded();
+  useImperativeHandle(keys, () => ({
+    // A key approves only what has been in view as a whole. Otherwise it shows the rest.
+    approve: () => {
+      if (!isIdle() || hasVoted || !allowed.includes("approve")) return;
+      if (unseen > 0) onReview?.();
+      else decide({ approved: true });
+    },
+    deny: () => {
+      if (isIdle() && allowed.includes("deny")) setIsDenying(true);
+    },
+    edit: () => {
+      if (isIdle() && allowed.includes("edit")) onEdit();
+    },
+    answer: () => {
+      if (isIdle() && allowed.includes("answer")) onAnswer();
+    },
+  }));
   return (
     <div className="approval" ref={row}>
       {isDenying && sending === undefined ? (
-        <DenyForm subject={subject} onDeny={(reason) => decide(false, reason)} onCancel={() => setIsDenying(false)} />
+        <DenyForm
+          subject={subject}
+          onDeny={(reason) => decide({ approved: false, ...(reason !== undefined && { reason }) })}
+          onCancel={() => setIsDenying(false)}
+        />
       ) : (
         <div className="approval__row">
-          <button
-            type="button"
-            className={unseen > 0 && onReview === undefined ? "button" : "button button--ok"}
-            aria-label={`Approve: ${subject}${unseen > 0 && onReview ? `. Shows ${lines(unseen)} not seen yet first` : ""}`}
-            aria-disabled={!isOpen}
-            onClick={approve}
-          >
-            <Sign isSending={sending === "approve"} Icon={Check} />
-            {approveText(unseen, onReview !== undefined)}
-          </button>
+          {!hasVoted && (
+            <button
+              type="button"
+              className={unseen > 0 && onReview === undefined ? "button" : "button button--ok"}
+              aria-label={`${approveLabel}: ${subject}${unseen > 0 && onReview ? `. Shows ${lines(unseen)} not seen yet first` : ""}`}
+              aria-disabled={!isOpen}
+              onClick={approve}
+            >
+              <Sign isSending={sending === "approve"} Icon={Check} />
+              {approveText(approveLabel, unseen, onReview !== undefined)}
+            </button>
+          )}
           <button
             type="button"
             className="button button--bad"
             aria-label={`Deny: ${subject}`}
             aria-disabled={!isOpen}
-            onClick={(event) => {
-              if (sending === undefined && accepts(event)) setIsDenying(true);
-            }}
+            onClick={opens(() => setIsDenying(true))}
           >
             <Sign isSending={sending === "deny"} Icon={X} />
             Deny
           </button>
+          {allowed.includes("edit") && (
+            <button
+              type="button"
+              className="button"
+              aria-label={`Edit: ${subject}`}
+              aria-keyshortcuts="E"
+              aria-disabled={!isOpen}
+              onClick={opens(onEdit)}
+            >
+              <Sign isSending={sending === "edit"} Icon={Pencil} />
+              Edit
+            </button>
+          )}
+          {allowed.includes("answer") && (
+            <button
+              type="button"
+              className="button"
+              aria-label={`Answer in the tool's place: ${subject}`}
+              aria-disabled={!isOpen}
+              onClick={opens(onAnswer)}
+            >
+              <Sign isSending={sending === "answer"} Icon={MessageSquareReply} />
+              Answer
+            </button>
+          )}
           {children}
         </div>
       )}
@@ -85,9 +172,9 @@ export function ApprovalActions({ subject, sending, unseen, onDecide, onReview, 
   );
 }
 
-function approveText(unseen: number, opensReview: boolean): string {
-  if (unseen === 0) return "Approve";
-  return opensReview ? "Approve…" : `Approve with ${lines(unseen)} unread`;
+function approveText(label: string, unseen: number, opensReview: boolean): string {
+  if (unseen === 0) return label;
+  return opensReview ? `${label}…` : `${label} with ${lines(unseen)} unread`;
 }
 
 function lines(count: number): string {

@@ -1,6 +1,7 @@
 import type { DecisionProgress } from "holdpoint";
-import { type ReactNode, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
 import type { ToolSpec } from "../api/types";
+import { Changes } from "../edit/Changes";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
 import { Review } from "../value/Review";
@@ -14,10 +15,12 @@ import { callStatus } from "./callStatus";
 import { DecisionLine } from "./DecisionLine";
 import { DecisionTrouble } from "./DecisionTrouble";
 import { unlessGuarded } from "./guard";
-import { cardOf } from "./registry";
+import { Headline } from "./Headline";
+import { headlineOf } from "./headline";
 import { StatusPill } from "./StatusPill";
 import { subjectOf, summaryOf } from "./subject";
 import { ToolIcon } from "./ToolIcon";
+import { useWriting } from "./useWriting";
 
 /** A call, wherever it is shown: in its chat, in the inbox, as an earlier attempt. */
 export interface Call {
@@ -50,6 +53,10 @@ interface Props {
   isFixed?: boolean;
   /** Collapses the result. */
   isCompact?: boolean;
+  /** The tool's template of a headline, where the server gives it. */
+  template?: string | undefined;
+  /** Whether this user's approval is counted already, and others have to approve. */
+  hasVoted?: boolean;
   /** Rendered under the title. */
   context?: ReactNode;
   /** Rendered at the end. */
@@ -59,14 +66,18 @@ interface Props {
 }
 
 /** One tool call: its input, its approval request, the decision and the outcome. */
-export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context, children, attributes }: Props) {
+export function CallCard(props: Props) {
+  const { call, tool, lead, decide, isFixed, isCompact, hasVoted, context, children, attributes } = props;
   const card = useRef<HTMLElement>(null);
   const [isReviewing, setIsReviewing] = useState(false);
   const { toolCallId, toolName, input, state, request, progress } = call;
   const schema = tool?.inputSchema;
   const title = call.title ?? tool?.title ?? toolName;
   // An input that is still being written would change the headline with every chunk.
-  const headline = (state.kind === "preparing" ? undefined : cardOf(toolName).headline?.(input)) ?? title;
+  const headline =
+    state.kind === "preparing"
+      ? [{ text: title, isValue: false }]
+      : headlineOf({ toolName, title, input, schema, template: props.template });
   const subject = subjectOf(title, input, schema);
   const status = callStatus(state);
   // Lines seen while the input is still streaming may change.
@@ -75,17 +86,38 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
   const isOpen = state.kind === "approval-requested" || state.kind === "sending" || state.kind === "retrying";
   const mayDecide = isOpen && !(state.kind === "approval-requested" && !state.mayDecide);
 
+  const allowed = isOpen && mayDecide ? state.allowed : [];
+  const writing = useWriting({ frame: card, title, subject, input, schema, isOpen, progress, decide });
+  const write = (what: "edit" | "answer") => {
+    setIsReviewing(false);
+    writing.write(what);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
+    // Dialogs of this card are its children to React, but elsewhere in the page.
+    const isInside = event.target instanceof Node && card.current?.contains(event.target);
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (event.key.toLowerCase() !== "e" || !isPlain || isTyping || !isInside) return;
+    if (decide === undefined || state.kind !== "approval-requested" || !allowed.includes("edit")) return;
+    event.preventDefault();
+    write("edit");
+  };
+
   const actions = (extra: { onReview?: () => void; onGone?: () => void; onDecided?: () => void; beside?: ReactNode }) =>
     mayDecide &&
     decide && (
       <ApprovalActions
         subject={subject}
-        sending={state.kind === "approval-requested" ? undefined : state.approved ? "approve" : "deny"}
+        sending={state.kind === "approval-requested" ? undefined : state.sent}
+        allowed={allowed}
         unseen={unseen}
-        onDecide={(approved, reason) => {
+        hasVoted={hasVoted ?? false}
+        onDecide={(decision) => {
           extra.onDecided?.();
-          decide(approved, reason);
+          decide(decision);
         }}
+        onEdit={() => write("edit")}
+        onAnswer={() => write("answer")}
         onReview={extra.onReview}
         onGone={extra.onGone}
       >
@@ -102,6 +134,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       data-call-state={state.kind}
       aria-label={`${lead ? `${lead}: ` : ""}${subject}: ${status.label}`}
       tabIndex={-1}
+      onKeyDown={onKeyDown}
       {...attributes}
     >
       <header className="tool-card__head">
@@ -109,7 +142,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
           <ToolIcon name={toolName} />
         </span>
         <h2 className="tool-card__title">
-          <Untrusted text={headline} />
+          <Headline pieces={headline} />
           <code className="tool-card__name">
             <Untrusted text={toolName} />
           </code>
@@ -149,6 +182,7 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
       {isOpen && !mayDecide && <p className="tool-card__note">Waiting for an approver.</p>}
       <DecisionTrouble state={state} progress={progress} />
       <DecisionLine state={state} progress={progress} />
+      <DecisionChanges state={state} input={input} />
       <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />
       {children}
       {isReviewing && (
@@ -162,8 +196,16 @@ export function CallCard({ call, tool, lead, decide, isFixed, isCompact, context
           footer={actions({ onDecided: () => setIsReviewing(false) })}
         />
       )}
+      {writing.dialog}
     </section>
   );
+}
+
+/** What an approver has changed in the input, as recorded. */
+function DecisionChanges({ state, input }: { state: CallState; input: unknown }) {
+  const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
+  if (decision?.kind !== "edit" || decision.originalInput === undefined) return null;
+  return <Changes before={decision.originalInput} after={input} />;
 }
 
 /** The call's input, collapsed to a summary once the call is settled. */

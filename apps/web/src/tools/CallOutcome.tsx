@@ -1,14 +1,17 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Untrusted } from "../text/Untrusted";
 import { Review } from "../value/Review";
 import { ValuePreview } from "../value/ValuePreview";
 import { ackOutcomeOf } from "./ackOutcome";
 import type { CallState } from "./callState";
 import { unlessGuarded } from "./guard";
+import { StoredFiles } from "./StoredFiles";
+import { storedFilesOf } from "./storedFiles";
 import { Time } from "./Time";
 import { CAUSE_TEXTS } from "./texts";
 
 interface Props {
+  /** The call. */
   id: string;
   state: CallState;
   title: string;
@@ -19,6 +22,8 @@ interface Props {
 /** The result or error of a settled call, and its cause. */
 export function CallOutcome({ id, state, title, isCompact = false }: Props) {
   const [isReviewing, setIsReviewing] = useState(false);
+  const output = state.kind === "settled" && state.result.kind === "output" ? state.result.output : undefined;
+  const files = useMemo(() => storedFilesOf(output, id), [output, id]);
   if (state.kind !== "settled") return null;
   const { cause, at, result } = state;
   const ending = cause && CAUSE_TEXTS[cause];
@@ -44,6 +49,7 @@ export function CallOutcome({ id, state, title, isCompact = false }: Props) {
       {result.kind === "output" && (
         <details className="tool-card__fold" open={!isCompact}>
           <summary>Result</summary>
+          <StoredFiles files={files} title={title} />
           <ValuePreview
             id={`${id} result`}
             caption={`Result of ${title}`}

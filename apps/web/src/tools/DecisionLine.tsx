@@ -1,5 +1,5 @@
 import type { DecisionProgress } from "holdpoint";
-import type { Decision } from "holdpoint/protocol";
+import type { Decision, DecisionKind } from "holdpoint/protocol";
 import { Fragment } from "react";
 import { Untrusted } from "../text/Untrusted";
 import type { CallState } from "./callState";
@@ -14,16 +14,20 @@ interface Props {
 export function DecisionLine({ state, progress }: Props) {
   const decision = state.kind === "running" || state.kind === "settled" ? state.decision : undefined;
   if (decision === undefined) return null;
-  const did = decision.kind === "approve" ? "approved" : "denied";
+  const { own, others } = WORDS[decision.kind];
   return (
     <p className="tool-card__decision">
-      {isOwn(decision, progress) ? (
+      {decision.grant !== undefined ? (
         <>
-          <b>You</b> {did} this
+          Ran without a question, by a grant of <Names names={decision.by} />,
+        </>
+      ) : isOwn(decision, progress) ? (
+        <>
+          <b>You</b> {own}
         </>
       ) : (
         <>
-          {did === "approved" ? "Approved" : "Denied"} by <Names names={decision.by} />
+          {others} <Names names={decision.by} />
         </>
       )}{" "}
       at <Time iso={decision.at} />
@@ -34,13 +38,23 @@ export function DecisionLine({ state, progress }: Props) {
       ) : (
         "."
       )}
+      {decision.kind === "answer" && " The tool did not run."}
     </p>
   );
 }
 
+const WORDS: Record<DecisionKind, { own: string; others: string }> = {
+  approve: { own: "approved this", others: "Approved by" },
+  edit: { own: "approved this with changes", others: "Approved with changes by" },
+  deny: { own: "denied this", others: "Denied by" },
+  // Not a decision by itself: what is remembered is an approval.
+  remember: { own: "approved this", others: "Approved by" },
+  answer: { own: "answered this in the tool's place", others: "Answered in the tool's place by" },
+};
+
 /** Whether this page made the decision in force. Another tab of the same user is named like anybody else. */
 function isOwn(decision: Decision, progress: DecisionProgress | undefined): boolean {
-  return progress?.state === "in-force" && !progress.ignored && progress.approved === (decision.kind === "approve");
+  return progress?.state === "in-force" && !progress.ignored && progress.kind === decision.kind;
 }
 
 function Names({ names }: { names: readonly string[] }) {

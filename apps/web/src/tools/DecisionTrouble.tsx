@@ -1,6 +1,6 @@
 import type { DecisionProgress } from "holdpoint";
 import type { CallState } from "./callState";
-import { refusalText } from "./texts";
+import { refusalText, SENT_TEXTS } from "./texts";
 
 interface Props {
   state: CallState;
@@ -12,8 +12,8 @@ export function DecisionTrouble({ state, progress }: Props) {
   if (state.kind === "retrying") {
     return (
       <p className="tool-card__error" role="alert">
-        The server does not respond, so it is not known whether your {state.approved ? "approval" : "denial"} has
-        arrived. It is sent again until the server confirms it; keep this page open.
+        The server does not respond, so it is not known whether your {SENT_TEXTS[state.sent]} has arrived. It is sent
+        again until the server confirms it; keep this page open.
       </p>
     );
   }
@@ -21,7 +21,7 @@ export function DecisionTrouble({ state, progress }: Props) {
   const status = progress.error.status;
   return (
     <p className="tool-card__error" role="alert">
-      {refusalText(progress.approved, status)}
+      {refusalText(progress.kind, status)}
     </p>
   );
 }

@@ -21,11 +21,7 @@ export function ToolCard({ part, lookup }: Props) {
     <CallCard
       call={call}
       tool={lookup.toolNamed(toolName)}
-      decide={
-        actions && approvalId !== undefined
-          ? (approved, reason) => actions.decide(approvalId, approved, reason)
-          : undefined
-      }
+      decide={actions && approvalId !== undefined ? (decision) => actions.decide(approvalId, decision) : undefined}
       attributes={{ "data-state": part.state }}
     >
       <CallProgress part={part} state={state} title={call.title ?? toolName} />

@@ -1,6 +1,6 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import { type DecisionProgress, settledMetadata } from "holdpoint";
-import type { Cause, ChatHold, Decision } from "holdpoint/protocol";
+import type { Cause, ChatHold, Decision, DecisionKind, SettledMetadata } from "holdpoint/protocol";
 import type { ToolSpec } from "../api/types";
 import { ASK_USER } from "../prompt/prompt";
 
@@ -12,16 +12,16 @@ export type Result = { kind: "output"; output: unknown } | { kind: "error"; text
 /** The state of a call by the server's record; `sending` and `retrying` are this page's own. */
 export type CallState =
   | { kind: "preparing" }
-  | { kind: "approval-requested"; mayDecide: boolean }
+  | { kind: "approval-requested"; mayDecide: boolean; allowed: readonly DecisionKind[] }
   /** A running tool prompts the user. */
   | { kind: "prompted" }
-  | { kind: "sending"; approved: boolean }
-  | { kind: "retrying"; approved: boolean }
+  | { kind: "sending"; sent: DecisionKind; allowed: readonly DecisionKind[] }
+  | { kind: "retrying"; sent: DecisionKind; allowed: readonly DecisionKind[] }
   | { kind: "running"; where: "server" | "browser"; decision: Decision | undefined }
   /** Its outcome has arrived, but the record has not been read again, so the cause is still unknown. */
   | { kind: "ending" }
-  /** The server no longer has a record of it. */
-  | { kind: "gone" }
+  /** The server no longer has a record of it, or none that this user may see: `isForeign`. */
+  | { kind: "gone"; isForeign: boolean }
   | {
       kind: "settled";
       cause: Cause | undefined;
@@ -37,37 +37,62 @@ export interface Facts {
   /** This page's own decision. */
   progress?: DecisionProgress | undefined;
   tool?: ToolSpec | undefined;
+  /** What this user may do about it, by the inbox. */
+  allowed?: readonly DecisionKind[] | undefined;
 }
 
-export function callStateOf({ part, hold, progress, tool }: Facts): CallState {
+/** Until the server has said what else is allowed. */
+const PLAIN: readonly DecisionKind[] = ["approve", "deny"];
+
+export function callStateOf({ part, hold, progress, tool, allowed: listed }: Facts): CallState {
+  const waiting = hold?.state === "waiting" && hold.kind === "approval" ? hold : undefined;
+  const allowed = waiting?.allowed ?? listed ?? PLAIN;
   if (hold?.state === "settled") return settledByHold(hold, part);
   if (part !== undefined && isSettled(part)) return settledByPart(part, hold);
   if (progress?.state === "sending" || progress?.state === "retrying")
-    return { kind: progress.state, approved: progress.approved };
+    return { kind: progress.state, sent: progress.kind, allowed };
   const decision = hold?.decision;
-  if (decision !== undefined) return { kind: "running", where: whereOf(tool), decision };
+  if (decision !== undefined) {
+    return runs(decision.kind) ? { kind: "running", where: whereOf(tool), decision } : { kind: "ending" };
+  }
   // The server responded with 200: it is in force, and the record will show it shortly.
   if (progress?.state === "in-force") {
-    return progress.approved ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
+    return runs(progress.kind) ? { kind: "running", where: whereOf(tool), decision: undefined } : { kind: "ending" };
   }
-  if (hold?.state === "waiting" && hold.kind === "approval") {
-    return { kind: "approval-requested", mayDecide: hold.allowed.includes("approve") || hold.allowed.includes("deny") };
-  }
-  return part === undefined ? withoutPart(hold, tool) : openPart(part, hold, tool);
+  if (waiting !== undefined) return requested(allowed);
+  return part === undefined ? withoutPart(hold, tool, allowed) : openPart(part, hold, tool, allowed);
 }
 
-function withoutPart(hold: ChatHold | undefined, tool: ToolSpec | undefined): CallState {
+/** Whether a call runs after a decision. */
+function runs(kind: DecisionKind): boolean {
+  return kind === "approve" || kind === "edit";
+}
+
+function requested(allowed: readonly DecisionKind[]): CallState {
+  return { kind: "approval-requested", mayDecide: allowed.length > 0, allowed };
+}
+
+function withoutPart(
+  hold: ChatHold | undefined,
+  tool: ToolSpec | undefined,
+  allowed: readonly DecisionKind[],
+): CallState {
   // In the inbox, whose list says that it is waiting.
-  if (hold === undefined) return { kind: "approval-requested", mayDecide: true };
+  if (hold === undefined) return requested(allowed);
   return hold.kind === "prompt" ? { kind: "prompted" } : { kind: "running", where: whereOf(tool), decision: undefined };
 }
 
-function openPart(part: AnyToolPart, hold: ChatHold | undefined, tool: ToolSpec | undefined): CallState {
+function openPart(
+  part: AnyToolPart,
+  hold: ChatHold | undefined,
+  tool: ToolSpec | undefined,
+  allowed: readonly DecisionKind[],
+): CallState {
   switch (part.state) {
     case "input-streaming":
       return { kind: "preparing" };
     case "approval-requested":
-      return { kind: "approval-requested", mayDecide: true };
+      return requested(allowed);
     case "approval-responded":
       return part.approval.approved
         ? { kind: "running", where: whereOf(tool), decision: undefined }
@@ -118,7 +143,7 @@ function settledByPart(part: AnyToolPart, hold: ChatHold | undefined): CallState
       decidedBy.length === 0 || decidedAt === undefined
         ? undefined
         : {
-            kind: approval?.approved === false ? "deny" : "approve",
+            kind: decidedKind(known, approval?.approved !== false),
             by: decidedBy,
             at: decidedAt,
             ...(approval?.reason !== undefined && { reason: approval.reason }),
@@ -129,6 +154,13 @@ function settledByPart(part: AnyToolPart, hold: ChatHold | undefined): CallState
   // An output needs no explanation; for anything else, only the record has the cause.
   if (hold !== undefined && result.kind !== "output") return { kind: "ending" };
   return { kind: "settled", cause: undefined, at: undefined, decision: hold?.decision, result };
+}
+
+/** The kind of a decision, from what the stored part has. */
+function decidedKind({ cause, edited }: SettledMetadata, isApproved: boolean): DecisionKind {
+  if (!isApproved) return "deny";
+  if (edited) return "edit";
+  return cause === "decision" ? "answer" : "approve";
 }
 
 function resultOf(part: AnyToolPart): Result {

@@ -29,7 +29,7 @@ export function callStatus(state: CallState): CallStatus {
     case "ending":
       return { label: "Finishing", tone: "busy" };
     case "gone":
-      return { label: "Deleted", tone: "quiet" };
+      return { label: state.isForeign ? "Ended" : "Deleted", tone: "quiet" };
     case "settled":
       return settled(state);
   }
@@ -38,6 +38,7 @@ export function callStatus(state: CallState): CallStatus {
 function settled({ cause, result, decision }: CallState & { kind: "settled" }): CallStatus {
   switch (cause) {
     case "decision":
+      if (decision?.kind === "answer") return { label: "Answered", tone: "ok" };
       return decision?.kind === "approve" ? { label: "Approved", tone: "ok" } : { label: "Denied", tone: "bad" };
     case "expired":
       return { label: "Expired", tone: "bad" };

@@ -15,6 +15,16 @@ export function guardDecisions(): void {
   timer = setTimeout(() => guardStore.write(false), AFTER_DECISION_MS);
 }
 
+/** Whether decisions are blocked just now. */
+export function isGuarded(): boolean {
+  return guardStore.read();
+}
+
+/** The same for a component. */
+export function useGuarded(): boolean {
+  return useStore(guardStore);
+}
+
 /** Ignores an action in that moment, so that the second click of a double-click opens nothing. */
 export function unlessGuarded(action: () => void): () => void {
   return () => {

@@ -1,4 +1,4 @@
-import type { Cause } from "holdpoint/protocol";
+import type { Cause, DecisionKind } from "holdpoint/protocol";
 
 /** User-facing text for each cause of an outcome. A call that ran needs none. */
 export const CAUSE_TEXTS: Record<Cause, string | undefined> = {
@@ -12,9 +12,19 @@ export const CAUSE_TEXTS: Record<Cause, string | undefined> = {
   refused: "The server did not run it.",
 };
 
+/** What a person sent. */
+export const SENT_TEXTS: Record<DecisionKind, string> = {
+  approve: "approval",
+  deny: "denial",
+  edit: "changed input",
+  answer: "answer",
+  // Not a decision by itself: what is remembered is an approval.
+  remember: "approval",
+};
+
 /** What a refused decision means, and what to do. */
-export function refusalText(approved: boolean, status: number | undefined): string {
-  const yours = approved ? "Your approval" : "Your denial";
+export function refusalText(kind: DecisionKind, status: number | undefined): string {
+  const yours = `Your ${SENT_TEXTS[kind]}`;
   switch (status) {
     case 409:
       return `${yours} was not accepted: another decision was made first and is in force.`;
@@ -25,7 +35,9 @@ export function refusalText(approved: boolean, status: number | undefined): stri
     case 401:
       return `${yours} was not accepted: the server wants a valid API key. Enter it, then decide again.`;
     case 403:
-      return `${yours} was not accepted: you may not decide this.`;
+      return `${yours} was not accepted: you may not decide this, or not in this way.`;
+    case 422:
+      return `${yours} was not accepted: it does not fit. The request is still open.`;
     default:
       return `${yours} was not accepted. Decide again.`;
   }

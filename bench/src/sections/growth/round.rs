@@ -9,7 +9,12 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ChatId, ToolCallId},
     request::{AckRequest, ChatRequest, DecisionRequest},
 };
-use holdpoint_runtime::{Profile, Resume, Runtime, Subject, View, driver::Next, internals::turn::Answered, log::Log};
+use holdpoint_runtime::{
+    Profile, Resume, Runtime, Subject, View,
+    driver::{ApprovalFilter, Next},
+    internals::turn::Answered,
+    log::Log,
+};
 use serde_json::json;
 
 use crate::world::{Asked, Engine, OPEN, PAY, Scripted, Store, TALK, held, own_cpu, start};
@@ -199,7 +204,7 @@ impl World {
             None => self.hold(spot, &spot.decided, PAY).await.1.expect("an approval request"),
         };
         let runtime = self.runtime().clone();
-        let decision = DecisionRequest { approved: true, reason: None };
+        let decision = DecisionRequest::from(true);
         let begun = self.begin().await;
         let answered = runtime.decide(&spot.subject, approval, decision).await;
         let time = begun.time();
@@ -234,7 +239,7 @@ impl World {
         assert!(!page.items.is_empty());
         self.end(Operation::Chats, &begun, time).await;
         let begun = self.begin().await;
-        runtime.approvals_page(&spot.subject, None, PAGE).await.expect("it lists");
+        runtime.approvals_page(&spot.subject, &ApprovalFilter::default(), None, PAGE).await.expect("it lists");
         let time = begun.time();
         self.end(Operation::Approvals, &begun, time).await;
     }

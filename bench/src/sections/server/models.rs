@@ -58,5 +58,10 @@ impl Model for Opens {
 }
 
 fn finish(reason: FinishReason) -> ModelEvent {
-    ModelEvent::Finish { usage: Usage { prompt_tokens: 10, completion_tokens: 100 }, reason, version: None }
+    ModelEvent::Finish {
+        usage: Usage { prompt_tokens: 10, completion_tokens: 100, ..Usage::default() },
+        reason,
+        version: None,
+        state: None,
+    }
 }

@@ -138,7 +138,11 @@ impl StreamChecker {
         if self.options.profile == Profile::AdkSse
             && self.segment.continues
             && !shows
-            && self.message.calls.iter().any(|(id, call)| waits(call.state, call.asked_in) && request.has_answered(id))
+            && self
+                .message
+                .calls
+                .iter()
+                .any(|(id, call)| waits(call.state, call.last_asked_in()) && request.has_answered(id))
         {
             self.report(
                 Rule::K6,

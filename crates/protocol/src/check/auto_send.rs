@@ -101,7 +101,7 @@ impl StreamChecker {
             .calls
             .iter()
             .filter(|(id, call)| {
-                let is_answered = call.asked_in < Some(segment) && request.has_answered(id);
+                let is_answered = call.last_asked_in() < Some(segment) && request.has_answered(id);
                 call.state == State::Asked && is_answered && !waits(call.step)
             })
             .map(|(id, _)| id.clone())

@@ -5,6 +5,8 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde_json::Value;
+
 use crate::ids::ToolCallId;
 
 /// How many settled calls of the current message are kept in full.
@@ -34,9 +36,29 @@ pub(super) struct Call {
     pub(super) begun_in: Option<u32>,
     /// The segment in which its approval was requested.
     pub(super) asked_in: Option<u32>,
+    /// The segment in which the same approval was requested again, because the client's answer is not in force.
+    pub(super) asked_again_in: Option<u32>,
+    /// A hash of the id of its approval request.
+    pub(super) approval: Option<u64>,
     /// The segment in which it was announced again after that.
     pub(super) reannounced_in: Option<u32>,
     pub(super) preliminary: bool,
+    /// A hash of its input, once that is complete.
+    pub(super) input: Option<u64>,
+}
+
+impl Call {
+    /// The segment in which its approval was requested last.
+    pub(super) fn last_asked_in(&self) -> Option<u32> {
+        self.asked_in.max(self.asked_again_in)
+    }
+}
+
+/// A hash of an input.
+pub(super) fn hash_of(input: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    input.to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The calls of one message.
@@ -69,11 +91,19 @@ impl Calls {
         self.calls.insert(id, call);
     }
 
-    pub(super) fn ask(&mut self, id: &ToolCallId, segment: u32) {
+    pub(super) fn ask(&mut self, id: &ToolCallId, segment: u32, approval: u64) {
         if let Some(call) = self.calls.get_mut(id).filter(|call| matches!(call.state, State::Announced { .. })) {
             call.state = State::Asked;
             call.asked_in = Some(segment);
+            call.approval = Some(approval);
             self.asked += 1;
+        }
+    }
+
+    /// Records an approval that was requested again.
+    pub(super) fn ask_again(&mut self, id: &ToolCallId, segment: u32) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.asked_again_in = Some(segment);
         }
     }
 
@@ -128,7 +158,7 @@ pub(super) struct Remembered {
 
 impl Remembered {
     pub(super) fn insert(&mut self, id: &str) {
-        let hash = hash(id);
+        let hash = hash_of_id(id);
         if self.hashes.insert(hash) {
             self.order.push_back(hash);
             if self.order.len() > MAX_REMEMBERED_IDS
@@ -140,11 +170,12 @@ impl Remembered {
     }
 
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.hashes.contains(&hash(id))
+        self.hashes.contains(&hash_of_id(id))
     }
 }
 
-fn hash(id: &str) -> u64 {
+/// A hash of an id.
+pub(super) fn hash_of_id(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()

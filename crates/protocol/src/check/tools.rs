@@ -2,7 +2,7 @@
 
 use super::{
     Rule,
-    calls::{Call, State},
+    calls::{Call, State, hash_of, hash_of_id},
     stream::StreamChecker,
     transcript::Request,
 };
@@ -13,6 +13,8 @@ use crate::{PROMPT_TOOL, chunk::Chunk, ids::ToolCallId};
 enum Announcement {
     Begun,
     Available,
+    /// Available with another input than before.
+    Edited,
     Unusable,
 }
 
@@ -32,14 +34,20 @@ impl StreamChecker {
                 self.announce(Announcement::Begun, &c.tool_call_id, &c.tool_name, c.dynamic, c.provider_executed, kind);
             }
             Chunk::ToolInputAvailable(c) => {
+                let input = hash_of(c.input.value());
+                let before = self.message.calls.get(&c.tool_call_id).and_then(|call| call.input);
+                let is_edited = before.is_some_and(|before| before != input);
                 self.announce(
-                    Announcement::Available,
+                    if is_edited { Announcement::Edited } else { Announcement::Available },
                     &c.tool_call_id,
                     &c.tool_name,
                     c.dynamic,
                     c.provider_executed,
                     kind,
                 );
+                if let Some(call) = self.message.calls.get_mut(&c.tool_call_id) {
+                    call.input = Some(input);
+                }
             }
             Chunk::ToolInputError(c) => {
                 self.announce(
@@ -65,7 +73,8 @@ impl StreamChecker {
                 }
             }
             Chunk::ToolApprovalRequest(c) => {
-                if self.message.approvals.contains(c.approval_id.as_str()) {
+                let is_again = self.is_asked_again(&c.tool_call_id, c.approval_id.as_str());
+                if self.message.approvals.contains(c.approval_id.as_str()) && !is_again {
                     self.report(
                         Rule::T6,
                         format!("the approval id {:?} was used before in this message", c.approval_id),
@@ -73,7 +82,7 @@ impl StreamChecker {
                 }
                 self.message.approvals.insert(c.approval_id.as_str());
                 if self.find(&c.tool_call_id, kind) {
-                    self.question(&c.tool_call_id);
+                    self.question(&c.tool_call_id, hash_of_id(c.approval_id.as_str()));
                 }
                 self.adk_question();
             }
@@ -109,7 +118,8 @@ impl StreamChecker {
         let segment = self.segment.number;
         let step = self.message.step.number;
         let is_replay = self.request == Request::Resume && self.message.before.get(id) == Some(&true);
-        if is_replay && how == Announcement::Available && provider_executed != Some(true) {
+        let is_available = matches!(how, Announcement::Available | Announcement::Edited);
+        if is_replay && is_available && provider_executed != Some(true) {
             self.report(Rule::T8, format!("the settled call {id:?} is replayed as available: `onToolCall` fires again; replay start, delta, outcome"));
         }
         let Some(call) = self.message.calls.get_mut(id) else {
@@ -120,11 +130,21 @@ impl StreamChecker {
             return self.report(Rule::T4, text);
         }
         match (call.state, how) {
-            (State::Asked, Announcement::Available)
+            (State::Asked, Announcement::Available | Announcement::Edited)
                 if call.asked_in < Some(segment) && call.reannounced_in.is_none() && call.step == step =>
             {
                 self.message.calls.announce_again(id, segment);
                 self.message.step.announced_again();
+                return;
+            }
+            (State::Asked, Announcement::Edited) if call.asked_in < Some(segment) && call.step != step => {
+                self.report(
+                    Rule::T10,
+                    format!(
+                        "`{kind}` for the call {id:?} after a `start-step`: the client shows it twice; send it directly before the \
+                         outcome, and that before any step"
+                    ),
+                );
                 return;
             }
             (State::Settled | State::Asked, _) => {
@@ -135,15 +155,15 @@ impl StreamChecker {
                 return;
             }
             (State::Announced { .. }, Announcement::Begun)
-            | (State::Announced { available: true }, Announcement::Available) => {
+            | (State::Announced { available: true }, Announcement::Available | Announcement::Edited) => {
                 self.report(Rule::T4, format!("`{kind}` for the call {id:?} once more: an id is one call"));
                 return;
             }
-            (State::Announced { .. }, Announcement::Available | Announcement::Unusable) => {}
+            (State::Announced { .. }, Announcement::Available | Announcement::Edited | Announcement::Unusable) => {}
         }
         call.state = State::Announced { available: true };
         // A call that can't run keeps its kind of part.
-        let other_kind = how == Announcement::Available && call.dynamic != dynamic;
+        let other_kind = is_available && call.dynamic != dynamic;
         let other_step = call.step != step;
         if other_kind || other_step {
             let what = if other_kind { "another `dynamic` flag" } else { "another step" };
@@ -184,8 +204,11 @@ impl StreamChecker {
             state: State::Announced { available: how != Announcement::Begun },
             begun_in: (how == Announcement::Begun).then_some(self.segment.number),
             asked_in: None,
+            asked_again_in: None,
+            approval: None,
             reannounced_in: None,
             preliminary: false,
+            input: None,
         };
         self.message.step.announced(provider_executed);
         self.message.calls.insert(id.clone(), call);
@@ -194,7 +217,18 @@ impl StreamChecker {
         }
     }
 
-    fn question(&mut self, id: &ToolCallId) {
+    /// Whether an approval request is one that an earlier response has made of the same call, and that still waits: the
+    /// client's answer is not in force. Allowed once in the response to an answer.
+    fn is_asked_again(&self, id: &ToolCallId, approval: &str) -> bool {
+        let is_same = |call: &Call| {
+            let is_earlier = call.last_asked_in() < Some(self.segment.number);
+            call.state == State::Asked && call.approval == Some(hash_of_id(approval)) && is_earlier
+        };
+        let is_answered = matches!(self.request, Request::Submit { .. }) && self.request.has_answered(id);
+        is_answered && self.message.calls.get(id).is_some_and(is_same)
+    }
+
+    fn question(&mut self, id: &ToolCallId, approval: u64) {
         let Some(call) = self.message.calls.get(id) else {
             return;
         };
@@ -203,10 +237,10 @@ impl StreamChecker {
                 Rule::T5,
                 format!("an approval request for the call {id:?} after its outcome: its state falls back"),
             ),
-            State::Asked => {}
+            State::Asked => self.message.calls.ask_again(id, self.segment.number),
             State::Announced { .. } => {
                 let here = call.step == self.message.step.number;
-                self.message.calls.ask(id, self.segment.number);
+                self.message.calls.ask(id, self.segment.number, approval);
                 if here {
                     self.message.step.asked();
                 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Audience, Rule, StreamChecker,
-    calls::{Call, State},
+    calls::{Call, State, hash_of, hash_of_id},
     input::Printable,
     schema,
 };
@@ -75,8 +75,11 @@ impl RequestCall {
                     state,
                     begun_in: None,
                     asked_in: (state == State::Asked).then_some(0),
+                    asked_again_in: None,
+                    approval: tool.fields.approval.as_ref().map(|approval| hash_of_id(approval.id.as_str())),
                     reannounced_in: None,
                     preliminary: false,
+                    input: tool.fields.input.as_ref().map(hash_of),
                 },
             });
         }

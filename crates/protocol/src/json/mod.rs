@@ -6,7 +6,7 @@ mod screen;
 use std::ops::Deref;
 
 pub(crate) use read::{Budget, next_value};
-pub use read::{JsonLimits, ReadError, map, optional, parse, parse_within, some, value};
+pub use read::{JsonLimits, ReadError, map, optional, parse, parse_strictly, parse_within, some, value};
 pub use screen::{Screen, is_reserved_key};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};

@@ -60,17 +60,26 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// Like [`parse`], within limits.
 pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    match read(bytes, limits) {
+    read_or_mend(bytes, limits, Budget::new)
+}
+
+/// Like [`parse_within`], but an object with the same key twice is an error. For what a person decides: another program on
+/// the way may have read the first of the two.
+pub fn parse_strictly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
+    read_or_mend(bytes, limits, |nodes| Budget { has_unique_keys: true, ..Budget::new(nodes) })
+}
+
+fn read_or_mend(bytes: &[u8], limits: JsonLimits, budget: fn(usize) -> Budget) -> Result<Value, ReadError> {
+    match read(bytes, limits, budget(limits.nodes)) {
         Err(ReadError::Syntax(error)) => match mend(bytes) {
-            Some(mended) => read(&mended, limits),
+            Some(mended) => read(&mended, limits, budget(limits.nodes)),
             None => Err(ReadError::Syntax(error)),
         },
         read => read,
     }
 }
 
-fn read(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    let budget = Budget::new(limits.nodes);
+fn read(bytes: &[u8], limits: JsonLimits, budget: Budget) -> Result<Value, ReadError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let read =
         budget.plain(limits.levels).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
@@ -129,11 +138,13 @@ pub(crate) struct Budget {
     nodes: Cell<usize>,
     /// A deserializer's errors are plain text, so the exceeded limit is kept here.
     exceeded: Cell<Option<Exceeded>>,
+    /// Whether no object may have the same key twice.
+    has_unique_keys: bool,
 }
 
 impl Budget {
     pub(crate) fn new(nodes: usize) -> Self {
-        Self { nodes: Cell::new(nodes), exceeded: Cell::new(None) }
+        Self { nodes: Cell::new(nodes), exceeded: Cell::new(None), has_unique_keys: false }
     }
 
     /// Builds a value of at most this many levels.
@@ -166,6 +177,9 @@ impl Plain<'_> {
         let inside = self.inside()?;
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            if self.budget.has_unique_keys && fields.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("the key {key:?} is there twice")));
+            }
             fields.insert(key, map.next_value_seed(inside)?);
         }
         Ok(fields)
@@ -255,6 +269,15 @@ mod tests {
     use super::*;
 
     const RAW: &str = "$serde_json::private::RawValue";
+
+    #[test]
+    fn the_same_key_twice_is_an_error_where_it_matters() {
+        let twice = br#"{"a": {"b": 1, "b": 2}}"#;
+        assert_eq!(parse(twice).expect("as in JavaScript"), json!({"a": {"b": 2}}));
+        let error = parse_strictly(twice, JsonLimits::NONE).expect_err("which one is meant?").to_string();
+        assert!(error.starts_with(r#"the key "b" is there twice"#), "{error}");
+        assert!(parse_strictly(br#"[{"b": 1}, {"b": 2, "c": {"b": 3}}]"#, JsonLimits::NONE).is_ok());
+    }
 
     #[test]
     fn every_object_is_an_object() {

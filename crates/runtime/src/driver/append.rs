@@ -39,6 +39,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
         match appended.first() {
             Some(AppendResult::Committed { .. }) => return Ok(()),
             Some(AppendResult::Conflict { .. }) => return Err(ChatError::Conflict),
+            Some(AppendResult::NotGranted) => return Err(ChatError::NotGranted),
             Some(AppendResult::Unknown) | None => {}
         }
         count(&inner.counters.repeated_appends);
@@ -63,7 +64,7 @@ pub(super) async fn append(inner: &Inner, append: Append) -> Result<(), ChatErro
 pub(super) async fn watch_health(inner: std::sync::Arc<Inner>) {
     let mut health = inner.log.health();
     loop {
-        let failing = health.wait_for(|health| *health == Health::Failing);
+        let failing = health.wait_for(|health| *health != Health::Writable);
         tokio::select! {
             biased;
             failing = failing => if failing.is_err() { return },

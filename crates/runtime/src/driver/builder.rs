@@ -7,7 +7,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::Changes, counters::Counters,
+    Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::ChangeChannels, counters::Counters,
     deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
 };
 use crate::{
@@ -124,7 +124,7 @@ impl RuntimeBuilder {
             limits,
             node: NodeId(uuid::Uuid::new_v4().as_u128()),
             running: Arc::default(),
-            changes: Changes::default(),
+            changes: ChangeChannels::default(),
             holds_changed: Notify::new(),
             hold_counts: HoldCountCache::default(),
             counters: Counters::default(),

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     fact::Fact,
-    log::{DeleteResult, LogError, NodeId},
+    log::{LogError, NodeId},
     metrics::Channel,
     model::{Model, ModelError},
     subject::Subject,
@@ -89,6 +89,9 @@ pub(super) enum ChatError {
     /// Another writer has appended to the log: read that, and decide again.
     #[error("somebody else has appended to it")]
     Conflict,
+    /// A grant can't be used any more: decide again without it.
+    #[error("a grant can't be used any more")]
+    NotGranted,
     /// Its facts can't be decoded.
     #[error("its facts can't be decoded")]
     Unreadable,
@@ -109,7 +112,7 @@ pub(super) struct ChatTask {
     mailbox: mpsc::Receiver<Command>,
     pub(super) state: ChatState,
     pub(super) feed: Arc<Feed>,
-    /// The state before the first fact of the feed. Partial, unless an input needed the turns before it.
+    /// The state before the first fact of the feed. Partial, unless an input needed all turns before it.
     pub(super) origin: ChatState,
     pub(super) checkpoint: Option<Checkpoint>,
     /// The partial state at the checkpoint.
@@ -117,8 +120,8 @@ pub(super) struct ChatTask {
     pub(super) memory: Memory,
     /// The size of the facts before the feed.
     earlier_bytes: usize,
-    /// The memory of the turns before the feed, if an input needed them.
-    pub(super) earlier_memory: Option<Memory>,
+    /// The memory of turns before the feed that inputs needed.
+    pub(super) earlier_memory: Vec<Memory>,
     pub(super) title: String,
     /// The number of facts that the log had of earlier chats with this id, which were deleted.
     pub(super) base: u64,
@@ -144,7 +147,7 @@ pub(super) struct ChatTask {
     /// The turn's place among the running turns.
     pub(super) place: Option<Place>,
     pub(super) answer: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
-    pub(super) running_tools: JoinSet<Result<Value, String>>,
+    pub(super) running_tools: JoinSet<super::work::Ran>,
     pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
     /// The endpoint of the last input.
@@ -192,7 +195,7 @@ impl ChatTask {
             origin,
             earlier_bytes: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.bytes),
             checkpoint,
-            earlier_memory: None,
+            earlier_memory: Vec::new(),
             memory,
             title,
             base,
@@ -412,32 +415,7 @@ impl ChatTask {
                 Ok(())
             }
             Command::Retire { before, reply } => self.retire(before, reply).await,
-            Command::Delete { subject, reply } => {
-                if self.state.subject.as_ref() != Some(&subject) {
-                    let _ = reply.send(Err(ChatError::NotFound));
-                    return Ok(());
-                }
-                if self.is_elsewhere() {
-                    self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
-                    self.deferred.push(Command::Delete { subject, reply });
-                    return Ok(());
-                }
-                match self.inner.log.delete(&self.id, self.base + self.durable).await {
-                    Ok(DeleteResult::Deleted) => {
-                        let _ = reply.send(Ok(()));
-                        Err(ChatError::NotFound)
-                    }
-                    Ok(DeleteResult::Conflict) => {
-                        let _ = reply.send(Err(ChatError::Lost));
-                        Err(ChatError::Lost)
-                    }
-                    Err(error) => {
-                        // The chat still exists, and so does what runs in it.
-                        let _ = reply.send(Err(ChatError::Log(error)));
-                        Ok(())
-                    }
-                }
-            }
+            Command::Delete { subject, reply } => self.delete(subject, reply).await,
         }
     }
 }

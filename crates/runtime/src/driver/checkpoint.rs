@@ -23,15 +23,17 @@ use super::{
 use crate::{
     backoff::Backoff,
     fact::{Fact, NextTurn, Outcome},
-    log::{Log, LogError},
+    log::{Key, Log, LogError},
     model::ModelMessage,
     project::{Conversation, Passage},
     subject::Subject,
-    turn::{ChatState, EarlierId, Input, NeedsEarlier, needs_earlier},
+    turn::{ChatState, Cuts},
 };
 
 /// The format of a digest. A digest of another one is not read; the facts are.
 const DIGEST_VERSION: u32 = 1;
+/// The format in which a checkpoint says where messages were cut.
+const CUTS_FORMAT: u32 = 2;
 /// The number of digests per read.
 const PAGE: usize = 256;
 /// The maximum number of tools whose last output is remembered across turns.
@@ -56,6 +58,9 @@ pub(super) struct Checkpoint {
     next: Vec<NextTurn>,
     /// The last messages, each with its position.
     messages: Vec<(MessageId, Role, u64)>,
+    /// Where messages of those turns were cut. Earlier versions did not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cuts: Option<Cuts>,
     /// The position of the last output of each tool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     outputs: BTreeMap<String, u64>,
@@ -69,6 +74,7 @@ impl Checkpoint {
             subject: Some(subject.clone()),
             messages: self.messages.clone(),
             next: self.next.clone(),
+            cuts: self.cuts.clone().unwrap_or_else(|| Cuts::unknown_before(self.at)),
             is_partial: true,
             ..ChatState::default()
         }
@@ -79,7 +85,7 @@ impl Checkpoint {
 pub(super) struct Moved {
     pub(super) checkpoint: Checkpoint,
     pub(super) digest: Bytes,
-    pub(super) keys: Vec<Box<str>>,
+    pub(super) keys: Vec<Key>,
     state: ChatState,
 }
 
@@ -94,13 +100,13 @@ struct Digest {
 }
 
 /// The key of a message. Other than those of calls, ids of messages are the client's, so they count in their chat only.
-fn message_key(chat: &ChatId, message: &MessageId) -> Box<str> {
+pub(super) fn message_key(chat: &ChatId, message: &MessageId) -> Box<str> {
     format!("message\u{1f}{chat}\u{1f}{message}").into()
 }
 
 impl ChatTask {
     /// The position of the checkpoint.
-    fn checkpoint_at(&self) -> u64 {
+    pub(super) fn checkpoint_at(&self) -> u64 {
         self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.at)
     }
 
@@ -123,14 +129,20 @@ impl ChatTask {
         let mut state = self.at_checkpoint.clone();
         let mut outputs = self.checkpoint.as_ref().map(|checkpoint| checkpoint.outputs.clone()).unwrap_or_default();
         let mut keys = Vec::new();
+        // Where the turn of the fact begins.
+        let mut begun = from;
         for (position, fact) in (from..).zip(&facts) {
             state.apply(fact);
+            let key = |message: &MessageId| Key {
+                id: message_key(&self.id, message),
+                at: Some(self.base + begun),
+                is_shared: false,
+            };
             match &**fact {
-                Fact::Said { message, .. } => keys.push(message_key(&self.id, &message.id)),
-                Fact::TurnStarted { message, .. } => keys.push(message_key(&self.id, message)),
-                Fact::Context { messages } => {
-                    keys.extend(messages.iter().map(|message| message_key(&self.id, &message.id)));
-                }
+                Fact::Said { message, .. } => keys.push(key(&message.id)),
+                Fact::TurnStarted { message, .. } => keys.push(key(message)),
+                Fact::Context { messages } => keys.extend(messages.iter().map(|message| key(&message.id))),
+                Fact::TurnEnded { .. } => begun = position + 1,
                 Fact::Settled { call, outcome: Outcome::Output(_), .. } => {
                     outputs.extend(state.calls.get(call).map(|call| (call.name.clone(), position)));
                 }
@@ -143,8 +155,9 @@ impl ChatTask {
         }
         let digest = Digest { version: DIGEST_VERSION, from, to: at, passage: Passage::of(&facts) };
         let state = state.into_partial();
-        let (next, messages) = (state.next.clone(), state.messages.clone());
-        let checkpoint = Checkpoint { base: self.base, at, bytes: self.bytes(), next, messages, outputs };
+        let (next, messages, cuts) = (state.next.clone(), state.messages.clone(), state.cuts.clone());
+        let cuts = Some(cuts).filter(|_| self.inner.may_write(CUTS_FORMAT));
+        let checkpoint = Checkpoint { base: self.base, at, bytes: self.bytes(), next, messages, cuts, outputs };
         Some(Moved { checkpoint, digest: seal(&digest), keys, state })
     }
 
@@ -152,25 +165,6 @@ impl ChatTask {
     pub(super) fn move_to(&mut self, moved: Moved) {
         self.checkpoint = Some(moved.checkpoint);
         self.at_checkpoint = moved.state;
-    }
-
-    /// Loads the turns before the checkpoint, if the input refers to one of them.
-    pub(super) async fn look_back(&mut self, input: &Input) -> Result<(), ChatError> {
-        let is_needed = match needs_earlier(&self.state, input) {
-            NeedsEarlier::Always => true,
-            NeedsEarlier::If(ids) => {
-                knows_any(Arc::clone(&self.inner), self.state.subject.clone(), &self.id.clone(), ids).await?
-            }
-        };
-        if is_needed {
-            let (facts, memory) = load::earlier(&self.inner, &self.id, self.base, self.feed.first()).await?;
-            self.earlier_memory = Some(memory);
-            let mut state = ChatState::default();
-            facts.iter().for_each(|fact| state.apply(fact));
-            self.origin = state;
-            self.restore();
-        }
-        Ok(())
     }
 
     /// The last output of a tool, if it is of a turn before the checkpoint at which the task began: its position.
@@ -189,27 +183,6 @@ impl ChatTask {
             facts: self.feed.after(at),
         }
     }
-}
-
-/// Whether one of these ids is known in a chat.
-async fn knows_any(
-    inner: Arc<Inner>,
-    subject: Option<Subject>,
-    chat: &ChatId,
-    ids: Vec<EarlierId>,
-) -> Result<bool, LogError> {
-    let Some(subject) = subject else { return Ok(false) };
-    for id in ids {
-        let key = match &id {
-            EarlierId::Message(id) => message_key(chat, id),
-            EarlierId::Call(id) => id.as_str().into(),
-            EarlierId::Approval(id) => id.as_str().into(),
-        };
-        if inner.log.find(&subject, &key).await?.as_ref() == Some(chat) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// A conversation to be read.

@@ -16,6 +16,9 @@ const CHAT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const CHATS_PER_POLL: usize = 1000;
 /// How often a log that other nodes write to is asked for changes of lists, in case a wakeup was lost.
 const LIST_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// How many of these go by before approvers read their lists again, where no wakeups come from other nodes: nothing tells
+/// cheaply which requests of others have ended.
+const POLLS_PER_INBOX: u32 = 5;
 
 /// Routes wakeups until the runtime ends.
 pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wakeup>) {
@@ -26,9 +29,10 @@ pub(super) async fn run(inner: Arc<Inner>, mut wakeups: broadcast::Receiver<Wake
             wakeup = wakeups.recv() => wakeup,
         };
         match wakeup {
-            Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds })) => {
+            Ok(Wakeup::Chat(ChatChange { chat, subject, len, holds, approvers })) => {
                 inner.chats.changed(&chat, len);
                 inner.changes.tell(&subject, &chat, len, holds);
+                inner.changes.tell_approvers(&approvers, &chat);
                 if holds {
                     inner.holds_changed.notify_waiters();
                 }
@@ -69,11 +73,14 @@ pub(super) async fn poll_lists(inner: Arc<Inner>) {
     if !inner.lease.is_shared() {
         return;
     }
-    loop {
+    for poll in 1_u32.. {
         tokio::select! {
             biased;
             () = inner.closing.cancelled() => return,
             () = time::sleep(LIST_POLL_INTERVAL) => {}
+        }
+        if poll.is_multiple_of(POLLS_PER_INBOX) && !inner.log.hears_other_nodes() {
+            inner.changes.missed_by_approvers();
         }
         for subject in inner.changes.subjects() {
             let order = HeadOrder::Newest { after: None };

@@ -5,15 +5,19 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::watch;
 
 use super::{
     RuntimeError,
-    load::{self, Memory},
+    load::{self, Memory, Turn},
+    look_back,
     runtime::Inner,
 };
-use crate::{fact::Fact, turn::ChatState};
+use crate::{
+    fact::Fact,
+    turn::{ChatState, EarlierId},
+};
 
 /// Facts in memory, and a signal when there are more. Text appears here a little before it is on disk, all else after.
 #[derive(Debug)]
@@ -148,6 +152,40 @@ impl FeedReader {
             }
             _ => Ok((Vec::new(), None)),
         }
+    }
+
+    /// The turns of these calls before the first fact, oldest first, from the log.
+    pub(super) async fn turns_of(&self, calls: Vec<ToolCallId>) -> Result<Vec<Turn>, RuntimeError> {
+        let (Some(Earlier { inner, chat, base }), Some(subject)) = (&self.feed.earlier, &self.feed.origin.subject)
+        else {
+            return Ok(Vec::new());
+        };
+        if self.feed.first() == 0 {
+            return Ok(Vec::new());
+        }
+        let mut turns: Vec<Turn> = Vec::new();
+        for call in calls {
+            let id = EarlierId::Call(call);
+            if turns.iter().any(|turn| turn.facts.iter().any(|fact| id.is_of(fact))) {
+                continue;
+            }
+            match look_back::turn_of(inner, subject, chat, *base, self.feed.first(), &id).await? {
+                look_back::Found::Nothing => {}
+                look_back::Found::Turn(turn) => turns.push(turn),
+                look_back::Found::NeedsAll => {
+                    let (facts, memory) = load::earlier(inner, chat, *base, self.feed.first()).await?;
+                    return Ok(vec![Turn { first: 0, facts, memory }]);
+                }
+            }
+        }
+        turns.sort_unstable_by_key(|turn| turn.first);
+        Ok(turns)
+    }
+
+    /// The turn that begins at a position before the first fact, from the log.
+    pub(super) async fn turn_at(&self, position: u64) -> Result<Option<Turn>, RuntimeError> {
+        let Some(Earlier { inner, chat, base }) = &self.feed.earlier else { return Ok(None) };
+        Ok(load::turn(inner, chat, *base, position..self.feed.first(), |_| true).await?)
     }
 
     /// The facts from a position on, or from the first one on, without waiting.

@@ -158,6 +158,11 @@ impl ChatTask {
                     tracing::error!(chat = %self.id, %error, "facts of another node can't be decoded");
                     ChatError::Unreadable
                 })?;
+                let is_known = self.durable + foreign.facts.len() as u64 > 0;
+                if is_known && facts.iter().any(|fact| matches!(fact, Fact::Opened { .. })) {
+                    // The same: its positions follow those of the deleted one.
+                    return Err(ChatError::Lost);
+                }
                 foreign.facts.extend(facts.into_iter().map(Arc::new));
                 foreign.bytes += batch.payload.len();
                 foreign.owner = batch.owner;

@@ -1,5 +1,7 @@
 //! What is stored of a chat besides its facts: its head for lists, and a row for each of its holds.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use holdpoint_protocol::ids::{ApprovalId, ToolCallId};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
@@ -8,6 +10,7 @@ use super::{
     seal::{SealError, seal, unseal},
 };
 use crate::{
+    approvers::{Approver, Approvers},
     clock::Timestamp,
     log::{self, HoldChanges, HoldRow},
     subject::Subject,
@@ -46,6 +49,22 @@ pub struct HoldApproval {
     pub reason: Box<str>,
     /// When it was made.
     pub asked_at: Timestamp,
+    /// Who may decide.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub approvers: Arc<Approvers>,
+    /// Whether those of the escalation may decide too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_escalated: bool,
+    /// The owner of the chat, if others may decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Subject>,
+    /// Those who have approved, while others have to as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Subject>,
+}
+
+fn is_default(approvers: &Approvers) -> bool {
+    approvers.is_default()
 }
 
 impl Hold {
@@ -55,10 +74,14 @@ impl Hold {
             call: id.clone(),
             name: call.name.as_str().into(),
             input: call.input.to_string().into(),
-            request: call.request.as_ref().filter(|request| request.answer.is_none()).map(|request| HoldApproval {
+            request: call.request.as_ref().filter(|request| request.decision.is_none()).map(|request| HoldApproval {
                 approval: request.approval.clone(),
                 reason: request.reason.as_str().into(),
                 asked_at: request.asked_at,
+                approvers: Arc::clone(&request.approvers),
+                is_escalated: request.is_escalated,
+                owner: state.subject.clone().filter(|_| !request.approvers.is_default()),
+                votes: request.votes.clone(),
             }),
             since: call.since(),
             deadline: call.deadline(),
@@ -68,10 +91,32 @@ impl Hold {
 
     /// The changes from these holds to those.
     pub(super) fn changes(before: &[Self], after: &[Self], now: Timestamp) -> HoldChanges {
-        let opened = after.iter().filter(|hold| !before.contains(hold)).map(|hold| hold.row(now)).collect();
+        let changed: Vec<&Self> = after.iter().filter(|hold| !before.contains(hold)).collect();
+        let opened = changed.iter().map(|hold| hold.row(now)).collect();
+        let approvers = changed.iter().flat_map(|hold| hold.others().map(|who| (hold.call.clone(), who.clone())));
+        let approvers = approvers.collect();
         let is_gone = |hold: &&Self| after.iter().all(|open| open.call != hold.call);
         let closed = before.iter().filter(is_gone).map(|hold| hold.call.clone()).collect();
-        HoldChanges { opened, closed }
+        // Whoever could decide before, and whoever can now.
+        let is_other = |hold: &&Self| !after.contains(hold);
+        let involved = before.iter().filter(is_other).chain(changed).flat_map(Self::others).cloned();
+        let told = involved.collect::<BTreeSet<_>>().into_iter().collect();
+        HoldChanges { opened, closed, approvers, told }
+    }
+
+    /// Who else than the owner of the chat may decide.
+    fn others(&self) -> impl Iterator<Item = &Approver> {
+        let named = self.request.iter().flat_map(|request| request.approvers.named(request.is_escalated));
+        named.filter(|approver| **approver != Approver::Owner)
+    }
+
+    /// When something is to be done about it: its deadline or, before that, its escalation.
+    fn wakes_at(&self) -> Option<Timestamp> {
+        let escalates = self.request.as_ref().filter(|request| !request.is_escalated).and_then(|request| {
+            let escalation = request.approvers.escalate.as_ref()?;
+            Some(request.asked_at.after(escalation.after))
+        });
+        self.deadline.into_iter().chain(escalates).min()
     }
 
     fn row(&self, now: Timestamp) -> HoldRow {
@@ -81,7 +126,7 @@ impl Hold {
             tool: self.name.clone(),
             approval: self.request.as_ref().map(|request| request.approval.clone()),
             since: self.since.or(asked_at).unwrap_or(now),
-            deadline: self.deadline,
+            deadline: self.wakes_at(),
             data: seal(self),
         }
     }
@@ -147,7 +192,15 @@ mod tests {
     use super::*;
 
     fn hold() -> Hold {
-        let request = HoldApproval { approval: "a".into(), reason: "why".into(), asked_at: Timestamp(5) };
+        let request = HoldApproval {
+            approval: "a".into(),
+            reason: "why".into(),
+            asked_at: Timestamp(5),
+            approvers: Arc::default(),
+            is_escalated: false,
+            owner: None,
+            votes: Vec::new(),
+        };
         Hold {
             call: "c".into(),
             name: "pay".into(),
@@ -200,7 +253,7 @@ mod tests {
         let before = std::slice::from_ref(&one);
         assert_eq!(Hold::changes(before, before, now), none);
         let both = Hold::changes(before, &[asked.clone(), two.clone()], now);
-        assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], closed: vec![] });
+        assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], ..none });
         assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two], now).closed, [one.call]);
     }
 

@@ -22,7 +22,11 @@ pub(super) fn write(fact: &Fact, channel: Channel) {
         // The name is the model's own text, so it is left out.
         Fact::Invalid { call, .. } => tracing::info!(%call, "a call was not valid"),
         Fact::Asked { call, approval, .. } => tracing::info!(%call, %approval, "an approval is requested"),
+        Fact::Voted { call, .. } => tracing::info!(%call, ?channel, "a vote is in force"),
+        Fact::Escalated { call, .. } => tracing::info!(%call, "an approval request is escalated"),
         Fact::Decided { call, approved, .. } => tracing::info!(%call, approved, ?channel, "a decision is in force"),
+        Fact::Granted { call, grant, .. } => tracing::info!(%call, %grant, "an approval is remembered"),
+        Fact::Used { call, grant, .. } => tracing::info!(%call, %grant, "a grant approves a call"),
         Fact::Started { call, .. } => tracing::info!(%call, "a call was started"),
         Fact::Settled { call, cause, .. } => tracing::info!(%call, ?cause, "a call was settled"),
         Fact::TurnEnded { end, .. } => {

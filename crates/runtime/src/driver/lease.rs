@@ -4,7 +4,10 @@
 //! the same tool, so a tool is started only under a valid lease, by this node's monotonic clock.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,7 +20,7 @@ use tokio::{
 use super::runtime::Inner;
 use crate::{
     backoff::Backoff,
-    log::{LogError, NodeId, Stored},
+    log::{FORMAT, LogError, NodeId, Stored},
 };
 
 /// How often the first lease is asked for, and the delay after the first failure.
@@ -35,6 +38,8 @@ pub(super) struct Lease {
     length: Option<Duration>,
     times: Mutex<Times>,
     renewed: Notify,
+    /// The newest format that may be written, as of the last renewal.
+    format: AtomicU32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +54,9 @@ impl Lease {
     pub(super) fn new(length: Option<Duration>) -> Self {
         let now = Instant::now();
         let times = Mutex::new(Times { since: now, until: now + length.unwrap_or_default() });
-        Self { length, times, renewed: Notify::new() }
+        // Nodes that share the log have to agree.
+        let format = AtomicU32::new(if length.is_some() { 0 } else { FORMAT });
+        Self { length, times, renewed: Notify::new(), format }
     }
 
     fn times(&self) -> MutexGuard<'_, Times> {
@@ -84,7 +91,8 @@ impl Lease {
         self.length.is_none_or(|length| now < times.until && now >= times.since + length)
     }
 
-    fn renew(&self, asked_at: Instant) {
+    fn renew(&self, asked_at: Instant, format: u32) {
+        self.format.store(format, Ordering::Relaxed);
         let mut times = self.times();
         let until = asked_at + self.length.unwrap_or_default();
         if times.until < Instant::now() {
@@ -96,7 +104,16 @@ impl Lease {
     }
 }
 
+/// The format of a decision that changes the input or answers in the tool's place.
+pub(super) const DECISIONS_FORMAT: u32 = 2;
+
 impl Inner {
+    /// Whether something may be stored in a format: every node can read it. Whatever an earlier version could not read
+    /// asks here first, and is left out or stored in the earlier way as long as it may not.
+    pub(super) fn may_write(&self, format: u32) -> bool {
+        format <= self.lease.format.load(Ordering::Relaxed)
+    }
+
     /// Whether this node owns a chat, according to the log. While the log can't be read, it waits.
     pub(super) async fn owns(&self, chat: &ChatId) -> bool {
         let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
@@ -130,13 +147,16 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
     let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
     for _ in 1..FIRST_ATTEMPTS {
         let asked_at = Instant::now();
-        if inner.log.renew(inner.node).await.is_ok() {
-            inner.lease.renew(asked_at);
+        if let Ok(format) = inner.log.renew(inner.node).await {
+            inner.lease.renew(asked_at, format);
             return Ok(());
         }
         backoff.wait().await;
     }
-    inner.log.renew(inner.node).await
+    let asked_at = Instant::now();
+    let format = inner.log.renew(inner.node).await?;
+    inner.lease.renew(asked_at, format);
+    Ok(())
 }
 
 /// Renews the lease until the runtime ends.
@@ -152,8 +172,8 @@ pub(super) async fn keep(inner: Arc<Inner>) {
             () = inner.closing.cancelled() => return,
         };
         match renewed {
-            Ok(Ok(())) => {
-                inner.lease.renew(asked_at);
+            Ok(Ok(format)) => {
+                inner.lease.renew(asked_at, format);
                 if std::mem::take(&mut is_failing) {
                     tracing::warn!("this node's lease is renewed again");
                 }
@@ -182,12 +202,12 @@ mod tests {
         assert!(lease.is_valid() && !lease.may_take_over(), "others may just be starting too");
         for _ in 0..3 {
             time::advance(Duration::from_secs(2)).await;
-            lease.renew(Instant::now());
+            lease.renew(Instant::now(), FORMAT);
         }
         assert!(lease.is_valid() && lease.may_take_over());
         time::advance(Duration::from_secs(6)).await;
         assert!(!lease.is_valid() && !lease.may_take_over());
-        lease.renew(Instant::now());
+        lease.renew(Instant::now(), FORMAT);
         assert!(lease.is_valid() && !lease.may_take_over(), "after an outage");
         let alone = Lease::new(None);
         time::advance(Duration::from_secs(60)).await;

@@ -13,6 +13,8 @@ pub struct Limits {
     pub turns: usize,
     /// Chats of one subject in which something waits or runs.
     pub open_chats_per_subject: usize,
+    /// Grants in force for the chats of one subject. Approvals that would make another are refused.
+    pub grants_per_subject: usize,
     /// Bytes of a chat, as stored. A full chat takes no new message; outcomes are always written.
     pub chat_bytes: usize,
     /// Bytes of all chats in memory, as stored: those in which something runs or that somebody follows.
@@ -29,6 +31,7 @@ impl Default for Limits {
             turns_per_subject: 100,
             turns: 1000,
             open_chats_per_subject: 10_000,
+            grants_per_subject: 100,
             chat_bytes: 64 * 1024 * 1024,
             loaded_bytes: 512 * 1024 * 1024,
             id_bytes: 256,

@@ -1,34 +1,33 @@
-//! Lists over all chats of a subject, read from the log page by page: chats, approval requests, open holds.
+//! Lists over all chats of a subject, read from the log page by page: chats and open holds. Approval requests are in
+//! [`super::approvals`].
 
 use std::{
+    collections::BTreeMap,
     fmt,
     str::FromStr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use holdpoint_protocol::{
-    holds::DecisionKind,
-    ids::{ChatId, ToolCallId},
-    json,
-    request::PendingApproval,
-};
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
 use super::{
-    ChatSummary, Hold, Runtime, RuntimeError,
+    Hold, Runtime, RuntimeError,
     head::HeadData,
     load::{self, load},
     runtime::Inner,
 };
 use crate::{
+    approvers::Approver,
     clock::Timestamp,
-    log::{HeadOrder, HeadQuery, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, LogError},
+    identity::Identity,
+    log::{Head, HeadOrder, HeadQuery, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, LogError, Stored},
     subject::Subject,
     turn::ChatState,
 };
 
 /// The number of entries read at a time.
-const PAGE: usize = 1000;
+pub(super) const PAGE: usize = 1000;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +37,24 @@ pub struct Page<T, C> {
     pub items: Vec<T>,
     /// The cursor of the next page, unless this one is the last.
     pub next: Option<C>,
+}
+
+/// A chat in the list of chats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChatSummary {
+    /// The chat.
+    pub id: ChatId,
+    /// Its owner.
+    pub subject: Subject,
+    /// The beginning of the first user message.
+    pub title: String,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
+    /// The number of open holds.
+    pub holds: usize,
+    /// Whether a turn is running.
+    pub is_running: bool,
 }
 
 /// A position in the list of chats. Its text is for the same list only, and has no meaning to anybody else.
@@ -53,6 +70,13 @@ pub struct ApprovalCursor {
     since: Timestamp,
     call: ToolCallId,
     chat: ChatId,
+}
+
+impl ApprovalCursor {
+    /// The position of a hold.
+    pub(super) fn of(chat: &ChatId, row: &HoldRow) -> Self {
+        Self { since: row.since, call: row.call.clone(), chat: chat.clone() }
+    }
 }
 
 /// A text is no cursor.
@@ -95,7 +119,7 @@ impl FromStr for ApprovalCursor {
     }
 }
 
-fn time_and_rest(text: &str) -> Result<(Timestamp, &str), CursorError> {
+pub(super) fn time_and_rest(text: &str) -> Result<(Timestamp, &str), CursorError> {
     let (time, rest) = text.split_once('.').ok_or(CursorError)?;
     Ok((Timestamp(time.parse().map_err(|_| CursorError)?), rest))
 }
@@ -131,66 +155,54 @@ impl Runtime {
         after: Option<ChatCursor>,
         limit: usize,
     ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
+        self.summaries(Some(subject), after, limit).await
+    }
+
+    /// One page of the chats of all subjects, most recently changed first. For administrators.
+    pub async fn all_chats_page(
+        &self,
+        after: Option<ChatCursor>,
+        limit: usize,
+    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
+        self.summaries(None, after, limit).await
+    }
+
+    /// The subject that owns a chat, if there is such a chat. For administrators, who act in its place.
+    pub async fn owner_of(&self, chat: &ChatId) -> Result<Option<Subject>, RuntimeError> {
+        Ok(match self.inner.log.stored(chat).await.map_err(RuntimeError::Log)? {
+            Some(Stored::Chat { head, .. }) => Some(head.subject),
+            Some(Stored::Tombstone { .. }) | None => None,
+        })
+    }
+
+    async fn summaries(
+        &self,
+        subject: Option<&Subject>,
+        after: Option<ChatCursor>,
+        limit: usize,
+    ) -> Result<Page<ChatSummary, ChatCursor>, RuntimeError> {
         let after = after.map(|ChatCursor { updated_at, chat }| (updated_at, chat));
         let order = HeadOrder::Newest { after };
-        let query = HeadQuery { subject: Some(subject.clone()), only_open: false, order };
+        let query = HeadQuery { subject: subject.cloned(), only_open: false, order };
         let heads = self.inner.log.heads(query, limit).await.map_err(RuntimeError::Log)?;
         let is_full = heads.len() >= limit;
         let mut items = Vec::with_capacity(heads.len());
         for (id, _, head) in heads {
             let HeadData { title, is_running, holds, .. } = load::head(&self.inner, &id, &head).await;
-            items.push(ChatSummary { id, title, updated_at: head.updated_at, holds, is_running });
+            let Head { subject, updated_at, .. } = head;
+            items.push(ChatSummary { id, subject, title, updated_at, holds, is_running });
         }
         let last = items.last().filter(|_| is_full);
         let next = last.map(|last| ChatCursor { updated_at: last.updated_at, chat: last.id.clone() });
         Ok(Page { items, next })
     }
 
-    /// All open approval requests of a subject, oldest first.
-    pub async fn approvals(&self, subject: &Subject) -> Result<Vec<PendingApproval>, RuntimeError> {
-        let (mut approvals, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.approvals_page(subject, after, PAGE).await?;
-            approvals.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                return Ok(approvals);
-            }
-        }
-    }
-
-    /// One page of a subject's open approval requests, oldest first. A page with large inputs has fewer than `limit`.
-    pub async fn approvals_page(
-        &self,
-        subject: &Subject,
-        after: Option<ApprovalCursor>,
-        limit: usize,
-    ) -> Result<Page<PendingApproval, ApprovalCursor>, RuntimeError> {
-        let rows = self.inner.held(subject, true, after, limit).await?;
-        let mut items = Vec::with_capacity(rows.items.len());
-        for (chat_id, row) in rows.items {
-            let Some(hold) = self.inner.hold(&chat_id, &row).await else { continue };
-            let Some(request) = &hold.request else { continue };
-            items.push(PendingApproval {
-                approval_id: request.approval.clone(),
-                tool_call_id: hold.call.clone(),
-                chat_id,
-                tool_name: hold.name.to_string(),
-                input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
-                reason: Some(request.reason.to_string()),
-                requested_at: request.asked_at.iso8601(),
-                expires_at: hold.deadline.map(Timestamp::iso8601),
-                allowed: vec![DecisionKind::Approve, DecisionKind::Deny],
-            });
-        }
-        Ok(Page { items, next: rows.next })
-    }
-
     /// A subject's open holds in all chats: approval requests, calls in a browser, and prompts of running tools.
     pub async fn open_holds(&self, subject: &Subject) -> Result<Vec<OpenHold>, RuntimeError> {
         let (mut open, mut after) = (Vec::new(), None);
         loop {
-            let page = self.inner.held(subject, false, after, PAGE).await?;
+            let of = HoldsOf::Subject(subject.clone());
+            let page = self.inner.held(of, false, after, PAGE).await?;
             for (chat, row) in page.items {
                 let hold = self.inner.hold(&chat, &row).await;
                 open.extend(hold.map(|hold| OpenHold { chat, hold }));
@@ -206,26 +218,45 @@ impl Runtime {
 }
 
 impl Inner {
+    /// The approval requests of an identity's own chats, and those that name it. Each list is read by itself, from an
+    /// index, so what it costs does not grow with the requests that others decide.
+    pub(super) async fn to_decide(
+        &self,
+        by: &Identity,
+        after: Option<ApprovalCursor>,
+        limit: usize,
+    ) -> Result<Page<ListedHold, ApprovalCursor>, RuntimeError> {
+        let own = self.held(HoldsOf::Subject(by.subject().clone()), true, after.clone(), limit).await?;
+        if !by.is_approver() {
+            return Ok(own);
+        }
+        let mut merged = Merged::new(own, limit);
+        let groups = by.groups().iter().cloned().map(Approver::Group);
+        for approver in [Approver::Subject(by.subject().clone())].into_iter().chain(groups) {
+            merged.add(self.held(HoldsOf::Approver(approver), true, after.clone(), limit).await?);
+        }
+        Ok(merged.page())
+    }
+
     async fn held(
         &self,
-        subject: &Subject,
+        of: HoldsOf,
         only_approvals: bool,
         after: Option<ApprovalCursor>,
         limit: usize,
     ) -> Result<Page<ListedHold, ApprovalCursor>, RuntimeError> {
         let after = after.map(|ApprovalCursor { since, call, chat }| (since, call, chat));
-        let query = HoldQuery { of: HoldsOf::Subject(subject.clone()), only_approvals, after };
+        let query = HoldQuery { of, only_approvals, after };
         let items = self.log.holds(query, limit).await.map_err(RuntimeError::Log)?;
         let bytes: usize = items.iter().map(|(_, row)| row.data.len()).sum();
         let is_full = items.len() >= limit || bytes > crate::log::PAGE_BYTES;
         let last = items.last().filter(|_| is_full);
-        let next =
-            last.map(|(chat, row)| ApprovalCursor { since: row.since, call: row.call.clone(), chat: chat.clone() });
+        let next = last.map(|(chat, row)| ApprovalCursor::of(chat, row));
         Ok(Page { items, next })
     }
 
     /// The hold of a row. If the row can't be decoded, it is computed from the facts.
-    async fn hold(self: &Arc<Self>, chat: &ChatId, row: &HoldRow) -> Option<Hold> {
+    pub(super) async fn hold(self: &Arc<Self>, chat: &ChatId, row: &HoldRow) -> Option<Hold> {
         let error = match Hold::read(row) {
             Ok(hold) => return Some(hold),
             Err(error) => error,
@@ -251,6 +282,45 @@ impl Inner {
         let last = LastCount { now, counted: Instant::now(), cost: begun.elapsed(), counts: counts.clone() };
         *self.hold_counts.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
         Ok((now, counts))
+    }
+}
+
+/// Pages of several lists, as one page of all of them.
+struct Merged {
+    holds: BTreeMap<(Timestamp, ToolCallId, ChatId), HoldRow>,
+    /// The end of the first of the pages that ends before its list does. What comes after it may lack something.
+    until: Option<(Timestamp, ToolCallId, ChatId)>,
+    limit: usize,
+}
+
+impl Merged {
+    fn new(page: Page<ListedHold, ApprovalCursor>, limit: usize) -> Self {
+        let mut merged = Self { holds: BTreeMap::new(), until: None, limit };
+        merged.add(page);
+        merged
+    }
+
+    fn add(&mut self, page: Page<ListedHold, ApprovalCursor>) {
+        self.holds.extend(page.items.into_iter().map(|(chat, row)| ((row.since, row.call.clone(), chat), row)));
+        let end = page.next.map(|ApprovalCursor { since, call, chat }| (since, call, chat));
+        self.until = self.until.take().into_iter().chain(end).min();
+        while self.holds.len() > self.limit {
+            self.holds.pop_last();
+            self.until =
+                self.holds.last_key_value().map(|(last, _)| last.clone()).into_iter().chain(self.until.take()).min();
+        }
+        if let Some(until) = &self.until {
+            // Inputs can be large, so what is for a later page is not kept.
+            let mut later = self.holds.split_off(until);
+            let last = later.remove(until);
+            self.holds.extend(last.map(|last| (until.clone(), last)));
+        }
+    }
+
+    fn page(self) -> Page<ListedHold, ApprovalCursor> {
+        let next = self.until.map(|(since, call, chat)| ApprovalCursor { since, call, chat });
+        let items = self.holds.into_iter().map(|((.., chat), row)| (chat, row)).collect();
+        Page { items, next }
     }
 }
 

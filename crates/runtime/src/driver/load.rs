@@ -1,6 +1,9 @@
 //! Loading a chat from the log.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    ops::Range,
+    sync::{Arc, atomic::Ordering},
+};
 
 use holdpoint_protocol::ids::ChatId;
 
@@ -21,6 +24,8 @@ use crate::{
 
 /// The number of batches per read.
 const PAGE: usize = 256;
+/// The number of batches per read of a single turn, which has only a few.
+const TURN_PAGE: usize = 8;
 
 /// A chat from its checkpoint on, and the memory it occupies until dropped.
 pub(super) struct Loaded {
@@ -118,7 +123,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
     let mut loaded = Loaded::nothing(inner);
     match inner.log.stored(id).await.map_err(|error| failed(inner, error))? {
         None => return Ok(loaded),
-        Some(Stored::Tombstone { len, subject }) => {
+        Some(Stored::Tombstone { len, subject, .. }) => {
             loaded.base = len;
             loaded.former_owner = Some(subject);
             return Ok(loaded);
@@ -144,9 +149,12 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
 
 /// Loads a chat from its beginning.
 async fn whole(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
-    let mut loaded = Loaded::nothing(inner);
-    loaded.read_on(inner, id).await?;
-    Ok(loaded)
+    loop {
+        let mut loaded = Loaded::nothing(inner);
+        if loaded.read_on(inner, id).await? {
+            return Ok(loaded);
+        }
+    }
 }
 
 impl Loaded {
@@ -164,7 +172,8 @@ impl Loaded {
         }
     }
 
-    /// Reads the facts from the checkpoint on. Returns whether they follow it.
+    /// Reads the facts from the checkpoint on. Returns whether they follow it, and each other: if not, the chat was deleted
+    /// while it was read, and its id used again.
     async fn read_on(&mut self, inner: &Arc<Inner>, id: &ChatId) -> Result<bool, LoadError> {
         let from = self.base + self.origin.len;
         loop {
@@ -174,6 +183,10 @@ impl Loaded {
                 return Ok(self.checkpoint.is_none() || !self.facts.is_empty());
             }
             for batch in batches {
+                let end = self.base + self.origin.len + self.facts.len() as u64;
+                if !self.facts.is_empty() && batch.first != end {
+                    return Ok(false);
+                }
                 if self.facts.is_empty() {
                     match self.checkpoint {
                         None => self.base = batch.first,
@@ -226,6 +239,61 @@ pub(super) async fn earlier(
     facts.truncate(usize::try_from(before).unwrap_or(usize::MAX));
     take_back_steps(&mut facts);
     Ok((facts, memory))
+}
+
+/// Facts of a chat that begin between two turns and end with a turn.
+pub(super) struct Turn {
+    /// The position of the first one.
+    pub(super) first: u64,
+    pub(super) facts: Vec<Arc<Fact>>,
+    pub(super) memory: Memory,
+}
+
+/// Loads the facts of a chat in a range of positions, up to the end of the turn with the wanted one; `None` if the wanted
+/// one is not among them.
+pub(super) async fn turn(
+    inner: &Arc<Inner>,
+    id: &ChatId,
+    base: u64,
+    range: Range<u64>,
+    is_wanted: impl Fn(&Fact) -> bool,
+) -> Result<Option<Turn>, ChatError> {
+    let (mut facts, mut memory) = (Vec::new(), Memory::new(inner));
+    let (mut is_found, mut is_complete) = (false, range.is_empty());
+    while !is_complete {
+        let position = base + range.start + facts.len() as u64;
+        let batches = inner.log.read(id, position, TURN_PAGE).await.map_err(|error| failed(inner, error))?;
+        if batches.is_empty() {
+            return Err(ChatError::NotFound);
+        }
+        for batch in batches {
+            let position = base + range.start + facts.len() as u64;
+            // The first position may be inside a batch.
+            let Some(before) = position.checked_sub(batch.first).filter(|before| *before == 0 || facts.is_empty())
+            else {
+                // It was deleted, and its id is used again.
+                return Err(ChatError::NotFound);
+            };
+            if !memory.load(batch.payload.len()) {
+                return Err(ChatError::NoRoom);
+            }
+            let before = usize::try_from(before).unwrap_or(usize::MAX);
+            for fact in facts_of(inner, &batch)?.into_iter().skip(before) {
+                is_found |= is_wanted(&fact);
+                is_complete = is_found && matches!(fact, Fact::TurnEnded { .. });
+                facts.push(Arc::new(fact));
+                is_complete |= range.start + facts.len() as u64 >= range.end;
+                if is_complete {
+                    break;
+                }
+            }
+            if is_complete {
+                break;
+            }
+        }
+    }
+    take_back_steps(&mut facts);
+    Ok(is_found.then_some(Turn { first: range.start, facts, memory }))
 }
 
 /// The fact at a position.

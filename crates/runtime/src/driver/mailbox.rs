@@ -105,7 +105,7 @@ impl Inner {
                 }
             };
             match answer {
-                Err(ChatError::Lost | ChatError::Conflict) => backoff.wait().await,
+                Err(ChatError::Lost | ChatError::Conflict | ChatError::NotGranted) => backoff.wait().await,
                 answer => return answer.map_err(RuntimeError::from),
             }
         }
@@ -132,7 +132,7 @@ impl From<ChatError> for RuntimeError {
             ChatError::Unreadable => Self::Unreadable,
             ChatError::NoRoom => Self::Busy,
             ChatError::Log(error) => Self::Log(error),
-            ChatError::Closing | ChatError::Lost | ChatError::Conflict => Self::ShuttingDown,
+            ChatError::Closing | ChatError::Lost | ChatError::Conflict | ChatError::NotGranted => Self::ShuttingDown,
         }
     }
 }

@@ -6,6 +6,8 @@
 
 mod agent;
 mod append;
+mod approvals;
+mod audit;
 mod awake;
 mod builder;
 mod changes;
@@ -17,12 +19,15 @@ mod deadlines;
 mod dispatch;
 mod feed;
 mod follow;
+mod gone;
+mod grants;
 mod head;
 mod journal;
 mod lease;
 mod limits;
 mod lists;
 mod load;
+mod look_back;
 mod mailbox;
 mod observe;
 mod program;
@@ -36,6 +41,7 @@ mod runtime;
 mod seal;
 pub mod transfer;
 mod unreadable;
+mod verify;
 mod work;
 
 pub use crate::{
@@ -45,12 +51,17 @@ pub use crate::{
     value::ValueError,
 };
 pub use agent::Agent;
+pub use approvals::{ApprovalFilter, ApprovalState};
+pub use audit::{AuditCursor, input_sha256, line as audit_line};
 pub use builder::RuntimeBuilder;
 pub use builder::StartError;
-pub use changes::Change;
+pub use changes::{Change, Changes};
 pub use counters::Counts;
+pub use gone::{GONE, gone_chunks};
+pub use grants::GrantCursor;
 pub use head::Hold;
 pub use limits::Limits;
-pub use lists::{ApprovalCursor, ChatCursor, CursorError, OpenHold, Page};
+pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
 pub use response::{LiveStream, LiveTaken, Next, ResponseStream, StoredChat};
-pub use runtime::{ChatSummary, Runtime, RuntimeError};
+pub use runtime::{Runtime, RuntimeError};
+pub use verify::{Anchor, Verified, verify};

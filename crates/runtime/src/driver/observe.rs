@@ -49,7 +49,12 @@ impl Runtime {
 
     /// Whether the log can be written. Probes it unless something was written a moment ago.
     pub async fn is_writable(&self) -> bool {
-        let probed = tokio::time::timeout(PROBE_TIMEOUT, self.inner.log.probe()).await;
-        self.inner.is_writable() && probed == Ok(Health::Writable)
+        self.health().await == Health::Writable
+    }
+
+    /// Like `is_writable`, with the reason.
+    pub async fn health(&self) -> Health {
+        let probed = tokio::time::timeout(PROBE_TIMEOUT, self.inner.log.probe()).await.unwrap_or(Health::Failing);
+        if probed == Health::Writable && !self.inner.is_writable() { Health::Failing } else { probed }
     }
 }

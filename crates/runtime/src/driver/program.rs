@@ -4,10 +4,20 @@ use std::time::Duration;
 
 use holdpoint_protocol::ids::ChatId;
 
-use super::{Runtime, RuntimeError};
+use super::{Limits, Runtime, RuntimeError};
 use crate::{subject::Subject, tool::CANCELLATION_GRACE};
 
 impl Runtime {
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        self.inner.limits
+    }
+
+    /// The name of the model that chats have unless they are given another.
+    pub fn model_version(&self) -> String {
+        self.inner.model.version().to_owned()
+    }
+
     /// Completes when nothing runs in a chat: its turn has ended, or waits at a hold.
     pub async fn idle(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         loop {

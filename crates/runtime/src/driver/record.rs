@@ -1,24 +1,27 @@
 //! The path of new facts: written to the log, then shown, then carried out.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream};
+use holdpoint_protocol::audit::AuditChannel;
 use tokio::time::Instant;
 
 use super::{
-    append,
+    append, audit,
     chat::{ChatError, ChatTask},
     checks::checked,
     follow::Foreign,
+    grants::{self, KnownGrants},
     head::{HeadData, Hold},
     journal,
     load::title_of,
     work::prompt_response,
 };
 use crate::{
-    fact::{Fact, Outcome},
-    log::{Append, AppendId, LogError, Ownership},
+    fact::{Cause, Fact, Outcome},
+    log::{Append, AppendId, Key, LogError, Ownership},
+    metrics::Channel,
     model::{ModelError, ModelRequest},
     subject::Subject,
     tool::ApprovalContext,
@@ -30,6 +33,8 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// How much text may stay unwritten, in facts and in bytes.
 const FLUSH_FACTS: usize = 1024;
 const FLUSH_BYTES: usize = 256 * 1024;
+/// The format in which an approval request says who may decide.
+const APPROVERS_FORMAT: u32 = 2;
 /// The maximum number of model events handled at once.
 const MAX_MODEL_EVENTS: usize = 256;
 
@@ -78,15 +83,40 @@ impl ChatTask {
     /// again.
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
-        let mut facts = Vec::new();
-        let mut reply = Reply::None;
-        self.decide(|state, env| {
-            env.refuses = refuses;
-            reply = step_on(state, input, env, &mut facts);
-        });
-        let recorded = self.record(facts, on_conflict).await;
+        let mut refused = BTreeSet::new();
+        let recorded = loop {
+            let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
+            let before = self.before_grants(&known);
+            let mut facts = Vec::new();
+            let mut reply = Reply::None;
+            self.decide(&known, |state, env| {
+                env.refuses = refuses;
+                reply = step_on(state, input.clone(), env, &mut facts);
+            });
+            facts.iter_mut().for_each(|fact| self.sign(fact));
+            refused.extend(grants::used(&facts));
+            match (self.record(facts, on_conflict).await, before) {
+                (Err(ChatError::NotGranted), Some(before)) => self.state = before,
+                (recorded, _) => break recorded.map(|()| reply),
+            }
+        };
         self.count_turn();
-        recorded.map(|()| reply)
+        recorded
+    }
+
+    /// Writes into a decision, and into a browser's result, through what it came. The turn machine does not know.
+    fn sign(&self, fact: &mut Fact) {
+        let (channel, is_result) = match fact {
+            Fact::Decided { channel, .. } | Fact::Voted { channel, .. } => (channel, false),
+            Fact::Settled { channel, cause: Cause::Result, .. } => (channel, true),
+            _ => return,
+        };
+        *channel = Some(match self.channel {
+            Channel::Inbox if is_result => AuditChannel::Ack,
+            Channel::Inbox => AuditChannel::Inbox,
+            Channel::Chat | Channel::Ws => AuditChannel::Chat,
+            Channel::Live => AuditChannel::Live,
+        });
     }
 
     /// The limit that prevents a new turn. Without one, reserves a place for the turn.
@@ -121,7 +151,7 @@ impl ChatTask {
     }
 
     /// Runs the turn machine at one point in time.
-    pub(super) fn decide(&mut self, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
+    pub(super) fn decide(&mut self, known: &KnownGrants, ask: impl FnOnce(&mut ChatState, &mut Env<'_>)) {
         let mut new_id = || uuid::Uuid::now_v7().simple().to_string();
         let (tools, model) = (self.tools(), Arc::clone(self.model()));
         let mut env = Env {
@@ -131,10 +161,19 @@ impl ChatTask {
             max_steps: self.inner.limits.steps,
             max_holds: self.inner.limits.holds_per_chat,
             is_elsewhere: self.is_elsewhere(),
+            is_mixed: !self.inner.may_write(APPROVERS_FORMAT),
+            grants: &known.usable,
+            full_of_grants: known.full,
             refuses: None,
             new_id: &mut new_id,
         };
         ask(&mut self.state, &mut env);
+    }
+
+    /// The state to go back to, should one of these grants turn out to be unusable. What the model is writing is not in the
+    /// log, so the state can't be folded again.
+    pub(super) fn before_grants(&self, known: &KnownGrants) -> Option<ChatState> {
+        (!known.usable.is_empty()).then(|| self.state.clone())
     }
 
     /// Shows facts, after writing those that must be durable, and carries out their effects.
@@ -180,6 +219,8 @@ impl ChatTask {
             (false, false) => Ownership::Release,
         };
         let mut moved = if ownership == Ownership::Keep { None } else { self.moved(&batch, pending.len()) };
+        // Wherever the facts end up, they come after it.
+        let turn = self.base + self.checkpoint_at();
         let checkpoint = moved.as_ref().map_or(self.checkpoint.as_ref(), |moved| Some(&moved.checkpoint));
         let mut append = Append {
             chat: self.id.clone(),
@@ -188,10 +229,12 @@ impl ChatTask {
             count,
             payload: Bytes::from(payload),
             head: HeadData::of(&self.state, &self.title, holds.len(), checkpoint).write(&subject, self.updated_at),
-            keys: encoded.iter().filter_map(|fact| key_of(fact)).collect(),
+            keys: encoded.iter().flat_map(|fact| keys_of(fact, turn)).collect(),
             holds: Hold::changes(&self.holds, &holds, now),
             ownership,
             digest: moved.as_ref().map(|moved| moved.digest.clone()),
+            audit: audit::rows(&encoded, &self.state, &self.holds, now),
+            grants: grants::changes(&encoded, &self.state),
         };
         append.keys.extend(moved.iter_mut().flat_map(|moved| std::mem::take(&mut moved.keys)));
         let bytes = append.payload.len();
@@ -200,7 +243,12 @@ impl ChatTask {
             match append::append(&self.inner, append.clone()).await {
                 Ok(()) => break,
                 Err(ChatError::Conflict) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if error == ChatError::NotGranted {
+                        (self.pending, self.pending_bytes, self.flush_at) = (pending, pending_bytes, flush_at);
+                    }
+                    return Err(error);
+                }
             }
             if on_conflict == OnConflict::Decide {
                 // The text that is shown is still to be written.
@@ -306,11 +354,13 @@ fn unread(error: &ChatError) -> ModelError {
     ModelError { message, detail: format!("the conversation can't be read: {error}") }
 }
 
-/// The key by which this fact makes the chat findable.
-pub(super) fn key_of(fact: &Fact) -> Option<Box<str>> {
+/// The keys by which this fact makes the chat findable, in a turn that begins at a position. Approval requests are found
+/// by others than the owner too.
+pub(super) fn keys_of(fact: &Fact, turn: u64) -> Vec<Key> {
+    let key = |id: &str, is_shared| Key { id: id.into(), at: Some(turn), is_shared };
     match fact {
-        Fact::Called { call, .. } => Some(call.as_str().into()),
-        Fact::Asked { approval, .. } => Some(approval.as_str().into()),
-        _ => None,
+        Fact::Called { call, .. } => vec![key(call.as_str(), false)],
+        Fact::Asked { approval, .. } => vec![key(approval.as_str(), false), key(approval.as_str(), true)],
+        _ => Vec::new(),
     }
 }

@@ -10,14 +10,19 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks},
     holds::ChatHold,
+    ids::ToolCallId,
     message::UiMessage,
 };
 
 use super::{RuntimeError, feed::FeedReader, load::Memory};
 use crate::{
     fact::Fact,
-    project::{AdkLive, Listed, Out, Projection, Response, Resume, View, history, holds, settled_in},
+    identity::Identity,
+    project::{
+        AdkLive, Listed, Out, Projection, Response, Resume, View, asked_again, history, holds, is_step, settled_in,
+    },
     subject::Subject,
+    tool::{StoredFile, ToolSet},
     turn::{PlannedTurn, ResponsePlan},
 };
 
@@ -141,12 +146,14 @@ impl Source {
             let facts = if std::mem::take(is_first) {
                 let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
-                if first > 0 && response.lacks_calls(&facts) {
-                    // Without the earlier turns, the outcomes that the client lacks are not shown.
-                    if let Ok((mut whole, _memory)) = reader.earlier().await {
-                        whole.extend(facts);
-                        (first, facts) = (0, whole);
-                    }
+                // If an earlier turn can't be read, the outcomes that the client lacks are not shown.
+                for turn in reader.turns_of(response.lacking(&facts)).await.unwrap_or_default() {
+                    response.recall(turn.facts.iter().map(|fact| &**fact));
+                }
+                if response.from() < first {
+                    // It shows an earlier turn, from its beginning to its end.
+                    let Ok(Some(turn)) = reader.turn_at(response.from()).await else { return Next::Gone };
+                    (first, facts) = (turn.first, turn.facts);
                 }
                 response.skip_earlier_turns(first, &facts);
                 let skipped = usize::try_from(response.position() - first).unwrap_or(usize::MAX);
@@ -183,12 +190,25 @@ impl StoredChat {
     }
 
     /// The holds, open and past, with their decisions.
-    pub async fn holds(&self, listed: Listed) -> Result<Vec<ChatHold>, RuntimeError> {
+    ///
+    /// `tools` are those of the chat ([`Runtime::tools_of`](super::Runtime::tools_of)): they say what a person may decide.
+    /// `by` is who asks: each hold says what they may do about it.
+    pub async fn holds(&self, listed: Listed, tools: &ToolSet, by: &Identity) -> Result<Vec<ChatHold>, RuntimeError> {
         let (facts, _memory) = self.facts().await?;
-        Ok(holds(&facts, listed))
+        Ok(holds(&facts, listed, tools, by))
     }
 
-    async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
+    /// A file that a call has produced, by its place among those of the call.
+    pub async fn file(&self, call: &ToolCallId, index: usize) -> Result<Option<StoredFile>, RuntimeError> {
+        let (facts, _memory) = self.facts().await?;
+        let stored = facts.iter().find_map(|fact| match &**fact {
+            Fact::Stored { call: of, files } if of == call => files.get(index).cloned(),
+            _ => None,
+        });
+        Ok(stored)
+    }
+
+    pub(super) async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
         // Before those that were read earlier: what is added meanwhile comes after them.
         let later = self.0.after(0);
         let (mut facts, memory) = self.0.earlier().await?;
@@ -264,7 +284,9 @@ impl LiveStream {
                 out.extend(self.projection.start().map(Out::one));
                 let is_missed = |written: &Out| settled_in(written).is_some_and(|id| taken.plan.unsettled.contains(id));
                 out.extend(unseen.into_iter().filter(is_missed));
+                out.extend(asked_again(&taken.plan));
             }
+            _ if !taken.plan.still_asked.is_empty() => self.ask_again(&taken.plan, out),
             _ if !taken.is_new => self.nothing_new(&taken.plan, out),
             _ => {}
         }
@@ -273,6 +295,11 @@ impl LiveStream {
     /// Responds to a request that added no facts: with the last turn, if it ended before this connection was opened;
     /// else with an empty segment, unless one is open anyway.
     fn nothing_new(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
+        let unread = self.reader.after(self.position);
+        if unread.iter().any(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
+            // Its turn follows.
+            return;
+        }
         if let Some(turn) = self.missed.take() {
             let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
             let mut facts = self.reader.after(turn);
@@ -291,6 +318,19 @@ impl LiveStream {
             out.push(Out::one(start));
             self.projection.nothing(out);
         }
+    }
+
+    /// Asks again what the client has answered without effect.
+    fn ask_again(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
+        if !self.projection.is_closed() {
+            return out.extend(asked_again(plan));
+        }
+        let Some(start) = self.projection.start() else { return };
+        out.push(Out::one(start));
+        out.extend(asked_again(plan));
+        let mut end = Vec::new();
+        self.projection.nothing(&mut end);
+        out.extend(end.into_iter().filter(|written| !is_step(written)));
     }
 
     /// Waits for output and appends all that is ready. Cancel-safe.

@@ -9,20 +9,21 @@ use holdpoint_protocol::{
     request::{AckRequest, Answer, ChatRequest, DecisionRequest},
 };
 use serde_json::Value;
-use tokio::sync::{Notify, broadcast, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
 
 use super::{
-    Change, Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
+    Limits, LiveStream, LiveTaken, ResponseStream, RuntimeBuilder, StoredChat,
     agent::AgentChoice,
     awake::AwakeChats,
-    changes::Changes,
+    changes::{ChangeChannels, Changes},
     chat::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
+    grants::format_of,
     lease::Lease,
     lists::HoldCountCache,
     recovery::ToRecover,
@@ -31,7 +32,8 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     fact::{CallOrder, NextTurn},
-    log::{Log, LogError, NodeId, Stored},
+    identity::Identity,
+    log::{Found, Log, LogError, NodeId, Stored},
     metrics::{Channel, Metrics},
     model::Model,
     project::{AdkSse, AiSdk, Listed, Profile, Projection, Resume, View, earlier},
@@ -63,25 +65,14 @@ pub enum RuntimeError {
         "not confirmed: the server can't write to its log right now. It may still take effect: look again, and repeat the same request, before you ask for something else"
     )]
     Unconfirmed,
+    /// A node of an earlier version could not read what was to be stored.
+    #[error(
+        "a node of an earlier version is still running, which could not read this: upgrade it first, then try again"
+    )]
+    MixedVersions,
     /// The log failed.
     #[error("the server can't write to its log right now: try again in a moment")]
     Log(LogError),
-}
-
-/// A chat in the list of chats.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChatSummary {
-    /// The chat.
-    pub id: ChatId,
-    /// The beginning of the first user message.
-    pub title: String,
-    /// The time of the last change.
-    pub updated_at: Timestamp,
-    /// The number of open holds.
-    pub holds: usize,
-    /// Whether a turn is running.
-    pub is_running: bool,
 }
 
 /// Agents whose turns stop at holds.
@@ -102,7 +93,7 @@ pub(super) struct Inner {
     /// This node, the owner of the chats in which it runs something.
     pub(super) node: NodeId,
     pub(super) running: Arc<Running>,
-    pub(super) changes: Changes,
+    pub(super) changes: ChangeChannels,
     /// Signalled when holds have opened or closed.
     pub(super) holds_changed: Notify,
     pub(super) hold_counts: HoldCountCache,
@@ -154,12 +145,14 @@ impl Runtime {
     /// its last message answers, or else to a new chat.
     pub async fn submit(
         &self,
-        subject: &Subject,
+        by: impl Into<Identity>,
         request: ChatRequest,
         view: View,
     ) -> Result<(ChatId, ResponseStream), RuntimeError> {
+        let by = by.into();
+        let subject = &by.subject().clone();
         let chat = self.chat_of(subject, &request).await?;
-        let taken = self.input_request(subject, &chat, request, CallOrder::Together, view, view.channel).await?;
+        let taken = self.input_request(by, &chat, request, CallOrder::Together, view, view.channel).await?;
         let Reply::Response(plan) = taken.reply else { return Err(Rejection::NothingToDo.into()) };
         if let Some(about) = &plan.earlier {
             let chunks = earlier(about, &plan, view.profile, self.inner.model_of(&chat, subject).version());
@@ -175,12 +168,14 @@ impl Runtime {
     /// Like `submit`, for a connection that already follows the chat.
     pub async fn submit_live(
         &self,
-        subject: &Subject,
+        by: impl Into<Identity>,
         chat: &ChatId,
         request: ChatRequest,
         view: View,
     ) -> Result<LiveTaken, RuntimeError> {
-        let taken = self.input_request(subject, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
+        let by = by.into();
+        let subject = &by.subject().clone();
+        let taken = self.input_request(by, chat, request, CallOrder::OneByOne, view, Channel::Live).await?;
         let Taken { reply, is_new, .. } = taken;
         let Reply::Response(plan) = reply else { return Err(Rejection::NothingToDo.into()) };
         let model = self.inner.model_of(chat, subject);
@@ -190,19 +185,20 @@ impl Runtime {
 
     async fn input_request(
         &self,
-        subject: &Subject,
+        by: Identity,
         chat: &ChatId,
         request: ChatRequest,
         order: CallOrder,
         view: View,
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
+        let subject = &by.subject().clone();
         let holds_text = view.profile == Profile::Adk
             && !view.is_progressive
             && self.inner.tools_of(chat, subject).may_need_approval();
         let next = NextTurn { order, holds_text, is_resubmit: view.is_resubmit };
         self.check_ids(chat, &request)?;
-        let submit = Submit { request, subject: subject.clone(), next };
+        let submit = Submit { request, by, next };
         let taken = self.input(subject, chat, Input::Submit(Arc::new(submit)), channel).await?;
         match taken.reply {
             Reply::Rejected(rejection) => Err(rejection.into()),
@@ -254,8 +250,8 @@ impl Runtime {
                 Answer::Approval { approval_id, .. } => approval_id.as_str(),
                 Answer::Result { tool_call_id, .. } => tool_call_id.as_str(),
             };
-            if let Some(chat) = self.inner.log.find(subject, key).await.map_err(RuntimeError::Log)? {
-                return Ok(chat);
+            if let Some(found) = self.inner.log.find(subject, key).await.map_err(RuntimeError::Log)? {
+                return Ok(found.chat);
             }
         }
         Ok(ChatId::from(&*format!("chat_{}", uuid::Uuid::now_v7().simple())))
@@ -265,48 +261,55 @@ impl Runtime {
     pub async fn ack(&self, subject: &Subject, ack: AckRequest, raw: Value) -> Result<Answered, RuntimeError> {
         let result =
             FrontendResult { status: ack.status, output: ack.output, error_text: ack.error_text, ack: Some(raw) };
-        self.result(subject, ack.tool_call_id, result).await
+        self.take_result(subject, ack.tool_call_id, result, Channel::Inbox).await
     }
 
-    /// Takes a browser's result, by ack or frame.
+    /// Takes a browser's result from a live connection.
     pub async fn result(
         &self,
         subject: &Subject,
         call: ToolCallId,
         result: FrontendResult,
     ) -> Result<Answered, RuntimeError> {
-        let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
-        let Some(chat) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }).await
+        self.take_result(subject, call, result, Channel::Live).await
     }
 
-    /// Takes a person's decision from the inbox.
-    pub async fn decide(
+    async fn take_result(
         &self,
         subject: &Subject,
-        approval: ApprovalId,
-        decision: impl Into<DecisionRequest>,
+        call: ToolCallId,
+        result: FrontendResult,
+        channel: Channel,
     ) -> Result<Answered, RuntimeError> {
-        self.decide_as(subject, subject, approval, decision).await
+        let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
+        let Some(Found { chat, .. }) = found else { return Ok(Answered::Unknown) };
+        self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }, channel).await
     }
 
-    /// Takes the decision of another subject about a chat of `owner`: `by` is recorded as who decided. Whether they may
-    /// is for the program to decide.
-    pub async fn decide_as(
+    /// Takes a person's decision from the inbox. Whether it counts is for the policy of the tool to say, as it was when the
+    /// approval was requested.
+    pub async fn decide(
         &self,
-        owner: &Subject,
-        by: &Subject,
+        by: impl Into<Identity>,
         approval: ApprovalId,
         decision: impl Into<DecisionRequest>,
     ) -> Result<Answered, RuntimeError> {
-        let subject = owner;
-        let found = self.inner.log.find(subject, approval.as_str()).await.map_err(RuntimeError::Log)?;
-        let Some(chat) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Decide { approval, decision: decision.into(), by: by.clone() }).await
+        let (by, decision) = (by.into(), decision.into());
+        if !self.inner.may_write(format_of(&decision)) {
+            return Err(RuntimeError::MixedVersions);
+        }
+        let Some((owner, chat)) = self.chat_of_approval(&by, &approval).await? else { return Ok(Answered::Unknown) };
+        self.answered(&owner, &chat, Input::Decide { approval, decision, by: Arc::new(by) }, Channel::Inbox).await
     }
 
-    async fn answered(&self, subject: &Subject, chat: &ChatId, input: Input) -> Result<Answered, RuntimeError> {
-        match self.input(subject, chat, input, Channel::Inbox).await {
+    async fn answered(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        input: Input,
+        channel: Channel,
+    ) -> Result<Answered, RuntimeError> {
+        match self.input(subject, chat, input, channel).await {
             Ok(Taken { reply: Reply::Answered(answered), .. }) => Ok(answered),
             Ok(_) | Err(RuntimeError::NotFound) => Ok(Answered::Unknown),
             Err(error) => Err(error),
@@ -383,21 +386,24 @@ impl Runtime {
     /// The holds of a chat, open and past, with their decisions.
     pub async fn holds_of(
         &self,
-        subject: &Subject,
+        by: impl Into<Identity>,
         chat: &ChatId,
         listed: Listed,
     ) -> Result<Vec<ChatHold>, RuntimeError> {
-        self.open(subject, chat).await?.holds(listed).await
+        let by = by.into();
+        let tools = self.tools_of(by.subject(), chat);
+        self.open(by.subject(), chat).await?.holds(listed, &tools, &by).await
     }
 
-    /// Deletes a chat and all its facts.
+    /// Deletes a chat and all its facts. Two nodes that do so at the same moment both succeed: a deletion is repeated when
+    /// its result got lost, so a log can't tell the two from one that is repeated.
     pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         self.inner.send(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
-    /// Changes to a subject's chats and approval requests, from now on. Lossy.
-    pub fn changes(&self, subject: &Subject) -> broadcast::Receiver<Change> {
-        self.inner.changes.of(subject)
+    /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.
+    pub fn changes(&self, by: impl Into<Identity>) -> Changes {
+        self.inner.changes.of(&by.into())
     }
 
     /// The tools of chats without an agent of their own.
@@ -420,14 +426,14 @@ impl Runtime {
     pub async fn keep_ticket(
         &self,
         digest: &[u8],
-        subject: &Subject,
+        identity: &Identity,
         expires: Timestamp,
     ) -> Result<bool, RuntimeError> {
-        self.inner.log.keep_ticket(digest, subject, expires).await.map_err(RuntimeError::Log)
+        self.inner.log.keep_ticket(digest, identity, expires).await.map_err(RuntimeError::Log)
     }
 
     /// Redeems a ticket of any node.
-    pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Subject>, RuntimeError> {
+    pub async fn redeem_ticket(&self, digest: &[u8]) -> Result<Option<Identity>, RuntimeError> {
         self.inner.log.redeem_ticket(digest, self.inner.clock.now()).await.map_err(RuntimeError::Log)
     }
 

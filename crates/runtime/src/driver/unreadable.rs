@@ -7,7 +7,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::mpsc;
 
 use super::{
-    append,
+    append, audit,
     chat::{ChatError, Command},
     head::HeadData,
     runtime::Inner,
@@ -16,7 +16,8 @@ use crate::{
     clock::Timestamp,
     fact::{Cause, Fact, Outcome},
     log::{
-        Append, AppendId, DeleteResult, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, LogError, Ownership, Stored,
+        Append, AppendId, DeleteResult, GrantChanges, Head, HoldChanges, HoldQuery, HoldRow, HoldsOf, LogError,
+        Ownership, Stored,
     },
     metrics::HoldKind,
     subject::Subject,
@@ -63,7 +64,7 @@ async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, C
 
 async fn stored(inner: &Inner, id: &ChatId) -> Result<(u64, Head), ChatError> {
     match inner.log.stored(id).await? {
-        Some(Stored::Chat { len, head }) => Ok((len, head)),
+        Some(Stored::Chat { len, head, .. }) => Ok((len, head)),
         Some(Stored::Tombstone { .. }) | None => Err(ChatError::NotFound),
     }
 }
@@ -80,8 +81,13 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         Some(_) => "Approval request timed out",
         None => "Tool execution timed out: the browser gave no answer in time",
     };
-    let settled =
-        Fact::Settled { call: call.clone(), outcome: Outcome::Error(text.to_owned()), cause: Cause::Expired, at: now };
+    let settled = Fact::Settled {
+        call: call.clone(),
+        outcome: Outcome::Error(text.to_owned()),
+        cause: Cause::Expired,
+        at: now,
+        channel: None,
+    };
     let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError::Failed(error.to_string()))?;
     let data = HeadData { holds: holds.len() - 1, ..HeadData::read(&head).unwrap_or_default() };
     let append = Append {
@@ -92,9 +98,11 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         payload: Bytes::from(payload),
         head: data.write(&head.subject, now),
         keys: Vec::new(),
-        holds: HoldChanges { opened: Vec::new(), closed: vec![call.clone()] },
+        holds: HoldChanges { closed: vec![call.clone()], ..HoldChanges::default() },
         ownership: Ownership::Keep,
         digest: None,
+        audit: vec![audit::expired(call, &hold.tool, now)],
+        grants: GrantChanges::default(),
     };
     append::append(inner, append).await?;
     inner.metrics.expired(HoldKind::of(hold.approval.is_some(), &hold.tool));

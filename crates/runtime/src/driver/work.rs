@@ -1,6 +1,6 @@
 //! The running work of a chat: its tools, and the model's stream.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use super::{
     chat::{ChatError, ChatTask, Command},
+    grants,
     load::fact_at,
     progress,
     record::OnConflict,
@@ -26,13 +27,20 @@ use crate::{
     fact::{Cause, Fact, Outcome},
     log::{DeleteResult, Stored},
     model::ModelError,
-    tool::{CANCELLATION_GRACE, Execution, PromptResponse, Prompter, ToolContext, ToolError},
+    subject::Subject,
+    tool::{CANCELLATION_GRACE, Execution, Files, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
     turn::{Input, Phase, step_on},
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
+
+/// What a tool gave when it had finished.
+pub(super) struct Ran {
+    outcome: Result<Value, String>,
+    files: Vec<StoredFile>,
+}
 
 impl ChatTask {
     pub(super) fn start_tool(&mut self, id: &ToolCallId) {
@@ -58,7 +66,9 @@ impl ChatTask {
             last_output: self.last_outputs.get(&call.name).cloned(),
             prompter: Some(self.prompter(id)),
             reporter: Some(reporter),
+            files: Files::default(),
         };
+        let files = context.files.clone();
         let relay = progress::relay(Arc::downgrade(&self.inner), self.id.clone(), id.clone(), reported);
         let input = call.input.clone();
         let timer = self.inner.metrics.tool(&call.name);
@@ -103,6 +113,10 @@ impl ChatTask {
             timer.done(outcome.is_ok());
             outcome
         };
+        let run = async move {
+            let outcome = run.await;
+            Ran { outcome, files: files.take() }
+        };
         let handle = self.running_tools.spawn(run.instrument(span));
         self.running.insert(handle.id(), (id.clone(), handle, cancellation));
     }
@@ -144,6 +158,55 @@ impl ChatTask {
         Err(ChatError::NotFound)
     }
 
+    /// Deletes the chat. If another node runs its turn, that ends it first.
+    pub(super) async fn delete(
+        &mut self,
+        subject: Subject,
+        reply: oneshot::Sender<Result<(), ChatError>>,
+    ) -> Result<(), ChatError> {
+        if self.state.subject.as_ref() != Some(&subject) {
+            let _ = reply.send(Err(ChatError::NotFound));
+            return Ok(());
+        }
+        if self.inner.lease.is_shared()
+            && let Err(error) = self.catch_up_or_end().await
+        {
+            // Another node may have deleted it.
+            let _ = reply.send(Err(error.clone()));
+            return if matches!(error, ChatError::Log(_)) { Ok(()) } else { Err(error) };
+        }
+        if self.is_elsewhere() {
+            self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
+            self.deferred.push(Command::Delete { subject, reply });
+            return Ok(());
+        }
+        // The record tells how calls that waited have ended, and the lists of those who could decide lose them. What runs is
+        // left alone until the chat is gone: the deletion may fail.
+        let open: Vec<bool> = self.state.open_calls().map(|(_, call)| call.is_held()).collect();
+        if !open.is_empty()
+            && open.iter().all(|is_held| *is_held)
+            && let Err(error) = self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await
+        {
+            let _ = reply.send(Err(error.clone()));
+            return Err(error);
+        }
+        match self.inner.log.delete(&self.id, self.base + self.durable).await {
+            Ok(DeleteResult::Deleted) => {
+                let _ = reply.send(Ok(()));
+                Err(ChatError::NotFound)
+            }
+            Ok(DeleteResult::Conflict) => {
+                let _ = reply.send(Err(ChatError::Lost));
+                Err(ChatError::Lost)
+            }
+            Err(error) => {
+                // The chat still exists, and so does what runs in it.
+                let _ = reply.send(Err(ChatError::Log(error)));
+                Ok(())
+            }
+        }
+    }
+
     pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
         if let Some((_, handle, cancellation)) = self.running.values().find(|(call, ..)| call == id) {
             cancellation.cancel();
@@ -155,23 +218,21 @@ impl ChatTask {
         }
     }
 
-    pub(super) async fn tool_done(
-        &mut self,
-        done: Result<(Id, Result<Value, String>), JoinError>,
-    ) -> Result<(), ChatError> {
-        let (task, outcome) = match done {
-            Ok((task, outcome)) => (task, outcome),
+    pub(super) async fn tool_done(&mut self, done: Result<(Id, Ran), JoinError>) -> Result<(), ChatError> {
+        let (task, Ran { outcome, files }) = match done {
+            Ok(done) => done,
             Err(error) if error.is_cancelled() => {
                 self.running.remove(&error.id());
                 return Ok(());
             }
             Err(error) => {
                 tracing::error!(chat = %self.id, %error, "a tool panicked");
-                (error.id(), Err("The tool failed unexpectedly".to_owned()))
+                let outcome = Err("The tool failed unexpectedly".to_owned());
+                (error.id(), Ran { outcome, files: Vec::new() })
             }
         };
         let Some((call, ..)) = self.running.remove(&task) else { return Ok(()) };
-        self.input(Input::ToolDone { call, outcome }).await.map(drop)
+        self.input(Input::ToolDone { call, outcome, files: files.into() }).await.map(drop)
     }
 
     pub(super) async fn model_said(&mut self, events: Option<Vec<Result<Input, ModelError>>>) -> Result<(), ChatError> {
@@ -182,31 +243,40 @@ impl ChatTask {
                 detail: "the model's stream ended without an end".to_owned(),
             })],
         };
-        let mut facts = Vec::new();
-        let mut is_over = false;
-        let id = self.id.clone();
-        self.decide(|state, env| {
-            for event in events {
-                let input = match event {
-                    Ok(input) => input,
-                    Err(error) => {
-                        tracing::warn!(chat = %id, error = %error.detail, "the model failed");
-                        Input::ModelFailed(error.message)
-                    }
-                };
-                step_on(state, input, env, &mut facts);
-                let is_writing = state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
-                is_over = !is_writing || matches!(facts.last(), Some(Fact::StepStarted));
-                if is_over {
-                    break;
-                }
+        let input = |event| match event {
+            Ok(input) => input,
+            Err(ModelError { message, detail }) => {
+                tracing::warn!(chat = %self.id, error = %detail, "the model failed");
+                Input::ModelFailed(message)
             }
-        });
-        if is_over {
-            // Discard the rest of this step's stream.
-            self.answer = None;
-        }
-        let recorded = self.record(facts, OnConflict::Rebase).await;
+        };
+        let mut inputs: Vec<Input> = events.into_iter().map(input).collect();
+        let mut refused = BTreeSet::new();
+        let recorded = loop {
+            let known = self.known_grants(&inputs, &refused).await;
+            let before = self.before_grants(&known).map(|state| (state, inputs.clone()));
+            let mut facts = Vec::new();
+            let mut is_over = false;
+            self.decide(&known, |state, env| {
+                for input in inputs.drain(..) {
+                    step_on(state, input, env, &mut facts);
+                    let is_writing = state.turn.as_ref().is_some_and(|turn| turn.phase == Phase::Model);
+                    is_over = !is_writing || matches!(facts.last(), Some(Fact::StepStarted));
+                    if is_over {
+                        break;
+                    }
+                }
+            });
+            if is_over {
+                // Discard the rest of this step's stream.
+                self.answer = None;
+            }
+            refused.extend(grants::used(&facts));
+            match (self.record(facts, OnConflict::Rebase).await, before) {
+                (Err(ChatError::NotGranted), Some(before)) => (self.state, inputs) = before,
+                (recorded, _) => break recorded,
+            }
+        };
         self.count_turn();
         recorded
     }

@@ -2,8 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap, btree_map},
-    ops::Bound,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -13,11 +12,19 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Head, HeadOrder, HeadQuery,
-    Health, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Log, LogError, NodeId, Ownership,
-    PAGE_BYTES, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendId, AppendResult, AuditEntry, AuditQuery, Batch, BatchHash, ChatChange, Deadline, DeleteResult,
+    Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldCounts, HoldQuery, HoldRow, Listed, ListedHold, Log,
+    LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
 };
-use crate::{clock::Timestamp, subject::Subject};
+use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
+
+mod grants;
+mod heads;
+mod holds;
+mod record;
+
+use grants::Grants;
+use record::Record;
 
 /// A log kept in memory.
 #[derive(Debug)]
@@ -31,13 +38,17 @@ pub struct MemoryLog {
 #[derive(Debug, Default)]
 struct Chats {
     by_id: BTreeMap<ChatId, Chat>,
-    /// The length and the owner of each deleted chat.
-    tombstones: HashMap<ChatId, (u64, Subject)>,
+    /// The length, the owner and the last hash of each deleted chat.
+    tombstones: HashMap<ChatId, (u64, Subject, Option<BatchHash>)>,
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
     deadlines: BTreeSet<(Timestamp, ChatId, ToolCallId)>,
+    /// The holds about which somebody may decide, besides the owner of the chat.
+    by_approver: HashMap<Approver, BTreeMap<(Timestamp, ToolCallId, ChatId), Subject>>,
     owned: BTreeMap<ChatId, NodeId>,
+    record: Record,
+    grants: Grants,
 }
 
 /// What a subject has.
@@ -46,7 +57,7 @@ struct Owned {
     chats: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
     open: BTreeSet<ChatId>,
-    by_key: HashMap<Arc<str>, ChatId>,
+    by_key: HashMap<Arc<str>, Found>,
     holds: BTreeMap<(Timestamp, ToolCallId, ChatId), HoldRow>,
 }
 
@@ -59,12 +70,15 @@ impl Owned {
 #[derive(Debug)]
 struct Chat {
     batches: Vec<(AppendId, Batch)>,
+    /// The hash of the last batch.
+    hash: Option<BatchHash>,
     digests: BTreeMap<u64, Bytes>,
     head: Head,
     /// The keys used in it, with their subjects.
     keys: Vec<(Subject, Arc<str>)>,
     /// When the hold of each call began, and its deadline.
     holds: HashMap<ToolCallId, (Timestamp, Option<Timestamp>)>,
+    approvers: Vec<(ToolCallId, Approver)>,
 }
 
 impl MemoryLog {
@@ -150,7 +164,7 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().stored(chat)) })
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         Box::pin(
             async move { Ok(self.chats().by_subject.get(subject).and_then(|owned| owned.by_key.get(key)).cloned()) },
         )
@@ -181,6 +195,21 @@ impl Log for MemoryLog {
         })
     }
 
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        Box::pin(async move { Ok(self.chats().record.list(&query, limit)) })
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        Box::pin(async move { Ok(self.chats().grants.list(&query, limit)) })
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            self.chats().revoke(revocation);
+            Ok(())
+        })
+    }
+
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         Box::pin(async move {
             let chats = self.chats();
@@ -206,20 +235,21 @@ impl Log for MemoryLog {
 
 impl Chats {
     fn len(&self, id: &ChatId) -> u64 {
-        let tombstone = self.tombstones.get(id).map_or(0, |(len, _)| *len);
+        let tombstone = self.tombstones.get(id).map_or(0, |(len, ..)| *len);
         self.by_id.get(id).map_or(tombstone, Chat::len)
     }
 
     fn stored(&self, id: &ChatId) -> Option<Stored> {
         if let Some(chat) = self.by_id.get(id) {
-            return Some(Stored::Chat { len: chat.len(), head: chat.head.clone() });
+            return Some(Stored::Chat { len: chat.len(), head: chat.head.clone(), hash: chat.hash });
         }
-        let (len, subject) = self.tombstones.get(id)?;
-        Some(Stored::Tombstone { len: *len, subject: subject.clone() })
+        let (len, subject, hash) = self.tombstones.get(id)?;
+        Some(Stored::Tombstone { len: *len, subject: subject.clone(), hash: *hash })
     }
 
     fn append(&mut self, append: Append) -> AppendResult {
-        let Append { chat: id, expected, append_id, count, payload, head, keys, holds, ownership, digest } = append;
+        let Append { chat: id, expected, append_id, count, payload, head, keys, holds, .. } = append;
+        let Append { ownership, digest, audit, grants, .. } = append;
         let len = self.len(&id);
         if expected != len {
             let repeated = self.by_id.get(&id).and_then(|chat| chat.appended(expected, append_id));
@@ -227,6 +257,9 @@ impl Chats {
         }
         if count == 0 {
             return AppendResult::Committed { len };
+        }
+        if !self.grants.admit(&grants, &id, &head.subject) {
+            return AppendResult::NotGranted;
         }
         let owner = match ownership {
             Ownership::Release => self.owned.remove(&id).and(None),
@@ -242,10 +275,12 @@ impl Chats {
         }
         let mut chat = before.unwrap_or_else(|| Chat {
             batches: Vec::new(),
+            hash: self.tombstones.get(&id).and_then(|(.., hash)| *hash),
             digests: BTreeMap::new(),
             head: head.clone(),
             keys: Vec::new(),
             holds: HashMap::new(),
+            approvers: Vec::new(),
         });
         for call in holds.opened.iter().map(|hold| &hold.call).chain(&holds.closed) {
             self.close(&id, &mut chat, call);
@@ -261,13 +296,25 @@ impl Chats {
             self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
             owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
         }
-        for key in keys {
-            let key = Arc::from(key);
-            owned.by_key.insert(Arc::clone(&key), id.clone());
-            chat.keys.push((chat.head.subject.clone(), key));
+        for (call, approver) in holds.approvers {
+            let Some((since, _)) = chat.holds.get(&call) else { continue };
+            let place = (*since, call.clone(), id.clone());
+            self.by_approver.entry(approver.clone()).or_default().insert(place, chat.head.subject.clone());
+            chat.approvers.push((call, approver));
         }
+        for key in keys {
+            let subject = Subject::from(key.subject(&chat.head));
+            let (at, key) = (key.at, Arc::from(key.id));
+            let owned = self.by_subject.entry(subject.clone()).or_default();
+            owned.by_key.insert(Arc::clone(&key), Found { chat: id.clone(), at });
+            chat.keys.push((subject, key));
+        }
+        self.record.add(&id, len, &chat.head.subject, audit);
+        self.grants.change(grants, &id, len, &chat.head.subject);
         chat.digests.extend(digest.map(|digest| (len, digest)));
-        let batch = Batch { first: len, count, payload, owner };
+        let previous_hash = Some(chat.hash.unwrap_or(BatchHash::BEGINNING));
+        let batch = Batch { first: len, count, payload, owner, previous_hash };
+        chat.hash = batch.hash(&id);
         let len = end(&batch);
         chat.batches.push((append_id, batch));
         self.tombstones.remove(&id);
@@ -280,6 +327,9 @@ impl Chats {
             let place = (*since, call.clone(), id.clone());
             let mut moved = None;
             self.disown(&chat.head.subject, |owned| moved = owned.holds.remove(&place));
+            for (_, approver) in chat.approvers.iter().filter(|(of, _)| of == call) {
+                self.by_approver.entry(approver.clone()).or_default().insert(place.clone(), to.clone());
+            }
             let owned = self.by_subject.entry(to.clone()).or_default();
             owned.holds.extend(moved.map(|hold| (place, hold)));
         }
@@ -313,7 +363,19 @@ impl Chats {
         if let Some(deadline) = deadline {
             self.deadlines.remove(&(deadline, id.clone(), call.clone()));
         }
-        self.disown(&chat.head.subject, |owned| _ = owned.holds.remove(&(since, call.clone(), id.clone())));
+        let place = (since, call.clone(), id.clone());
+        let by_approver = &mut self.by_approver;
+        chat.approvers.retain(|(of, approver)| {
+            let is_other = of != call;
+            if let Some(places) = by_approver.get_mut(approver).filter(|_| !is_other) {
+                places.remove(&place);
+                if places.is_empty() {
+                    by_approver.remove(approver);
+                }
+            }
+            is_other
+        });
+        self.disown(&chat.head.subject, |owned| _ = owned.holds.remove(&place));
     }
 
     /// Removes something from a subject, and the subject once it is empty.
@@ -326,73 +388,6 @@ impl Chats {
         }
     }
 
-    fn heads(&self, query: &HeadQuery, limit: usize) -> Vec<Listed> {
-        let owned = query.subject.as_ref().map(|subject| self.by_subject.get(subject));
-        if matches!(owned, Some(None)) {
-            return Vec::new();
-        }
-        let owned = owned.flatten();
-        let ids: Box<dyn Iterator<Item = &ChatId>> = match &query.order {
-            HeadOrder::Id { after } => {
-                let start = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-                let range = (start, Bound::Unbounded);
-                match (query.only_open, owned) {
-                    (true, Some(owned)) => Box::new(owned.open.range::<ChatId, _>(range)),
-                    (true, None) => Box::new(self.open.range::<ChatId, _>(range)),
-                    (false, Some(owned)) => Box::new(owned.chats.range::<ChatId, _>(range)),
-                    (false, None) => Box::new(self.by_id.range::<ChatId, _>(range).map(|(id, _)| id)),
-                }
-            }
-            HeadOrder::Newest { after } => {
-                let after = after.clone().map(|(at, id)| (Reverse(at), id));
-                let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-                let newest = owned.map_or(&self.newest, |owned| &owned.newest);
-                Box::new(newest.range((start, Bound::Unbounded)).map(|(_, id)| id))
-            }
-        };
-        ids.filter_map(|id| Some((id, self.by_id.get(id)?)))
-            .filter(|(_, chat)| chat.head.is_open || !query.only_open)
-            .take(limit)
-            .map(|(id, chat)| (id.clone(), chat.len(), chat.head.clone()))
-            .collect()
-    }
-
-    fn holds(&self, query: &HoldQuery, limit: usize) -> Vec<ListedHold> {
-        let (subject, only) = match &query.of {
-            HoldsOf::Subject(subject) => (Some(subject), None),
-            HoldsOf::Chat(chat) => (self.by_id.get(chat).map(|chat| &chat.head.subject), Some(chat)),
-        };
-        let after = query.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let owned = subject.and_then(|subject| self.by_subject.get(subject)).into_iter();
-        let holds = owned.flat_map(|owned| owned.holds.range((after.clone(), Bound::Unbounded)));
-        let holds = holds.filter(|((.., chat), _)| only.is_none_or(|only| only == chat));
-        let fitting = holds.filter(|(_, hold)| hold.approval.is_some() || !query.only_approvals).take(limit);
-        let within = fitting.scan(0, |bytes, (at, hold)| {
-            let is_full = *bytes > PAGE_BYTES;
-            *bytes += hold.data.len();
-            (!is_full).then_some((at, hold))
-        });
-        within.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
-    }
-
-    fn count_holds(&self, times: &[Timestamp]) -> HoldCounts {
-        let mut counts: BTreeMap<(Box<str>, bool, usize), (u64, Timestamp)> = BTreeMap::new();
-        for hold in self.by_subject.values().flat_map(|owned| owned.holds.values()) {
-            let age = times.iter().filter(|time| hold.since <= **time).count();
-            match counts.entry((hold.tool.clone(), hold.approval.is_some(), age)) {
-                btree_map::Entry::Vacant(entry) => _ = entry.insert((1, hold.since)),
-                btree_map::Entry::Occupied(mut entry) => {
-                    let (count, oldest) = entry.get_mut();
-                    *count += 1;
-                    *oldest = hold.since.min(*oldest);
-                }
-            }
-        }
-        let count = |((tool, is_approval, age), (count, oldest))| HoldCount { tool, is_approval, age, count, oldest };
-        let chats = self.by_id.values().filter(|chat| !chat.holds.is_empty()).count() as u64;
-        HoldCounts { chats, holds: counts.into_iter().map(count).collect() }
-    }
-
     /// Deletes a chat. `None` if there is none.
     fn delete(&mut self, id: &ChatId, expected: u64) -> Result<Option<ChatChange>, DeleteResult> {
         let len = match self.by_id.get(id) {
@@ -402,21 +397,23 @@ impl Chats {
         };
         let Some(mut chat) = self.by_id.remove(id) else { return Ok(None) };
         self.owned.remove(id);
+        self.record.forget(id);
         for call in chat.holds.keys().cloned().collect::<Vec<_>>() {
             self.close(id, &mut chat, &call);
         }
         self.unlist(id, &chat.head);
+        self.grants.forget(id, &chat.head.subject);
         let subject = chat.head.subject;
         for (subject, key) in chat.keys {
             // Another chat may have used the key since.
             self.disown(&subject, |owned| {
-                if owned.by_key.get(&key) == Some(id) {
+                if owned.by_key.get(&key).is_some_and(|found| found.chat == *id) {
                     owned.by_key.remove(&key);
                 }
             });
         }
-        self.tombstones.insert(id.clone(), (len + 1, subject.clone()));
-        Ok(Some(ChatChange { chat: id.clone(), subject, len: Some(len + 1), holds: true }))
+        self.tombstones.insert(id.clone(), (len + 1, subject.clone(), chat.hash));
+        Ok(Some(ChatChange { chat: id.clone(), subject, len: Some(len + 1), holds: true, approvers: Vec::new() }))
     }
 }
 

@@ -3,6 +3,9 @@
 //! An engine knows chats, positions and bytes, and does not interpret the bytes. Its compare-and-set gives the
 //! product's guarantees: a hold is settled once, a server tool starts at most once, two nodes can't both run a turn.
 
+mod audit;
+mod chain;
+mod grants;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -13,7 +16,10 @@ mod types;
 
 use std::{fmt, time::Duration};
 
+pub use audit::{AuditEntry, AuditQuery, AuditRow, REVOCATION};
+pub use chain::{BatchHash, Break, NoHash, Walk};
 use futures::future::BoxFuture;
+pub use grants::{GrantChanges, GrantQuery, GrantRow, GrantScope, GrantState, GrantUse, Revocation, StoredGrant};
 use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
 #[cfg(feature = "postgres")]
@@ -23,15 +29,22 @@ pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Head, HeadOrder, HeadQuery,
-    Health, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, LogError, NodeId,
-    Ownership, Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Found, Head, HeadOrder,
+    HeadQuery, Health, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key, Listed, ListedHold,
+    LogError, NodeId, Ownership, Stored, Usage, Wakeup,
 };
 
-use crate::{clock::Timestamp, subject::Subject};
+use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
 /// The size of a page of holds that is full before it has as many as wanted. Inputs can be large.
 pub const PAGE_BYTES: usize = 8 * 1024 * 1024;
+
+/// The newest format of what the runtime stores: facts, heads and digests. A node that does not know a format can't read
+/// what is stored in it, so nothing is before [`Log::renew`] says that it may.
+///
+/// 2: a checkpoint says where messages were cut, and each batch carries the hash of the one before it.
+/// 3: a decision can make a grant, and a grant can decide.
+pub const FORMAT: u32 = 3;
 
 /// Wakeups buffered for a slow reader.
 const WAKEUPS: usize = 1024;
@@ -61,6 +74,12 @@ const WAKEUPS: usize = 1024;
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
 /// - **Deletion** is a compare-and-set too. It removes the events, the digests, the head, the keys and the holds of a chat, and nothing
 ///   of other chats. What is left is a [`Stored::Tombstone`]: no position is ever used twice.
+/// - **The record** is what appends have added to it, in pages. A deletion removes the contents of its entries only.
+/// - **Grants** are made and used by appends. A use is claimed in the append's own transaction: of many appends that use a
+///   grant for one use, one is committed, and a repeated append uses it once. After a revocation has returned, no append
+///   that uses the grant is committed. A deletion removes those that are for its chat only.
+/// - **The hash chain.** Each batch carries the [`BatchHash`] of the one before it in its chat, and [`Log::stored`] has that
+///   of the last one. A chat that uses the id of a deleted one goes on from the hash in the tombstone.
 ///
 /// An engine on top of another, which compresses, encrypts or, as here, counts what it stores:
 ///
@@ -75,8 +94,8 @@ const WAKEUPS: usize = 1024;
 ///     Runtime, Subject, View,
 ///     clock::Timestamp,
 ///     log::{
-///         Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold,
-///         Log, LogError, MemoryLog, NodeId, Stored, Usage, Wakeup,
+///         Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
+///         GrantQuery, ListedHold, Log, LogError, MemoryLog, NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
 ///     },
 ///     protocol::{ids::ChatId, request::ChatRequest},
 /// };
@@ -130,7 +149,7 @@ const WAKEUPS: usize = 1024;
 ///         self.inner.stored(chat)
 ///     }
 ///
-///     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+///     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
 ///         self.inner.find(subject, key)
 ///     }
 ///
@@ -157,6 +176,18 @@ const WAKEUPS: usize = 1024;
 ///         most: usize,
 ///     ) -> BoxFuture<'a, Result<Usage, LogError>> {
 ///         self.inner.usage(subject, node, most)
+///     }
+///
+///     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+///         self.inner.audit(query, limit)
+///     }
+///
+///     fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+///         self.inner.grants(query, limit)
+///     }
+///
+///     fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+///         self.inner.revoke(revocation)
 ///     }
 ///
 ///     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
@@ -203,6 +234,11 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// channel reports the lag.
     fn wakeups(&self) -> broadcast::Receiver<Wakeup>;
 
+    /// Whether [`wakeups`](Self::wakeups) include the changes by other nodes. If not, readers have to ask.
+    fn hears_other_nodes(&self) -> bool {
+        true
+    }
+
     /// Whether it can write, as of the last write.
     fn health(&self) -> watch::Receiver<Health>;
 
@@ -226,8 +262,8 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
         })
     }
 
-    /// The subject's chat that used a key last.
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>>;
+    /// The subject's chat that used a key last, and the position that it gave with the key.
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>>;
 
     /// Open holds, by the beginning of their wait, their call and their chat, at most `limit`. There are fewer only at the
     /// end of the list, or if their data has more than [`PAGE_BYTES`] bytes.
@@ -243,14 +279,26 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// Counts the chats of a subject that are not this node's, each number up to `most`.
     fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>>;
 
+    /// Entries of the record, at most `limit`. There are fewer only at the end of the list, or if their data has more than
+    /// [`PAGE_BYTES`] bytes.
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>>;
+
+    /// Grants, newest first, at most `limit`.
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>>;
+
+    /// Revokes a grant, and adds that to the record. Once this has returned, no append that uses the grant is committed.
+    /// Revoking what is revoked, or was never there, succeeds and changes nothing.
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>>;
+
     /// The time after which a node that has not renewed its lease is gone; `None` if one node at a time uses the log.
     fn lease(&self) -> Option<Duration> {
         None
     }
 
-    /// Renews the lease of a node.
-    fn renew(&self, _node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(async { Ok(()) })
+    /// Renews the lease of a node that can read up to [`FORMAT`]. Returns the newest format that may be written: every
+    /// node with a lease can read it, and a node that can't will get none.
+    fn renew(&self, _node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
+        Box::pin(async { Ok(FORMAT) })
     }
 
     /// Whether another node is gone: it has no lease.
@@ -266,18 +314,18 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn keep_ticket<'a>(
         &'a self,
         _ticket: &'a [u8],
-        _subject: &'a Subject,
+        _identity: &'a Identity,
         _expires: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LogError>> {
         Box::pin(async { Ok(false) })
     }
 
-    /// Removes a ticket, and returns its subject unless it has expired.
+    /// Removes a ticket, and returns its identity unless it has expired.
     fn redeem_ticket<'a>(
         &'a self,
         _ticket: &'a [u8],
         _now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
         Box::pin(async { Ok(None) })
     }
 

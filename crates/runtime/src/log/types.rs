@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
 
-use crate::{clock::Timestamp, subject::Subject};
+use super::{AuditRow, BatchHash, GrantChanges};
+use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
 /// Identifies an append, so that retrying it does not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,14 +35,60 @@ pub struct Append {
     pub payload: Bytes,
     /// The chat's head after this append. It replaces the previous head.
     pub head: Head,
-    /// Ids by which its subject can find the chat from now on: those of its calls and approval requests.
-    pub keys: Vec<Box<str>>,
+    /// Ids by which its subject can find the chat from now on: those of its calls, approval requests and messages.
+    pub keys: Vec<Key>,
     /// The holds that it opens and closes.
     pub holds: HoldChanges,
     /// What it does to the ownership of the chat.
     pub ownership: Ownership,
     /// What the runtime reads later in place of older events. Stored with the batch.
     pub digest: Option<Bytes>,
+    /// What it adds to the record.
+    pub audit: Vec<AuditRow>,
+    /// The grants that it makes and uses.
+    pub grants: GrantChanges,
+}
+
+/// An id by which a subject finds a chat, and a position in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The id.
+    pub id: Box<str>,
+    /// The position that [`Log::find`](super::Log::find) returns with the chat: from there on, the runtime reads what the
+    /// id belongs to.
+    pub at: Option<u64>,
+    /// Whether it is nobody's: it is found with [`Subject::nobody`] in place of the chat's subject.
+    pub is_shared: bool,
+}
+
+impl Key {
+    /// The subject that finds the chat by it.
+    pub fn subject<'a>(&self, head: &'a Head) -> &'a str {
+        if self.is_shared { Subject::NOBODY } else { head.subject.as_str() }
+    }
+}
+
+impl<T: Into<Box<str>>> From<T> for Key {
+    /// A key of the chat's subject, without a position.
+    fn from(id: T) -> Self {
+        Self { id: id.into(), at: None, is_shared: false }
+    }
+}
+
+/// What a key leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The chat.
+    pub chat: ChatId,
+    /// The position of the key. Keys of earlier versions have none.
+    pub at: Option<u64>,
+}
+
+impl<T: Into<ChatId>> From<T> for Found {
+    /// A chat without a position in it.
+    fn from(chat: T) -> Self {
+        Self { chat: chat.into(), at: None }
+    }
 }
 
 /// What an append does to the ownership of its chat. A chat has an owner while something runs in it.
@@ -63,6 +110,11 @@ pub struct HoldChanges {
     pub opened: Vec<HoldRow>,
     /// Calls whose holds end. A call without a hold is fine.
     pub closed: Vec<ToolCallId>,
+    /// Who else than the owner of the chat may decide about the holds that begin, each with the call. Those of a hold that
+    /// is replaced are replaced too.
+    pub approvers: Vec<(ToolCallId, Approver)>,
+    /// Who else than the owner of the chat is told of the change: those of the holds that begin, change and end.
+    pub told: Vec<Approver>,
 }
 
 impl HoldChanges {
@@ -113,6 +165,8 @@ pub enum HoldsOf {
     Subject(Subject),
     /// Those in one chat.
     Chat(ChatId),
+    /// Those about which somebody may decide, in any chat.
+    Approver(Approver),
 }
 
 /// The number of open holds.
@@ -161,6 +215,8 @@ pub enum Stored {
         len: u64,
         /// Its head.
         head: Head,
+        /// The hash of its last batch. Chats of earlier versions have none before their next append.
+        hash: Option<BatchHash>,
     },
     /// What is left of a deleted chat. Only the same subject may use its id again, from this position on.
     Tombstone {
@@ -168,6 +224,8 @@ pub enum Stored {
         len: u64,
         /// The owner of the chat.
         subject: Subject,
+        /// The hash of its last batch. The next batch goes on from it.
+        hash: Option<BatchHash>,
     },
 }
 
@@ -197,6 +255,8 @@ pub enum AppendResult {
         /// The current length of the chat.
         len: u64,
     },
+    /// A grant that it uses is unknown, revoked, expired or used up, or is for other chats. Nothing was written.
+    NotGranted,
     /// Whether it was committed is not known. Repeat it with the same id at the same position to find out.
     Unknown,
 }
@@ -221,6 +281,16 @@ pub struct Batch {
     pub payload: Bytes,
     /// The owner of the chat after this append.
     pub owner: Option<NodeId>,
+    /// The hash of the batch before it in its chat. Batches of earlier versions have none.
+    pub previous_hash: Option<BatchHash>,
+}
+
+impl Batch {
+    /// The hash of this batch; `None` if it is in no chain.
+    pub fn hash(&self, chat: &ChatId) -> Option<BatchHash> {
+        let previous = self.previous_hash?;
+        Some(BatchHash::of(chat, self.first, self.count, &self.payload, previous))
+    }
 }
 
 /// Filters for a list of chats.
@@ -287,6 +357,8 @@ pub struct ChatChange {
     pub len: Option<u64>,
     /// Whether its holds may have changed.
     pub holds: bool,
+    /// Who else than the owner could decide, or can now.
+    pub approvers: Vec<Approver>,
 }
 
 impl ChatChange {
@@ -294,7 +366,8 @@ impl ChatChange {
     pub fn of(append: &Append) -> Self {
         let Append { chat, expected, count, head, holds, .. } = append;
         let len = Some(expected.saturating_add(u64::from(*count)));
-        Self { chat: chat.clone(), subject: head.subject.clone(), len, holds: !holds.is_empty() }
+        let (holds, approvers) = (!holds.is_empty(), holds.told.clone());
+        Self { chat: chat.clone(), subject: head.subject.clone(), len, holds, approvers }
     }
 }
 
@@ -307,6 +380,8 @@ pub enum Health {
     Writable,
     /// The last write failed, and the next would fail for the same reason: a full disk, a locked or read-only file.
     Failing,
+    /// A newer version has changed what is stored, and this one can't use it any more. It writes nothing.
+    Outdated,
 }
 
 /// An engine failure.

@@ -48,7 +48,7 @@ impl HoldKind {
     /// What a call waited for last.
     pub(super) fn of_call(call: &Call) -> Self {
         match &call.request {
-            Some(request) if request.answer.is_none() => Self::Approval,
+            Some(request) if request.decision.is_none() => Self::Approval,
             _ if call.asked_by.is_some() => Self::Prompt,
             _ => Self::Frontend,
         }
@@ -119,8 +119,8 @@ values! {
     Tokens { Prompt, Completion }
     RunResult { Ok, Error, Cancelled }
     StepResult { Finished, Failed, Cancelled }
-    AppendStatus { Committed, Conflict, Unknown }
-    Operation { Append, Read, List, Find, Renew, Delete }
+    AppendStatus { Committed, Conflict, NotGranted, Unknown }
+    Operation { Append, Read, List, Find, Renew, Delete, Revoke }
 }
 
 /// The cause of a call's end, as on the wire.
@@ -191,10 +191,12 @@ written! {
     AppendStatus: |result| match result {
         AppendStatus::Committed => "committed",
         AppendStatus::Conflict => "conflict",
+        AppendStatus::NotGranted => "not_granted",
         AppendStatus::Unknown => "unknown",
     };
     Operation: |operation| match operation {
         Operation::Append => "append",
+        Operation::Revoke => "revoke",
         Operation::Read => "read",
         Operation::List => "list",
         Operation::Find => "find",

@@ -15,9 +15,11 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    identity::Identity,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
+        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
+        StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -64,6 +66,7 @@ impl Log for MeteredLog {
                 let result = match appended {
                     AppendResult::Committed { .. } => AppendStatus::Committed,
                     AppendResult::Conflict { .. } => AppendStatus::Conflict,
+                    AppendResult::NotGranted => AppendStatus::NotGranted,
                     AppendResult::Unknown => AppendStatus::Unknown,
                 };
                 self.metrics.0.appends.get_or_create(&AppendLabels { result }).inc();
@@ -112,7 +115,7 @@ impl Log for MeteredLog {
         self.watch(Operation::Read, self.log.lengths(chats))
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         self.watch(Operation::Find, self.log.find(subject, key))
     }
 
@@ -136,12 +139,24 @@ impl Log for MeteredLog {
         self.log.lease()
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
         self.watch(Operation::Renew, self.log.renew(node))
     }
 
     fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
         self.watch(Operation::List, self.log.is_gone(node))
+    }
+
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        self.watch(Operation::List, self.log.audit(query, limit))
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        self.watch(Operation::List, self.log.grants(query, limit))
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        self.watch(Operation::Revoke, self.log.revoke(revocation))
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
@@ -151,17 +166,17 @@ impl Log for MeteredLog {
     fn keep_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
-        subject: &'a Subject,
+        identity: &'a Identity,
         expires: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.watch(Operation::Find, self.log.keep_ticket(ticket, subject, expires))
+        self.watch(Operation::Find, self.log.keep_ticket(ticket, identity, expires))
     }
 
     fn redeem_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
         self.watch(Operation::Find, self.log.redeem_ticket(ticket, now))
     }
 

@@ -92,9 +92,25 @@ fn facts_become_counts() {
             reason: String::new(),
             at: Timestamp(0),
             expires: None,
+            approvers: Default::default(),
         },
-        Fact::Decided { call: call.clone(), approved: true, reason: None, by: Subject::local(), at: Timestamp(7_000) },
-        Fact::Settled { call, outcome: Outcome::Error("late".to_owned()), cause: Cause::Expired, at: Timestamp(8_000) },
+        Fact::Decided {
+            call: call.clone(),
+            approved: true,
+            reason: None,
+            by: Subject::local(),
+            at: Timestamp(7_000),
+            input: None,
+            output: None,
+            channel: None,
+        },
+        Fact::Settled {
+            call,
+            outcome: Outcome::Error("late".to_owned()),
+            cause: Cause::Expired,
+            at: Timestamp(8_000),
+            channel: None,
+        },
         Fact::TurnEnded { end: TurnEnd::Superseded, at: Timestamp(9_000) },
     ];
     for fact in &facts {

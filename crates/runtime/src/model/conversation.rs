@@ -33,7 +33,7 @@ mod tests {
             parts.extend(texts.iter().map(|text| UserPart::Text((*text).to_owned())));
             ModelMessage::User(parts)
         };
-        let answer = ModelMessage::Assistant { text: "yes".into(), calls: Vec::new() };
+        let answer = ModelMessage::Assistant { text: "yes".into(), calls: Vec::new(), state: None };
         let messages = [user(&["first"]), answer.clone(), user(&["second", "line"]), answer.clone()];
         assert_eq!(last_user_text(&messages), "second\nline");
         assert_eq!(since_user(&messages), std::slice::from_ref(&answer));

@@ -6,7 +6,7 @@ mod demo;
 pub mod provider;
 mod script;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 pub use demo::DemoModel;
 use futures::stream::BoxStream;
@@ -15,7 +15,7 @@ pub use script::{ScriptError, ScriptModel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::ToolSpec;
+use crate::tool::{StoredFile, ToolSpec};
 
 /// A language model.
 ///
@@ -37,7 +37,7 @@ use crate::tool::ToolSpec;
 ///
 ///     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
 ///         let text = format!("{} messages", request.messages.len());
-///         let finish = ModelEvent::Finish { usage: Usage::default(), reason: FinishReason::Stop, version: None };
+///         let finish = ModelEvent::Finish { usage: Usage::default(), reason: FinishReason::Stop, version: None, state: None };
 ///         futures::stream::iter([Ok(ModelEvent::TextDelta(text.into())), Ok(finish)]).boxed()
 ///     }
 /// }
@@ -79,6 +79,9 @@ pub enum ModelMessage {
         text: String,
         /// Its calls, in order.
         calls: Vec<ModelCall>,
+        /// What the provider needs back of the step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<ProviderState>,
     },
     /// The results of the previous step's calls.
     Results(Vec<ModelResult>),
@@ -122,6 +125,13 @@ pub struct ModelResult {
     pub outcome: Result<Value, String>,
     /// How it came to that, for code: the text is not to be parsed.
     pub cause: ResultCause,
+    /// The files that the output has links to.
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub files: Arc<[StoredFile]>,
+}
+
+fn has_none(files: &Arc<[StoredFile]>) -> bool {
+    files.is_empty()
 }
 
 /// An outcome as stored.
@@ -164,6 +174,8 @@ mod outcome {
 pub enum ResultCause {
     /// The tool or the browser reported it.
     Reported,
+    /// The same, and the call ran with another input than the model's: an approver has changed it.
+    Edited,
     /// A person denied the call.
     Denied {
         /// The reason that was given.
@@ -210,12 +222,37 @@ pub enum ModelEvent {
         name: String,
         input: Result<Value, String>,
     },
+    /// Nothing has come yet, and the request is made again after a delay. For people who wait.
+    Retry {
+        /// Why, and what happens next.
+        message: String,
+        delay: Duration,
+    },
     /// The step is complete.
     Finish {
         usage: Usage,
         reason: FinishReason,
         version: Option<String>,
+        /// What the provider needs back of the step.
+        state: Option<ProviderState>,
     },
+}
+
+/// What a provider needs to be sent back of a step, such as reasoning with its signatures. It is opaque, goes to nobody
+/// but the model that it comes from, and never to a client.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderState {
+    /// The model that it comes from. Another one does not get it.
+    pub origin: String,
+    /// In the provider's own format.
+    pub data: String,
+}
+
+impl fmt::Debug for ProviderState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The data is large, and in it is what a person has written.
+        f.debug_struct("ProviderState").field("origin", &self.origin).field("bytes", &self.data.len()).finish()
+    }
 }
 
 /// Token usage.
@@ -224,14 +261,34 @@ pub enum ModelEvent {
 pub struct Usage {
     /// Read by the model.
     pub prompt_tokens: u64,
-    /// Written by the model.
+    /// Written by the model, reasoning included.
     pub completion_tokens: u64,
+    /// The part of `prompt_tokens` that came from the provider's cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_prompt_tokens: u64,
+    /// The part of `completion_tokens` that was reasoning.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+impl Usage {
+    /// All tokens.
+    pub fn total(self) -> u64 {
+        self.prompt_tokens.saturating_add(self.completion_tokens)
+    }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
         self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
+        self.cached_prompt_tokens = self.cached_prompt_tokens.saturating_add(other.cached_prompt_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }
 

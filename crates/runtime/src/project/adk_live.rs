@@ -3,17 +3,20 @@
 use std::collections::{HashSet, VecDeque};
 
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep, ToolInputDelta},
+    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep},
     ids::ToolCallId,
 };
 
 use super::{
     Out, Projection, View,
-    calls::{Past, TurnCalls},
+    calls::{Call, Past, TurnCalls},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, Fact, TurnEnd};
+use crate::{
+    fact::{BlockKind, Fact, TurnEnd},
+    tool::Execution,
+};
 
 /// Writes turns for `/live`.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ struct Turn {
     shown: HashSet<ToolCallId>,
     /// The calls whose approval request the client has seen.
     asked: HashSet<ToolCallId>,
+    /// The calls whose input an approver has changed since the client saw it.
+    stale: HashSet<ToolCallId>,
 }
 
 impl AdkLive {
@@ -46,7 +51,7 @@ impl AdkLive {
 
     /// Prepares for a replay of these facts, which a previous connection was sent.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
-        self.past.add(facts);
+        self.past = Past::of(facts);
     }
 
     /// Whether a turn waits for a decision. The client has then closed its stream, and a newer message goes first.
@@ -69,6 +74,7 @@ impl Projection for AdkLive {
                 queue: VecDeque::new(),
                 shown: HashSet::new(),
                 asked: HashSet::new(),
+                stale: HashSet::new(),
             });
             return;
         }
@@ -109,6 +115,14 @@ impl Projection for AdkLive {
             out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
+
+    fn set_past(&mut self, past: Past) {
+        self.past = past;
+    }
+
+    fn fresh(&self) -> Box<dyn Projection> {
+        Box::new(Self::new(self.view))
+    }
 }
 
 impl Turn {
@@ -135,11 +149,26 @@ impl Turn {
                 self.add(call);
                 self.show(past, out);
             }
-            Fact::Asked { .. } | Fact::Started { .. } | Fact::Settled { .. } => self.show(past, out),
+            Fact::Decided { call, .. } => {
+                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
+                if is_edited && self.shown.contains(call) && past.edited(call).is_none() {
+                    self.stale.insert(call.clone());
+                }
+            }
+            Fact::Started { call, .. } => {
+                self.show(past, out);
+                // The browser is about to run it.
+                let is_frontend = self.calls.get(call).is_some_and(|call| call.execution == Execution::Frontend);
+                if is_frontend {
+                    self.tell_edit(call, out);
+                }
+            }
+            Fact::Asked { .. } | Fact::Settled { .. } => self.show(past, out),
             // A replay shows the outcome instead.
             Fact::Progressed { call, output } if self.shown.contains(call) && !past.is_settled(call) => {
                 out.push(Out::one(chunks::progress(call, output)));
             }
+            Fact::ModelDelayed { message, seconds } => out.push(Out::one(chunks::delayed(message, *seconds))),
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
         }
@@ -186,11 +215,11 @@ impl Turn {
             let Some(call) = self.calls.get(&id).filter(|call| call.has_begun()) else { return };
             if self.shown.insert(id.clone()) {
                 out.push(Out::one(chunks::input_start(&id, &call.name)));
-                out.push(Out::one(match past.is_settled(&id) && !call.is_invalid {
-                    true => {
-                        ToolInputDelta { tool_call_id: id.clone(), input_text_delta: call.input.to_string() }.into()
-                    }
-                    false => chunks::input(&id, call),
+                let edited = past.edited(&id);
+                out.push(Out::one(match (past.is_settled(&id) && !call.is_invalid, edited) {
+                    (true, _) => chunks::input_delta(&id, edited.unwrap_or(&call.input)),
+                    (false, Some(edited)) => chunks::input_available(&id, &call.name, edited),
+                    (false, None) => chunks::input(&id, call),
                 }));
             }
             if let Some(request) = &call.request
@@ -203,11 +232,22 @@ impl Turn {
                 out.push(Out::one(FinishStep {}.into()));
             }
             let Some(settled) = &call.settled else { return };
+            if self.stale.remove(&id) {
+                out.push(Out::one(chunks::edited_input(&id, &call.input)));
+            }
             if !call.is_invalid {
                 out.push(Out::one(chunks::outcome(&id, &settled.told())));
             }
             self.queue.pop_front();
             self.text.settled(&id, out);
+        }
+    }
+
+    /// Tells the client that an approver has changed the input. A step stands between that and its announcement, so it
+    /// can't be announced again.
+    fn tell_edit(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
+        if let Some(call) = self.calls.get(id).filter(|_| self.stale.remove(id)) {
+            out.push(Out::one(chunks::edited_input(id, &call.input)));
         }
     }
 

@@ -4,7 +4,7 @@
 //! until it is known whether they end at another one. If so, only the new approval requests are shown. If not, the turn
 //! has ended and everything is sent.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, FinishReason},
@@ -13,7 +13,7 @@ use holdpoint_protocol::{
 
 use super::{
     Out, Projection, View,
-    calls::{TurnCalls, Waits},
+    calls::{Call, Past, TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
     text::Text,
 };
@@ -24,11 +24,13 @@ use crate::fact::{BlockKind, CallOrder, Fact, TurnEnd};
 pub struct AdkSse {
     view: View,
     turn: Option<Turn>,
+    past: Arc<Past>,
 }
 
 #[derive(Debug)]
 struct Turn {
     calls: TurnCalls,
+    past: Arc<Past>,
     is_open: bool,
     /// The number of segments that ended at an approval request.
     rounds: u32,
@@ -37,6 +39,8 @@ struct Turn {
     text: Text,
     /// The calls that the client has seen.
     shown: HashSet<ToolCallId>,
+    /// Those whose input an approver has changed since.
+    stale: HashSet<ToolCallId>,
     /// Settled calls whose outcome (and announcement, if not shown yet) is held back until the last segment.
     held: Vec<ToolCallId>,
     has_question_in_step: bool,
@@ -46,7 +50,7 @@ struct Turn {
 impl AdkSse {
     /// A projection with these settings.
     pub fn new(view: View) -> Self {
-        Self { view, turn: None }
+        Self { view, turn: None, past: Arc::default() }
     }
 }
 
@@ -54,7 +58,7 @@ impl Projection for AdkSse {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
             out.push(Out::one(chunks::start(&calls.message)));
-            self.turn = Some(Turn::new(calls, Text::of_turn(fact, self.view)));
+            self.turn = Some(Turn::new(calls, Text::of_turn(fact, self.view), Arc::clone(&self.past)));
             return;
         }
         let Some(turn) = &mut self.turn else { return };
@@ -87,18 +91,28 @@ impl Projection for AdkSse {
             out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
+
+    fn set_past(&mut self, past: Past) {
+        self.past = Arc::new(past);
+    }
+
+    fn fresh(&self) -> Box<dyn Projection> {
+        Box::new(Self::new(self.view))
+    }
 }
 
 impl Turn {
-    fn new(calls: TurnCalls, text: Text) -> Self {
+    fn new(calls: TurnCalls, text: Text, past: Arc<Past>) -> Self {
         Self {
             calls,
+            past,
             is_open: true,
             rounds: 0,
             meter: Meter::default(),
             blocks: Blocks::default(),
             text,
             shown: HashSet::new(),
+            stale: HashSet::new(),
             held: Vec::new(),
             has_question_in_step: false,
             has_request_in_segment: false,
@@ -144,6 +158,10 @@ impl Turn {
                 self.settle(call, out);
                 self.end_if_waiting(out);
             }
+            // Decided meanwhile, so the client is not asked.
+            Fact::Asked { call, .. } if self.past.is_decided(call) || self.past.is_settled(call) => {
+                self.show(call, out)
+            }
             Fact::Asked { call, approval, .. } => {
                 if !self.has_question_in_step {
                     self.has_question_in_step = true;
@@ -157,7 +175,13 @@ impl Turn {
                 out.push(Out::one(chunks::approval_request(call, approval)));
                 self.end_if_waiting(out);
             }
-            Fact::Decided { .. } => self.open(out),
+            Fact::Decided { call, .. } => {
+                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
+                if is_edited && self.shown.contains(call) && self.past.edited(call).is_none() {
+                    self.stale.insert(call.clone());
+                }
+                self.open(out);
+            }
             Fact::Started { call, .. } => self.started(call, out),
             Fact::Settled { call, .. } => {
                 self.open(out);
@@ -167,6 +191,9 @@ impl Turn {
             // After an approval request outcomes are held back, and with them what precedes them.
             Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains(call) => {
                 out.push(Out::one(chunks::progress(call, output)));
+            }
+            Fact::ModelDelayed { message, seconds } if self.is_open => {
+                out.push(Out::one(chunks::delayed(message, *seconds)));
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
@@ -232,7 +259,12 @@ impl Turn {
         let Some(call) = self.calls.get(id) else { return };
         if self.shown.insert(id.clone()) {
             out.push(Out::one(chunks::input_start(id, &call.name)));
-            out.push(Out::one(chunks::input(id, call)));
+            let edited = self.past.edited(id);
+            out.push(Out::one(match (self.past.is_settled(id) && !call.is_invalid, edited) {
+                (true, _) => chunks::input_delta(id, edited.unwrap_or(&call.input)),
+                (false, Some(edited)) => chunks::input_available(id, &call.name, edited),
+                (false, None) => chunks::input(id, call),
+            }));
         }
     }
 
@@ -242,8 +274,9 @@ impl Turn {
         }
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
         // The client runs the call when it is announced again. In the segment of the approval request it already was.
-        if call.request.is_some() && !self.has_request_in_segment {
+        if call.request.is_some() && !self.has_request_in_segment && !self.past.is_decided(id) {
             out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
+            self.stale.remove(id);
         }
         self.end_if_waiting(out);
     }
@@ -260,6 +293,12 @@ impl Turn {
         if let Some(call) = self.calls.get(id).filter(|call| !call.is_invalid)
             && let Some(settled) = &call.settled
         {
+            if self.stale.remove(id) {
+                out.push(Out::one(match self.has_request_in_segment {
+                    true => chunks::edited_input(id, &call.input),
+                    false => chunks::input_available(id, &call.name, &call.input),
+                }));
+            }
             out.push(Out::one(chunks::outcome(id, &settled.told())));
         }
         self.text.settled(id, out);
@@ -267,7 +306,7 @@ impl Turn {
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits.
     fn end_if_waiting(&mut self, out: &mut Vec<Out>) {
-        let waits: Vec<Waits> = self.calls.waits(self.calls.made_in_step()).collect();
+        let waits: Vec<Waits> = self.calls.waits(self.calls.made_in_step(), &self.past).collect();
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }

@@ -2,7 +2,7 @@
 //! sent at once, and a segment ends when every call is settled or waits for the client. Only chunks that `ai` 6 knows
 //! are written.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
     PROMPT_TOOL,
@@ -12,7 +12,7 @@ use holdpoint_protocol::{
 
 use super::{
     Out, Projection, View,
-    calls::{Past, TurnCalls, Waits},
+    calls::{Call, Past, TurnCalls, Waits},
     chunks::{self, Blocks, Meter},
 };
 use crate::fact::{CallOrder, Fact, Outcome, TurnEnd};
@@ -22,17 +22,20 @@ use crate::fact::{CallOrder, Fact, Outcome, TurnEnd};
 pub struct AiSdk {
     view: View,
     turn: Option<Turn>,
-    past: Past,
+    past: Arc<Past>,
 }
 
 #[derive(Debug)]
 struct Turn {
     calls: TurnCalls,
+    past: Arc<Past>,
     is_open: bool,
     is_in_step: bool,
     meter: Meter,
     blocks: Blocks,
     wire: HashMap<ToolCallId, OnWire>,
+    /// The number of the segment.
+    segment: u32,
 }
 
 /// What the client has seen of a call.
@@ -45,6 +48,10 @@ struct OnWire {
     is_released: bool,
     has_deltas: bool,
     shown: Shown,
+    /// The segment that has shown its input.
+    segment: u32,
+    /// Whether an approver has changed the input that the client has seen.
+    is_stale: bool,
     request: RequestState,
     /// A denial, held back while a call of its step waits for the client.
     denial: Vec<Chunk>,
@@ -75,14 +82,12 @@ enum RequestState {
 impl AiSdk {
     /// A projection with these settings.
     pub fn new(view: View) -> Self {
-        Self { view, turn: None, past: Past::default() }
+        Self { view, turn: None, past: Arc::default() }
     }
 
     /// A projection that replays a message. `facts` are those known already.
     pub fn replay<'a>(view: View, facts: impl Iterator<Item = &'a Fact>) -> Self {
-        let mut past = Past::default();
-        past.add(facts);
-        Self { view, turn: None, past }
+        Self { view, turn: None, past: Arc::new(Past::of(facts)) }
     }
 }
 
@@ -90,7 +95,7 @@ impl Projection for AiSdk {
     fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         if let Some(calls) = TurnCalls::begin(fact, self.view.is_resubmit) {
             out.push(Out::one(chunks::start(&calls.message)));
-            self.turn = Some(Turn::new(calls));
+            self.turn = Some(Turn::new(calls, Arc::clone(&self.past)));
             return;
         }
         let Some(turn) = &mut self.turn else { return };
@@ -100,7 +105,7 @@ impl Projection for AiSdk {
             _ => {}
         }
         turn.calls.apply(fact);
-        turn.apply(fact, &self.past, out);
+        turn.apply(fact, out);
     }
 
     fn start(&self) -> Option<Chunk> {
@@ -118,21 +123,31 @@ impl Projection for AiSdk {
             out.extend([Out::one(turn.meter.finish(FinishReason::Stop, &turn.calls)), Out::End]);
         }
     }
+
+    fn set_past(&mut self, past: Past) {
+        self.past = Arc::new(past);
+    }
+
+    fn fresh(&self) -> Box<dyn Projection> {
+        Box::new(Self::new(self.view))
+    }
 }
 
 impl Turn {
-    fn new(calls: TurnCalls) -> Self {
+    fn new(calls: TurnCalls, past: Arc<Past>) -> Self {
         Self {
             calls,
+            past,
             is_open: true,
             is_in_step: false,
             meter: Meter::default(),
             blocks: Blocks::default(),
             wire: HashMap::new(),
+            segment: 0,
         }
     }
 
-    fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Out>) {
+    fn apply(&mut self, fact: &Fact, out: &mut Vec<Out>) {
         match fact {
             Fact::StepStarted => {
                 self.open(out);
@@ -156,6 +171,8 @@ impl Turn {
                     self.show_start(call, out);
                 }
             }
+            // A replay shows the edited input.
+            Fact::InputDelta { call, .. } if self.past.edited(call).is_some() => {}
             Fact::InputDelta { call, delta } if self.calls.order == CallOrder::Together => {
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.has_deltas = true;
@@ -167,7 +184,7 @@ impl Turn {
                     wire.is_gated = made.is_gated;
                 }
                 if self.calls.order == CallOrder::Together {
-                    self.show(call, past, out);
+                    self.show(call, out);
                 }
             }
             Fact::Invalid { call, name, input, error } => {
@@ -178,8 +195,8 @@ impl Turn {
                 out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Asked { call, approval, .. } => {
-                self.show(call, past, out);
-                let is_answered = past.is_decided(call) || past.is_settled(call);
+                self.show(call, out);
+                let is_answered = self.past.is_decided(call) || self.past.is_settled(call);
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.request = match is_answered {
                         true => RequestState::Answered(approval.clone()),
@@ -190,27 +207,33 @@ impl Turn {
             }
             Fact::Decided { call, .. } => {
                 self.open(out);
+                let Some(wire) = self.wire.get_mut(call) else { return };
+                let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
+                wire.is_stale = is_edited && wire.shown == Shown::Input && self.past.edited(call).is_none();
                 // The request is obsolete: it was decided elsewhere while the other calls of the step ran.
-                if let Some(wire) = self.wire.get_mut(call)
-                    && let RequestState::Waiting(approval) = &wire.request
-                {
+                if let RequestState::Waiting(approval) = &wire.request {
                     wire.request = RequestState::Answered(approval.clone());
                 }
             }
             Fact::Started { call, .. } => {
-                self.show(call, past, out);
-                self.release(call, past, out);
+                self.show(call, out);
+                self.release(call, out);
                 self.started(call, out);
             }
             // A replay shows the outcome instead.
-            Fact::Progressed { call, output } if self.is_open && !past.is_settled(call) && self.has_input(call) => {
+            Fact::Progressed { call, output }
+                if self.is_open && !self.past.is_settled(call) && self.has_input(call) =>
+            {
                 out.push(Out::one(chunks::progress(call, output)));
             }
             Fact::Settled { call, .. } => {
                 self.open(out);
-                self.show(call, past, out);
+                self.show(call, out);
                 self.settle(call, out);
                 self.end_if_waiting(out);
+            }
+            Fact::ModelDelayed { message, seconds } if self.is_open => {
+                out.push(Out::one(chunks::delayed(message, *seconds)));
             }
             Fact::TurnEnded { end, .. } => self.end(end, out),
             _ => {}
@@ -242,6 +265,7 @@ impl Turn {
             return;
         }
         self.is_open = true;
+        self.segment += 1;
         for wire in self.wire.values_mut() {
             if let RequestState::Shown { in_this_segment } = &mut wire.request {
                 *in_this_segment = false;
@@ -272,18 +296,23 @@ impl Turn {
     }
 
     /// Shows a call's input, once. In a turn of `/live` this can be in a later segment.
-    fn show(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
+    fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         if self.wire.get(id).is_none_or(|wire| wire.shown == Shown::Input) {
             return;
         }
         self.show_start(id, out);
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
-        wire.shown = Shown::Input;
-        match past.is_settled(id) || wire.is_gated {
-            false => out.push(Out::one(chunks::input_available(id, &call.name, &call.input))),
-            true if !wire.has_deltas => out.push(deltas(id, (&*call.input.to_string()).into())),
+        (wire.shown, wire.segment) = (Shown::Input, self.segment);
+        let input = self.past.edited(id).unwrap_or(&call.input);
+        match self.past.is_settled(id) || wire.is_gated {
+            false => out.push(Out::one(chunks::input_available(id, &call.name, input))),
+            true if !wire.has_deltas => out.push(deltas(id, (&*input.to_string()).into())),
             true => {}
         }
+    }
+
+    fn is_settled(&self, id: &ToolCallId) -> bool {
+        self.calls.get(id).is_some_and(|call| call.settled.is_some())
     }
 
     /// Whether the client has seen the call's input.
@@ -292,11 +321,12 @@ impl Turn {
     }
 
     /// Makes a frontend call available after its approval. The client runs it as soon as it sees that.
-    fn release(&mut self, id: &ToolCallId, past: &Past, out: &mut Vec<Out>) {
+    fn release(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         if std::mem::take(&mut wire.is_gated) {
             wire.is_released = true;
-            if !past.is_settled(id) {
+            wire.is_stale = false;
+            if !self.past.is_settled(id) {
                 out.push(Out::one(chunks::input_available(id, &call.name, &call.input)));
             }
         }
@@ -317,6 +347,12 @@ impl Turn {
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let (Some(call), Some(wire)) = (self.calls.get(id), self.wire.get_mut(id)) else { return };
         let Some(settled) = &call.settled else { return };
+        if std::mem::take(&mut wire.is_stale) {
+            out.push(Out::one(match wire.segment == self.segment {
+                true => chunks::edited_input(id, &call.input),
+                false => chunks::input_available(id, &call.name, &call.input),
+            }));
+        }
         let request = std::mem::take(&mut wire.request);
         match (&settled.outcome, request) {
             // A client can't represent a denial of a call without an approval request, so it gets an error.
@@ -345,7 +381,7 @@ impl Turn {
     }
 
     fn waits(&self) -> impl Iterator<Item = Waits> {
-        self.calls.waits(self.calls.begun_in_step())
+        self.calls.waits(self.calls.begun_in_step(), &self.past)
     }
 
     /// The segment ends when every call of the step is settled or waits for the client, and one waits.
@@ -376,7 +412,13 @@ impl Turn {
         self.open(out);
         self.release_denials(true, out);
         let (last, reason) = chunks::ending(end);
-        if matches!(end, TurnEnd::Stopped { .. } | TurnEnd::Superseded) {
+        let is_ended_with_calls = match end {
+            TurnEnd::Stopped { .. } | TurnEnd::Superseded => true,
+            // The token limit has cut off a call.
+            TurnEnd::Finished { .. } => self.calls.made_in_step().iter().any(|id| self.is_settled(id)),
+            TurnEnd::Failed { .. } => false,
+        };
+        if is_ended_with_calls {
             // Open a new step: the last one may have only settled calls, and then the client would send again.
             self.end_step(out);
             self.is_in_step = true;

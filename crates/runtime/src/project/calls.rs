@@ -1,17 +1,24 @@
 //! The calls of a turn, as one fold of its facts. The projections are policies over it: when a call is shown, what is
 //! held back, when a segment ends.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use holdpoint_protocol::ids::{ApprovalId, MessageId, ToolCallId};
+use holdpoint_protocol::{
+    holds::DecisionKind,
+    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
+};
 use serde_json::Value;
 
 use crate::{
+    approvers::Approvers,
     clock::Timestamp,
     fact::{CallOrder, Cause, Fact, Outcome},
     model::Usage,
     subject::Subject,
-    tool::{Execution, Wait},
+    tool::{Execution, StoredFile, Wait},
 };
 
 /// A turn, folded from its facts.
@@ -57,9 +64,15 @@ pub(super) struct Call {
     /// The index of the call in its turn.
     pub(super) number: usize,
     pub(super) request: Option<ApprovalRequest>,
+    /// Whether those of the escalation may decide too.
+    pub(super) is_escalated: bool,
+    /// Those who have approved, while others have to as well.
+    pub(super) votes: Vec<Subject>,
     pub(super) decision: Option<Decision>,
     pub(super) start: Option<Start>,
     pub(super) settled: Option<Settled>,
+    /// The files that it has produced.
+    pub(super) files: Arc<[StoredFile]>,
     order: CallOrder,
     is_resubmit: bool,
 }
@@ -70,14 +83,20 @@ pub(super) struct ApprovalRequest {
     pub(super) approval: ApprovalId,
     pub(super) at: Timestamp,
     pub(super) expires: Option<Timestamp>,
+    pub(super) approvers: Arc<Approvers>,
 }
 
 /// A person's decision.
 #[derive(Debug)]
 pub(super) struct Decision {
-    pub(super) approved: bool,
+    pub(super) kind: DecisionKind,
+    /// The model's input, if an approver has put another one in its place.
+    pub(super) original_input: Option<Value>,
     pub(super) reason: Option<String>,
-    pub(super) by: Subject,
+    /// Everybody whose approval it took, or whoever denied.
+    pub(super) by: Vec<Subject>,
+    /// The grant that decided, made by whom `by` names.
+    pub(super) grant: Option<GrantId>,
     pub(super) at: Timestamp,
 }
 
@@ -147,6 +166,11 @@ impl Call {
     /// that.
     pub(super) fn has_begun(&self) -> bool {
         self.request.is_some() || self.start.is_some() || self.settled.is_some()
+    }
+
+    /// Whether an approver has changed its input.
+    pub(super) fn is_edited(&self) -> bool {
+        self.decision.as_ref().is_some_and(|decision| decision.original_input.is_some())
     }
 
     /// Why the input is invalid.
@@ -220,17 +244,35 @@ impl TurnCalls {
                 made.is_invalid = true;
                 made.settled = Some(Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, at });
             }
-            Fact::Asked { call, approval, at, expires, .. } => self.change(call, |call| {
-                call.request = Some(ApprovalRequest { approval: approval.clone(), at: *at, expires: *expires });
+            Fact::Asked { call, approval, at, expires, approvers, .. } => self.change(call, |call| {
+                let (approval, approvers) = (approval.clone(), Arc::clone(approvers));
+                call.request = Some(ApprovalRequest { approval, at: *at, expires: *expires, approvers });
             }),
-            Fact::Decided { call, approved, reason, by, at } => self.change(call, |call| {
-                let (reason, by) = (reason.clone(), by.clone());
-                call.decision = Some(Decision { approved: *approved, reason, by, at: *at });
+            Fact::Voted { call, by, .. } => self.change(call, |call| call.votes.push(by.clone())),
+            Fact::Escalated { call, .. } => self.change(call, |call| call.is_escalated = true),
+            Fact::Decided { call, approved, reason, by, at, input, output, .. } => self.change(call, |call| {
+                let (reason, at) = (reason.clone(), *at);
+                let voters = call.votes.iter().filter(|_| *approved);
+                let by = voters.chain([by]).cloned().collect();
+                let original_input = input.clone().map(|input| std::mem::replace(&mut call.input, input));
+                let kind = match (approved, &original_input, output) {
+                    (false, ..) => DecisionKind::Deny,
+                    (true, _, Some(_)) => DecisionKind::Answer,
+                    (true, Some(_), None) => DecisionKind::Edit,
+                    (true, None, None) => DecisionKind::Approve,
+                };
+                call.decision = Some(Decision { kind, original_input, reason, by, grant: None, at });
+            }),
+            Fact::Used { call, grant, by, at } => self.change(call, |call| {
+                let (by, grant) = (vec![by.clone()], Some(grant.clone()));
+                let (kind, original_input, reason) = (DecisionKind::Approve, None, None);
+                call.decision = Some(Decision { kind, original_input, reason, by, grant, at: *at });
             }),
             Fact::Started { call, deadline, at } => self.change(call, |call| {
                 call.start = Some(Start { at: *at, deadline: *deadline });
             }),
-            Fact::Settled { call, outcome, cause, at } => self.change(call, |call| {
+            Fact::Stored { call, files } => self.change(call, |call| call.files = Arc::clone(files)),
+            Fact::Settled { call, outcome, cause, at, .. } => self.change(call, |call| {
                 call.settled = Some(Settled { outcome: outcome.clone(), cause: *cause, at: *at });
             }),
             Fact::TurnEnded { .. } => self.is_over = true,
@@ -264,9 +306,13 @@ impl TurnCalls {
         if self.is_writing { self.begun.clone() } else { Vec::new() }
     }
 
-    /// What each of these calls is waiting for.
-    pub(super) fn waits(&self, calls: &[ToolCallId]) -> impl Iterator<Item = Waits> {
-        calls.iter().filter_map(|id| Some(self.calls.get(id)?.waits()))
+    /// What each of these calls is waiting for. A replay does not wait for what is past.
+    pub(super) fn waits(&self, calls: &[ToolCallId], past: &Past) -> impl Iterator<Item = Waits> {
+        calls.iter().filter_map(|id| match self.calls.get(id)?.waits() {
+            Waits::Person if past.is_decided(id) || past.is_settled(id) => Some(Waits::Here),
+            Waits::Browser if past.is_settled(id) => Some(Waits::Here),
+            waits => Some(waits),
+        })
     }
 
     /// The number of completed steps.
@@ -293,9 +339,12 @@ impl TurnCalls {
                 is_invalid: false,
                 number: 0,
                 request: None,
+                is_escalated: false,
+                votes: Vec::new(),
                 decision: None,
                 start: None,
                 settled: None,
+                files: Arc::default(),
                 order: self.order,
                 is_resubmit: false,
             }
@@ -319,20 +368,37 @@ impl TurnCalls {
 
 /// Calls of a replay that are already settled or decided.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub struct Past {
     settled: HashSet<ToolCallId>,
     decided: HashSet<ToolCallId>,
+    /// The inputs that approvers have put in place of the model's.
+    edited: HashMap<ToolCallId, Value>,
 }
 
 impl Past {
-    pub(super) fn add<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
-        for fact in facts {
+    /// What is past for a response that shows these facts and comes after all of them. A call of which it shows only the
+    /// later part is not in it: the client has the beginning.
+    pub(super) fn of<'a>(shown: impl IntoIterator<Item = &'a Fact>) -> Self {
+        let (mut made, mut asked, mut past) = (HashSet::new(), HashSet::new(), Self::default());
+        for fact in shown {
             match fact {
-                Fact::Settled { call, .. } => drop(self.settled.insert(call.clone())),
-                Fact::Decided { call, .. } => drop(self.decided.insert(call.clone())),
+                Fact::InputStarted { call, .. } | Fact::Called { call, .. } => drop(made.insert(call)),
+                Fact::Asked { call, .. } => drop(asked.insert(call)),
+                Fact::Settled { call, .. } if made.contains(call) => drop(past.settled.insert(call.clone())),
+                Fact::Decided { call, input, .. } if asked.contains(call) => {
+                    past.decided.insert(call.clone());
+                    past.edited
+                        .extend(input.clone().filter(|_| made.contains(call)).map(|input| (call.clone(), input)));
+                }
                 _ => {}
             }
         }
+        past
+    }
+
+    /// The input that a replay shows in place of the model's.
+    pub(super) fn edited(&self, call: &ToolCallId) -> Option<&Value> {
+        self.edited.get(call)
     }
 
     /// A settled call is replayed with its input as a delta, because that does not make the client run it (rule T8).

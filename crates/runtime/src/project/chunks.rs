@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use holdpoint_protocol::{
     chunk::{
-        Abort, Chunk, Chunks, DeltaOf, Error, Finish, FinishReason, Pieces, ReasoningEnd, ReasoningStart, Run, Start,
-        TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputError, ToolInputStart,
-        ToolOutputAvailable, ToolOutputError,
+        Abort, Chunk, Chunks, Data, DeltaOf, Error, Finish, FinishReason, Pieces, ReasoningEnd, ReasoningStart, Run,
+        Start, TextEnd, TextStart, ToolApprovalRequest, ToolInputAvailable, ToolInputDelta, ToolInputError,
+        ToolInputStart, ToolOutputAvailable, ToolOutputError,
     },
     ids::{ApprovalId, MessageId, PartId, ToolCallId},
     json::{MessageMetadata, Payload},
@@ -57,6 +57,24 @@ pub(super) fn input(id: &ToolCallId, call: &Call) -> Chunk {
         Some(error) => input_error(id, &call.name, &call.input, error),
         None => input_available(id, &call.name, &call.input),
     }
+}
+
+/// An input that an approver has put in place of the one that this response has announced: announced once more, the
+/// client would take it for another call, or forget the approval request.
+pub(super) fn edited_input(call: &ToolCallId, input: &Value) -> Chunk {
+    let data = Payload::from(json!({"toolCallId": call, "input": input}));
+    Data { name: EDITED_INPUT.to_owned(), id: None, data, transient: Some(true) }.into()
+}
+
+/// Tells whoever waits that the model is asked again. It is no part of the message.
+pub(super) fn delayed(message: &str, seconds: u64) -> Chunk {
+    let data = Payload::from(json!({"message": message, "seconds": seconds}));
+    Data { name: RETRY.to_owned(), id: None, data, transient: Some(true) }.into()
+}
+
+/// The whole input as a delta. It does not make the client run the call.
+pub(super) fn input_delta(call: &ToolCallId, input: &Value) -> Chunk {
+    ToolInputDelta { tool_call_id: call.clone(), input_text_delta: input.to_string() }.into()
 }
 
 pub(super) fn input_error(call: &ToolCallId, name: &str, input: &Value, error: &str) -> Chunk {
@@ -182,6 +200,12 @@ impl Blocks {
     }
 }
 
+/// The type of the data part for an edited input, without `data-`.
+const EDITED_INPUT: &str = "holdpoint-input";
+
+/// The type of the data part for a model that is asked again, without `data-`.
+const RETRY: &str = "holdpoint-retry";
+
 /// Why a call of a step that was abandoned has no outcome.
 pub(super) const ABANDONED: &str = "not run: the server was interrupted while it wrote this call, and begins again";
 
@@ -195,20 +219,26 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) fn finish(&mut self, reason: FinishReason, calls: &TurnCalls) -> Chunk {
         let since = std::mem::replace(&mut self.reported, calls.steps());
-        finish(reason, calls.usage_since(since), &calls.model)
+        finish(reason, usage_metadata(calls.usage_since(since), calls.usage_since(0), &calls.model))
     }
 }
 
-pub(super) fn finish(reason: FinishReason, usage: Usage, model: &str) -> Chunk {
-    let metadata = MessageMetadata::from(usage_metadata(usage, model));
-    Finish { finish_reason: Some(reason), message_metadata: Some(metadata) }.into()
+pub(super) fn finish(reason: FinishReason, metadata: Map<String, Value>) -> Chunk {
+    Finish { finish_reason: Some(reason), message_metadata: Some(MessageMetadata::from(metadata)) }.into()
 }
 
-/// The metadata of a message that reports usage.
-pub(super) fn usage_metadata(usage: Usage, model: &str) -> Map<String, Value> {
-    let Usage { prompt_tokens, completion_tokens } = usage;
-    let total = prompt_tokens.saturating_add(completion_tokens);
-    let usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
+/// The metadata of a message that reports usage. Parts that the provider does not report in the whole turn are left out:
+/// clients merge metadata, so a part that was reported once is reported again.
+pub(super) fn usage_metadata(usage: Usage, of_turn: Usage, model: &str) -> Map<String, Value> {
+    let total = usage.total();
+    let Usage { prompt_tokens, completion_tokens, cached_prompt_tokens, reasoning_tokens } = usage;
+    let mut usage = json!({"promptTokens": prompt_tokens, "completionTokens": completion_tokens, "totalTokens": total});
+    if of_turn.cached_prompt_tokens > 0 {
+        usage["cachedPromptTokens"] = cached_prompt_tokens.into();
+    }
+    if of_turn.reasoning_tokens > 0 {
+        usage["reasoningTokens"] = reasoning_tokens.into();
+    }
     let mut metadata = Map::new();
     metadata.insert("usage".to_owned(), usage);
     metadata.insert("modelVersion".to_owned(), Value::from(model));

@@ -1,6 +1,6 @@
 //! The conversation as the model gets it: every call has a result, whatever happened to it.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use holdpoint_protocol::{
     holds::Cause,
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::calls::{Call, TurnCalls};
 use crate::{
     fact::{BlockKind, Fact, Outcome, text_of},
-    model::{ModelCall, ModelMessage, ModelResult, ResultCause, UserPart},
+    model::{ModelCall, ModelMessage, ModelResult, ProviderState, ResultCause, UserPart},
 };
 
 /// Builds the conversation from the facts of a chat.
@@ -78,6 +78,8 @@ struct Talk {
     /// The text of the step, and the blocks it consists of.
     text: String,
     blocks: HashSet<PartId>,
+    /// What the provider needs back of the step.
+    state: Option<ProviderState>,
     /// Set for a passage: the messages before it that are cut.
     cuts: Option<Vec<MessageId>>,
 }
@@ -100,7 +102,7 @@ impl Talk {
         }
         match fact {
             Fact::Context { messages } => messages.iter().for_each(|message| self.context(message)),
-            Fact::Said { message, cut, next } => {
+            Fact::Said { message, cut, next, .. } => {
                 if cut.is_some() {
                     self.waiting.clear();
                 }
@@ -123,6 +125,7 @@ impl Talk {
                 self.end_step();
                 self.messages.append(&mut self.waiting);
             }
+            Fact::StepEnded { state, .. } => self.state = state.as_deref().cloned(),
             Fact::BlockStarted { kind: BlockKind::Text, id } => drop(self.blocks.insert(id.clone())),
             Fact::BlockDelta { id, delta } if self.blocks.contains(id) => self.text.push_str(delta.text()),
             _ => {}
@@ -131,7 +134,7 @@ impl Talk {
 
     fn context(&mut self, message: &UiMessage) {
         let said = match message.role {
-            Role::Assistant => ModelMessage::Assistant { text: text_of(message), calls: Vec::new() },
+            Role::Assistant => ModelMessage::Assistant { text: text_of(message), calls: Vec::new(), state: None },
             Role::User | Role::System => ModelMessage::User(user_parts(message)),
         };
         self.messages.push((message.id.clone(), vec![said]));
@@ -155,6 +158,7 @@ impl Talk {
     fn end_step(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.blocks.clear();
+        let state = self.state.take();
         let is_in_step = std::mem::take(&mut self.is_in_step);
         let Some(turn) = self.turn.as_ref().filter(|_| is_in_step) else { return };
         let step = turn.made_in_step().iter().filter_map(|id| Some((id, turn.get(id)?)));
@@ -167,6 +171,7 @@ impl Talk {
                 name: call.name.clone(),
                 outcome: outcome(call),
                 cause: cause(call),
+                files: Arc::clone(&call.files),
             });
         }
         if text.is_empty() && calls.is_empty() {
@@ -174,7 +179,7 @@ impl Talk {
         }
         // A message that was cut gets nothing more.
         let Some((_, written)) = self.messages.iter_mut().rfind(|(id, _)| *id == turn.message) else { return };
-        written.push(ModelMessage::Assistant { text, calls });
+        written.push(ModelMessage::Assistant { text, calls, state });
         if !results.is_empty() {
             written.push(ModelMessage::Results(results));
         }
@@ -199,6 +204,7 @@ fn cause(call: &Call) -> ResultCause {
     let Some(settled) = &call.settled else { return ResultCause::Refused };
     match (settled.cause, settled.told()) {
         (Cause::Decision, Outcome::Denied { reason }) => ResultCause::Denied { reason },
+        (Cause::Ran | Cause::Result, _) if call.is_edited() => ResultCause::Edited,
         (Cause::Ran | Cause::Result | Cause::Decision, _) => ResultCause::Reported,
         (Cause::Expired, _) if call.request.is_some() && call.decision.is_none() => ResultCause::ApprovalExpired,
         (Cause::Expired, _) => ResultCause::ResultExpired,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use holdpoint_protocol::{
-    holds::SettledMetadata,
+    holds::{DecisionKind, SettledMetadata},
     ids::{MessageId, PartId, ToolCallId},
     json::ProviderMetadata,
     message::{Approval, Part, ReasoningPart, Role, StreamState, TextPart, ToolFields, ToolPart, ToolState, UiMessage},
@@ -56,7 +56,7 @@ impl Book {
         match fact {
             Fact::Context { messages } => self.messages.extend(messages.iter().cloned()),
             // Calls of the open turn still run: the message comes after that turn.
-            Fact::Said { message, cut: None, next: Some(_) } => self.waiting.push_back(message.clone()),
+            Fact::Said { message, cut: None, next: Some(_), .. } => self.waiting.push_back(message.clone()),
             Fact::Said { message, cut, .. } => {
                 self.put_down();
                 self.messages.extend(self.waiting.drain(..));
@@ -175,7 +175,7 @@ impl Turn {
         if holds_text {
             parts.retain(|part| !matches!(part, Part::Text(_)));
         }
-        let metadata = usage_metadata(calls.usage_since(0), &calls.model);
+        let metadata = usage_metadata(calls.usage_since(0), calls.usage_since(0), &calls.model);
         UiMessage { id: calls.message.clone(), role: Role::Assistant, metadata: Some(metadata.into()), parts }
     }
 }
@@ -209,10 +209,10 @@ fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
             extra: Map::new(),
         });
     }
-    if let Some(decision) = &call.decision {
+    if let Some(decision) = call.decision.as_ref().filter(|_| call.request.is_some()) {
         part.state = ToolState::ApprovalResponded;
         if let Some(approval) = &mut part.fields.approval {
-            approval.approved = Some(decision.approved);
+            approval.approved = Some(decision.kind != DecisionKind::Deny);
             approval.reason.clone_from(&decision.reason);
         }
     }
@@ -227,9 +227,10 @@ fn tool_part(id: &ToolCallId, call: &Call) -> ToolPart {
 fn settled_metadata(cause: Cause, decision: Option<&Decision>) -> ProviderMetadata {
     let settled = SettledMetadata {
         cause,
-        decided_by: decision.iter().map(|decision| decision.by.as_str().to_owned()).collect(),
+        decided_by: decision.iter().flat_map(|decision| &decision.by).map(|by| by.as_str().to_owned()).collect(),
+        grant: decision.and_then(|decision| decision.grant.clone()),
         decided_at: decision.map(|decision| decision.at.iso8601()),
-        edited: false,
+        edited: decision.is_some_and(|decision| decision.original_input.is_some()),
     };
     let mut metadata = ProviderMetadata::default();
     metadata.insert("holdpoint", settled.into_fields());

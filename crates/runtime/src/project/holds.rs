@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use holdpoint_protocol::{
-    holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState},
+    holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, Votes},
     ids::{MessageId, ToolCallId},
 };
 
@@ -11,7 +11,9 @@ use super::calls::{self, Call, TurnCalls, Waits};
 use crate::{
     clock::Timestamp,
     fact::{Fact, Outcome},
-    tool::Execution,
+    identity::Identity,
+    subject::Subject,
+    tool::{Execution, ToolSet},
 };
 
 /// Which calls are listed.
@@ -26,7 +28,9 @@ pub enum Listed {
 
 /// Builds the list from the facts of a chat, in the order of the calls. The facts of an abandoned step are already
 /// replaced by [`Fact::Nothing`].
-pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
+///
+/// `tools` are those of the chat: they say what a person may decide. `by` is who asks: each hold says what they may do.
+pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed, tools: &ToolSet, by: &Identity) -> Vec<ChatHold> {
     let mut book = Book::default();
     for fact in facts.iter().map(AsRef::as_ref) {
         book.apply(fact);
@@ -37,11 +41,12 @@ pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed) -> Vec<ChatHold> {
     };
     let turns = book.turns.iter();
     let calls = turns.flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
-    calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(turn, id, call)).collect()
+    calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(&book, turn, id, call, tools, by)).collect()
 }
 
 #[derive(Default)]
 struct Book {
+    owner: Option<Subject>,
     turns: Vec<Turn>,
     /// The messages of the chat that are not cut.
     messages: Vec<MessageId>,
@@ -58,6 +63,7 @@ struct Turn {
 impl Book {
     fn apply(&mut self, fact: &Fact) {
         match fact {
+            Fact::Opened { subject } => self.owner = Some(subject.clone()),
             Fact::Context { messages } => self.messages.extend(messages.iter().map(|message| message.id.clone())),
             Fact::Said { message, cut, .. } => {
                 self.cut(cut.as_ref());
@@ -82,6 +88,11 @@ impl Book {
         }
     }
 
+    fn lets_decide(&self, call: &Call, by: &Identity) -> bool {
+        let (Some(request), Some(owner)) = (&call.request, &self.owner) else { return false };
+        request.approvers.let_decide(by, owner, call.is_escalated)
+    }
+
     /// Cuts a message and everything after it. The calls stay listed, since they may have run.
     fn cut(&mut self, from: Option<&MessageId>) {
         let Some(at) = from.and_then(|id| self.messages.iter().position(|message| message == id)) else { return };
@@ -97,16 +108,17 @@ impl Book {
 
 /// Whether the call is or was a hold.
 fn was_held(call: &Call) -> bool {
-    call.request.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
+    call.request.is_some() || call.decision.is_some() || (call.start.is_some() && call.execution == Execution::Frontend)
 }
 
-fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
+fn hold(book: &Book, turn: &Turn, id: &ToolCallId, call: &Call, tools: &ToolSet, by: &Identity) -> ChatHold {
     let is_frontend = call.execution == Execution::Frontend;
     let runs_in_browser = is_frontend && call.start.is_some();
     let waits_for_person = call.waits() == Waits::Person;
-    let kind = match (&call.request, call.is_prompt) {
-        (Some(_), _) if !runs_in_browser => HoldKind::Approval,
-        (Some(_), _) => HoldKind::Frontend,
+    let is_decided = call.request.is_some() || call.decision.is_some();
+    let kind = match (is_decided.then_some(()), call.is_prompt) {
+        (Some(()), _) if !runs_in_browser => HoldKind::Approval,
+        (Some(()), _) => HoldKind::Frontend,
         (None, true) => HoldKind::Prompt,
         (None, false) if is_frontend => HoldKind::Frontend,
         (None, false) => HoldKind::None,
@@ -118,7 +130,9 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
         (None, None) if call.decision.is_some() => HoldState::Running,
         (None, _) => HoldState::Waiting,
     };
-    let asked_at = call.request.as_ref().map(|request| request.at);
+    // A grant decides at the moment in which a person would be asked.
+    let granted_at = call.decision.as_ref().filter(|decision| decision.grant.is_some()).map(|decision| decision.at);
+    let asked_at = call.request.as_ref().map(|request| request.at).or(granted_at);
     let started_at = call.start.as_ref().and_then(|start| start.at).filter(|_| call.decision.is_none());
     let expires = match (&call.settled, &call.start, &call.request) {
         (None, Some(start), _) => start.deadline,
@@ -134,7 +148,11 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
         approval_id: call.request.as_ref().map(|request| request.approval.clone()),
         requested_at: started_at.or(asked_at).unwrap_or(turn.calls.started_at).iso8601(),
         expires_at: expires.map(Timestamp::iso8601),
-        allowed: allowed(call),
+        allowed: match &book.owner {
+            Some(owner) if book.lets_decide(call, by) => allowed(call, tools, by, owner),
+            _ => Vec::new(),
+        },
+        votes: votes(call),
         decision: call.decision.as_ref().map(decision),
         outcome: call.settled.as_ref().map(settled),
         cut: turn.is_cut,
@@ -143,17 +161,28 @@ fn hold(turn: &Turn, id: &ToolCallId, call: &Call) -> ChatHold {
 }
 
 /// The decisions that a person can make.
-fn allowed(call: &Call) -> Vec<DecisionKind> {
+fn allowed(call: &Call, tools: &ToolSet, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
     match call.waits() {
-        Waits::Person => vec![DecisionKind::Approve, DecisionKind::Deny],
+        Waits::Person => {
+            let quorum = call.request.as_ref().map_or(1, |request| request.approvers.quorum);
+            tools.allowed(&call.name, quorum, by, owner)
+        }
         Waits::Queue | Waits::Here | Waits::Browser | Waits::Nothing => Vec::new(),
     }
 }
 
+/// The votes of a call that takes several.
+fn votes(call: &Call) -> Option<Votes> {
+    let quorum = call.request.as_ref()?.approvers.quorum;
+    let by = call.votes.iter().map(|by| by.as_str().to_owned()).collect();
+    (quorum > 1).then_some(Votes { by, quorum })
+}
+
 fn decision(decision: &calls::Decision) -> Decision {
-    let kind = if decision.approved { DecisionKind::Approve } else { DecisionKind::Deny };
-    let by = vec![decision.by.as_str().to_owned()];
-    Decision { kind, by, at: decision.at.iso8601(), reason: decision.reason.clone() }
+    let calls::Decision { kind, original_input, reason, by, grant, at } = decision;
+    let (reason, original_input) = (reason.clone(), original_input.clone());
+    let by = by.iter().map(|by| by.as_str().to_owned()).collect();
+    Decision { kind: *kind, by, at: at.iso8601(), reason, original_input, grant: grant.clone() }
 }
 
 fn settled(settled: &calls::Settled) -> HoldOutcome {

@@ -9,6 +9,7 @@ mod adk_sse;
 mod ai_sdk;
 mod calls;
 mod chunks;
+mod client_has;
 mod conversation;
 mod history;
 mod holds;
@@ -20,12 +21,13 @@ mod text;
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
 pub use ai_sdk::AiSdk;
+pub use calls::Past;
 pub use conversation::{Conversation, Passage, conversation};
 pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};
-pub(crate) use response::settled_in;
 pub use response::{Response, Resume, earlier};
+pub(crate) use response::{asked_again, is_step, settled_in};
 
 use crate::{fact::Fact, metrics::Channel};
 
@@ -58,6 +60,12 @@ pub trait Projection: Send {
 
     /// Writes a segment without content, after its `start`.
     fn nothing(&mut self, out: &mut Vec<Out>);
+
+    /// Prepares for showing facts that are past.
+    fn set_past(&mut self, past: Past);
+
+    /// A projection with the same settings that has seen nothing.
+    fn fresh(&self) -> Box<dyn Projection>;
 }
 
 /// How a turn is written on the wire.

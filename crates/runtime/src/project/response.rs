@@ -1,17 +1,20 @@
 //! One response: a projection from the position of the request to the end of the segment.
 
-use std::{collections::HashMap, ops::ControlFlow};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+};
 
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, DeltaOf, FinishReason, FinishStep, Run, StartStep, ToolOutputDenied},
+    chunk::{Chunk, Chunks, FinishReason, FinishStep, StartStep, ToolOutputDenied},
     ids::ToolCallId,
 };
 
-use super::{AiSdk, Out, Profile, Projection, View, chunks};
+use super::{AiSdk, Out, Past, Profile, Projection, View, chunks};
 use crate::{
     fact::{Fact, Outcome},
     model::Usage,
-    turn::{ChatState, Earlier, PlannedTurn, ResponsePlan},
+    turn::{ChatState, ClientHas, Earlier, PlannedTurn, ResponsePlan},
 };
 
 /// What a resumed response shows.
@@ -33,12 +36,23 @@ pub struct Response {
     position: u64,
     has_joined: bool,
     has_started: bool,
+    /// Set until the projection knows what of the facts is past.
+    must_set_past: bool,
     /// A `finish` that was withheld because more facts followed.
     last_finish: Option<Chunks>,
     /// The segment so far, for a replay.
     segment: Vec<Out>,
-    /// Outcomes that earlier segments sent but this client lacks.
-    sent: HashMap<ToolCallId, Chunk>,
+    /// What earlier segments sent of calls that this client has answered, and lacks: the outcome, or that an approved
+    /// call is to run in the browser.
+    sent: HashMap<ToolCallId, Vec<Chunk>>,
+    /// The calls whose approval request earlier segments sent.
+    asked: HashSet<ToolCallId>,
+    /// The calls that are decided or settled.
+    answered: HashSet<ToolCallId>,
+    /// The calls that have started.
+    started: HashSet<ToolCallId>,
+    /// The calls whose input an approver has changed.
+    edited: HashSet<ToolCallId>,
 }
 
 impl Response {
@@ -51,9 +65,14 @@ impl Response {
             position: 0,
             has_joined: false,
             has_started: false,
+            must_set_past: true,
             last_finish: None,
             segment: Vec::new(),
             sent: HashMap::new(),
+            asked: HashSet::new(),
+            answered: HashSet::new(),
+            started: HashSet::new(),
+            edited: HashSet::new(),
         }
     }
 
@@ -86,17 +105,34 @@ impl Response {
             Resume::Message => (AiSdk::replay(view, facts), state.turn?.position, false),
             Resume::Segment => (AiSdk::new(view), known.saturating_sub(1), true),
         };
-        Some(Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known))
+        let response = Self::new(Box::new(projection), ResponsePlan { is_replay, ..ResponsePlan::from(from) }, known);
+        // A replay of the message is prepared already, and one of the segment repeats what was sent.
+        Some(Self { must_set_past: false, ..response })
     }
 
-    /// Whether a call that the client may lack the outcome of is not among these facts.
-    pub(crate) fn lacks_calls<T: AsRef<Fact>>(&self, facts: &[T]) -> bool {
+    /// The position of the first fact that it shows.
+    pub(crate) fn from(&self) -> u64 {
+        self.plan.from
+    }
+
+    /// The calls that the client may lack the outcome of and that are not among these facts.
+    pub(crate) fn lacking<T: AsRef<Fact>>(&self, facts: &[T]) -> Vec<ToolCallId> {
         let made = |id: &ToolCallId| {
             let is_call =
                 |fact: &Fact| matches!(fact, Fact::Called { call, .. } | Fact::Invalid { call, .. } if call == id);
             facts.iter().any(|fact| is_call(fact.as_ref()))
         };
-        self.plan.unsettled.iter().any(|id| !made(id))
+        self.plan.unsettled.iter().filter(|id| !made(id)).cloned().collect()
+    }
+
+    /// Takes the facts of an earlier turn, for the outcomes that the client lacks. Call it before the first `take`.
+    pub(crate) fn recall<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
+        let mut written = Vec::new();
+        for fact in facts {
+            self.note(fact);
+            self.projection.apply(fact, &mut written);
+            written.drain(..).for_each(|written| self.keep(written));
+        }
     }
 
     /// Skips the turns before the response's own, in a chat with these facts, of which the first is at a position. Call it
@@ -125,12 +161,21 @@ impl Response {
 
     /// Takes facts and appends the chunks of the response. Breaks at its end. The first call must bring all `known`
     /// facts.
-    pub fn take<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>, out: &mut Vec<Chunks>) -> ControlFlow<()> {
+    pub fn take<'a>(
+        &mut self,
+        facts: impl IntoIterator<Item = &'a Fact, IntoIter: Clone>,
+        out: &mut Vec<Chunks>,
+    ) -> ControlFlow<()> {
         let mut written = Vec::new();
+        let facts = facts.into_iter();
+        if std::mem::take(&mut self.must_set_past) {
+            self.set_past(facts.clone());
+        }
         for fact in facts {
             let is_first = self.position >= self.plan.from;
             self.has_joined |= is_first && !self.plan.is_replay && self.is_wanted(fact);
             self.position += 1;
+            self.note(fact);
             self.projection.apply(fact, &mut written);
             if !self.has_joined {
                 written.drain(..).for_each(|written| self.keep(written));
@@ -139,6 +184,9 @@ impl Response {
                 }
             }
             self.forward(&mut written, out)?;
+            if self.has_joined && matches!(fact, Fact::TurnEnded { .. }) {
+                return self.end_turn(out);
+            }
         }
         if self.position < self.known {
             return ControlFlow::Continue(());
@@ -159,7 +207,55 @@ impl Response {
             return ControlFlow::Continue(());
         }
         self.projection.nothing(&mut written);
+        if !self.plan.still_asked.is_empty() {
+            // The client waits for an answer to what is asked again, so it needs no step that keeps it from sending.
+            written.retain(|written| !is_step(written));
+        }
         self.forward(&mut written, out)
+    }
+
+    /// Asks again what the client has answered without effect, before the response ends. Otherwise the client would wait
+    /// for the outcome, or send its answer again and again.
+    fn ask_again(&mut self, out: &mut Vec<Chunks>) {
+        let asked = std::mem::take(&mut self.plan.still_asked).into_iter();
+        let open = asked.filter(|(id, _)| !self.answered.contains(id));
+        out.extend(open.map(|(id, approval)| Chunks::One(chunks::approval_request(&id, &approval))));
+    }
+
+    /// Tells the projection what of these facts is past. The client learns the end of it together with its beginning, so
+    /// it is not asked what is decided, and does not run what has run.
+    fn set_past<'a>(&mut self, facts: impl Iterator<Item = &'a Fact> + Clone) {
+        let known = usize::try_from(self.known.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let facts = facts.take(known);
+        let from = usize::try_from(self.plan.from.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let shown = if self.plan.is_replay { self.segment_start(facts.clone(), from) } else { from };
+        self.projection.set_past(Past::of(facts.skip(shown)));
+    }
+
+    /// The index of the first fact of the segment that has the fact at this index.
+    fn segment_start<'a>(&self, facts: impl Iterator<Item = &'a Fact>, at: usize) -> usize {
+        let (mut projection, mut written, mut start) = (self.projection.fresh(), Vec::new(), 0);
+        for (index, fact) in facts.take(at.saturating_add(1)).enumerate() {
+            projection.apply(fact, &mut written);
+            if written.drain(..).any(|written| matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_))))) {
+                start = index;
+            }
+        }
+        start
+    }
+
+    /// Ends the response with its turn, although more facts follow: they are of other turns.
+    fn end_turn(&mut self, out: &mut Vec<Chunks>) -> ControlFlow<()> {
+        if self.has_started {
+            out.extend(self.last_finish.take());
+            return ControlFlow::Break(());
+        }
+        self.begin(out);
+        let mut written = Vec::new();
+        self.projection.nothing(&mut written);
+        self.forward(&mut written, out)?;
+        out.extend(self.last_finish.take());
+        ControlFlow::Break(())
     }
 
     /// Whether a response that has not begun yet begins with this fact.
@@ -177,9 +273,10 @@ impl Response {
     fn replay(&mut self) -> Vec<Out> {
         self.has_joined = true;
         let segment = std::mem::take(&mut self.segment);
-        for id in segment.iter().filter_map(settled_in) {
-            self.sent.remove(id);
-        }
+        let is_in_segment = |chunk: &Chunk| {
+            segment.iter().any(|written| matches!(written, Out::Chunks(Chunks::One(written)) if written == chunk))
+        };
+        self.sent.retain(|_, chunks| !chunks.iter().any(is_in_segment));
         segment
     }
 
@@ -187,9 +284,12 @@ impl Response {
         for written in written.drain(..) {
             match written {
                 Out::Chunks(Chunks::One(Chunk::Start(_))) => self.begin(out),
-                Out::Chunks(chunks) if self.plan.is_replay && self.plan.has_chunks(&chunks) => {}
+                Out::Chunks(chunks) if self.client_has(&chunks) => {}
                 Out::Chunks(chunks) => {
                     self.begin(out);
+                    if matches!(chunks, Chunks::One(Chunk::Finish(_))) {
+                        self.ask_again(out);
+                    }
                     self.last_finish = None;
                     out.push(self.overruled(chunks));
                 }
@@ -206,8 +306,8 @@ impl Response {
         if !std::mem::replace(&mut self.has_started, true) {
             out.extend(self.projection.start().map(Chunks::One));
             for id in &self.plan.unsettled {
-                let missed = self.sent.remove(id).map(|chunk| self.overruled(Chunks::One(chunk)));
-                out.extend(missed);
+                let missed = self.sent.remove(id).unwrap_or_default();
+                out.extend(missed.into_iter().map(|chunk| self.overruled(Chunks::One(chunk))));
             }
         }
     }
@@ -221,12 +321,53 @@ impl Response {
         }
     }
 
+    fn keep_unsettled(&mut self, id: &ToolCallId, chunk: &Chunk) {
+        if self.plan.unsettled.contains(id) {
+            let sent = self.sent.entry(id.clone()).or_default();
+            if !self.edited.contains(id) {
+                // The outcome is all that is left to know.
+                sent.clear();
+            }
+            sent.push(chunk.clone());
+        }
+    }
+
+    /// Notes what a fact means for what the client lacks.
+    fn note(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Decided { call, input: None, .. } | Fact::Settled { call, .. } => {
+                self.answered.insert(call.clone());
+            }
+            Fact::Started { call, .. } => drop(self.started.insert(call.clone())),
+            Fact::Decided { call, input: Some(_), .. } => {
+                self.answered.insert(call.clone());
+                self.edited.insert(call.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the client has this already. That an approved call is to run in the browser is news to a client that has
+    /// its approval request.
+    fn client_has(&self, chunks: &Chunks) -> bool {
+        let is_released =
+            |id: &ToolCallId| self.started.contains(id) && self.plan.level(id) == Some(ClientHas::Request);
+        match chunks {
+            Chunks::One(Chunk::ToolInputAvailable(c)) if is_released(&c.tool_call_id) => false,
+            chunks => self.plan.has_chunks(chunks),
+        }
+    }
+
     /// Keeps a chunk that is not shown but may be needed later.
     fn keep(&mut self, written: Out) {
-        if let (Some(id), Out::Chunks(Chunks::One(chunk))) = (settled_in(&written), &written)
-            && self.plan.unsettled.contains(id)
-        {
-            self.sent.insert(id.clone(), chunk.clone());
+        if let Out::Chunks(Chunks::One(chunk)) = &written {
+            match chunk {
+                Chunk::ToolApprovalRequest(c) => drop(self.asked.insert(c.tool_call_id.clone())),
+                Chunk::ToolInputAvailable(c) if self.asked.contains(&c.tool_call_id) => {
+                    self.keep_unsettled(&c.tool_call_id, chunk);
+                }
+                chunk => settled_call(chunk).into_iter().for_each(|id| self.keep_unsettled(id, chunk)),
+            }
         }
         if self.plan.is_replay {
             if matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_)))) {
@@ -237,34 +378,14 @@ impl Response {
     }
 }
 
-impl ResponsePlan {
-    /// Whether the client already has this announcement or outcome.
-    fn has_chunks(&self, chunks: &Chunks) -> bool {
-        if let Chunks::One(chunk) = chunks
-            && let Some(id) = settled_call(chunk).or_else(|| progressed_call(chunk))
-        {
-            return self.has_outcome.contains(id);
-        }
-        announced_in(chunks).is_some_and(|id| self.has.contains(id))
-    }
-
-    /// Like `has_chunks`, for a live connection: an answered call is not announced again.
-    pub(crate) fn client_has(&self, written: &Out) -> bool {
-        let Out::Chunks(chunks) = written else { return false };
-        self.has_chunks(chunks) || announced_in(chunks).is_some_and(|id| self.unsettled.contains(id))
-    }
+/// The approval requests that the client has answered without effect, once more.
+pub(crate) fn asked_again(plan: &ResponsePlan) -> impl Iterator<Item = Out> {
+    plan.still_asked.iter().map(|(id, approval)| Out::one(chunks::approval_request(id, approval)))
 }
 
-fn announced_in(chunks: &Chunks) -> Option<&ToolCallId> {
-    match chunks {
-        Chunks::One(Chunk::ToolInputStart(c)) => Some(&c.tool_call_id),
-        Chunks::One(Chunk::ToolInputAvailable(c)) => Some(&c.tool_call_id),
-        Chunks::One(Chunk::ToolInputError(c)) => Some(&c.tool_call_id),
-        Chunks::One(Chunk::ToolApprovalRequest(c)) => Some(&c.tool_call_id),
-        Chunks::Run(Run { of: DeltaOf::ToolInput(id), .. }) => Some(id),
-        Chunks::One(Chunk::ToolInputDelta(c)) => Some(&c.tool_call_id),
-        _ => None,
-    }
+/// Whether it begins or ends a step.
+pub(crate) fn is_step(written: &Out) -> bool {
+    matches!(written, Out::Chunks(Chunks::One(Chunk::StartStep(_) | Chunk::FinishStep(_))))
 }
 
 /// The whole response about an earlier turn: the outcomes of the calls that are still open for the client.
@@ -282,7 +403,7 @@ pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: 
     if profile == Profile::AiSdk {
         chunks.extend([StartStep {}.into(), FinishStep {}.into()]);
     }
-    chunks.push(chunks::finish(FinishReason::Stop, Usage::default(), model));
+    chunks.push(chunks::finish(FinishReason::Stop, chunks::usage_metadata(Usage::default(), Usage::default(), model)));
     chunks.into_iter().map(Chunks::One).collect()
 }
 
@@ -298,13 +419,6 @@ fn settled_call(chunk: &Chunk) -> Option<&ToolCallId> {
         Chunk::ToolOutputAvailable(c) => (c.preliminary != Some(true)).then_some(&c.tool_call_id),
         Chunk::ToolOutputError(c) => Some(&c.tool_call_id),
         Chunk::ToolOutputDenied(c) => Some(&c.tool_call_id),
-        _ => None,
-    }
-}
-
-fn progressed_call(chunk: &Chunk) -> Option<&ToolCallId> {
-    match chunk {
-        Chunk::ToolOutputAvailable(c) if c.preliminary == Some(true) => Some(&c.tool_call_id),
         _ => None,
     }
 }

@@ -4,6 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+use serde_json::Value;
+
 use super::{MASK, urls};
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 use crate::tool::Secret;
@@ -13,6 +16,19 @@ const MIN_SECRET: usize = 4;
 /// The same for parts of an address, most of which are not secret: `?format=json`.
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 const MIN_URL_SECRET: usize = 8;
+/// Headers whose values are no secrets.
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+const PLAIN_HEADERS: [&str; 9] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "content-type",
+    "origin",
+    "prefer",
+    "referer",
+    "user-agent",
+];
 
 /// Keys as providers and HTTP clients repeat them: in an address, in a header, in a sentence.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -47,6 +63,49 @@ impl Mask {
         Self::default().with(texts.iter().copied().chain(words).filter(is_secret))
     }
 
+    /// A mask for the secrets in these headers, for an answer that repeats them. Unlike an error, an answer is data, so
+    /// nothing is masked that is hardly a secret: a media type, a short word.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) fn of_headers(headers: &[(String, Secret)]) -> Self {
+        let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| name.eq_ignore_ascii_case(plain));
+        let texts = headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value.reveal());
+        let texts: Vec<&str> = texts.filter(|text| text.len() >= MIN_SECRET).collect();
+        let words = texts.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
+        Self::default().with(texts.iter().copied().chain(words.filter(|word| word.len() >= MIN_URL_SECRET)))
+    }
+
+    /// The value with every secret in its texts and its keys masked. The rest of a text stays as it is.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) fn hide_in(&self, value: &mut Value) {
+        if self.words.is_empty() {
+            return;
+        }
+        match value {
+            Value::String(text) => self.hide_words(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.hide_in(value)),
+            Value::Object(map) => {
+                if map.keys().any(|key| self.words.iter().any(|word| key.contains(word))) {
+                    let entries = std::mem::take(map).into_iter().map(|(mut key, value)| {
+                        self.hide_words(&mut key);
+                        (key, value)
+                    });
+                    *map = entries.collect();
+                }
+                map.values_mut().for_each(|value| self.hide_in(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    fn hide_words(&self, text: &mut String) {
+        for word in &self.words {
+            if text.contains(word) {
+                *text = text.replace(word, MASK);
+            }
+        }
+    }
+
     /// A mask for a provider's key and for an address that may contain a password. Other keys are recognised by their form.
     #[cfg(feature = "providers")]
     pub(crate) fn of_provider<'a>(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
@@ -75,6 +134,12 @@ impl Mask {
             segment.len() >= 2 * MIN_URL_SECRET && segment.contains(|char: char| char.is_ascii_digit())
         };
         self.with(values.filter(|value| value.len() >= MIN_URL_SECRET).chain(segments.filter(is_key)))
+    }
+
+    /// Also masks these secrets, as a whole and however short: they are known to be secret.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn and_whole(self, secrets: &[Secret]) -> Self {
+        self.with(secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty()))
     }
 
     fn with<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
@@ -115,6 +180,24 @@ mod tests {
         let mask = Mask::default().and_url(url);
         assert_eq!(mask.hide(url), "https://mcp.example/api/s/•••/mcp?•••");
         assert_eq!(mask.hide("no such key k-12345678, send json"), "no such key •••, send json");
+    }
+
+    #[test]
+    fn an_answer_that_repeats_a_secret_is_masked_and_the_rest_is_data() {
+        let headers = [("authorization", "Bearer s3cr3t-value"), ("accept", "application/json"), ("x-mode", "on")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let mut answer = serde_json::json!({
+            "headers": {"authorization": "Bearer s3cr3t-value", "accept": "application/json"},
+            "s3cr3t-value": ["on", "the bearer of s3cr3t-value", 5, null],
+            "next": "https://h.example/list?page=2",
+        });
+        Mask::of_headers(&headers).hide_in(&mut answer);
+        let masked = serde_json::json!({
+            "headers": {"authorization": "•••", "accept": "application/json"},
+            "•••": ["on", "the bearer of •••", 5, null],
+            "next": "https://h.example/list?page=2",
+        });
+        assert_eq!(answer, masked);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub(crate) use mask::Mask;
 
 /// Stands for what is not shown.
-pub(crate) const MASK: &str = "•••";
+pub const MASK: &str = "•••";
 
 /// Masks the user, password, query and fragment of every URL in a text, which may contain keys. The rest still
 /// identifies the server.

@@ -7,9 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ApprovalCheck, ApprovalContext, ApprovalPolicy, Execution, Handler, InputSchema, PROMPT_TOOL, Returns, SchemaError,
-    Tool, ToolContext, ToolError, ToolSpec, Wait, input,
+    ApprovalCheck, ApprovalContext, ApprovalPolicy, Decisions, Execution, Handler, Headline, HeadlineError,
+    InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource, ToolSpec, Wait, input,
 };
+use crate::approvers::{Approvers, ApproversError};
 
 const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -43,16 +44,21 @@ const MAX_NAME_LENGTH: usize = 64;
 pub struct ToolBuilder {
     name: String,
     title: Option<String>,
+    headline: Option<String>,
     description: String,
     input: Result<InputSchema, SchemaError>,
     execution: Execution,
     approval: ApprovalPolicy,
     approval_timeout: Option<Duration>,
+    decisions: Option<Decisions>,
+    approvers: Approvers,
     timeout: Duration,
     time_limit: Option<Duration>,
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
+    grants: Option<bool>,
+    source: ToolSource,
     origin: Option<String>,
     handler: Option<Handler>,
 }
@@ -71,6 +77,10 @@ pub enum ToolDefinitionError {
     Reserved,
     #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
     Schema { tool: String, problem: SchemaError },
+    #[error("the headline of the tool `{tool}` can't be used: {problem}")]
+    Headline { tool: String, problem: HeadlineError },
+    #[error("the approvers of the tool `{tool}` can't be used: {problem}")]
+    Approvers { tool: String, problem: ApproversError },
     #[error(
         "the tool `{tool}` runs on the server but has no handler: make it with `Tool::server`, or add `.handler(…)`"
     )]
@@ -99,16 +109,21 @@ impl ToolBuilder {
         Self {
             name: name.to_owned(),
             title: None,
+            headline: None,
             description: description.to_owned(),
             input: InputSchema::of::<I>(),
             execution,
             approval: ApprovalPolicy::Never,
             approval_timeout: Some(DEFAULT_APPROVAL_TIMEOUT),
+            decisions: None,
+            approvers: Approvers::default(),
             timeout: DEFAULT_TIMEOUT,
             time_limit: None,
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
+            grants: None,
+            source: ToolSource::default(),
             origin: None,
             handler: None,
         }
@@ -117,6 +132,13 @@ impl ToolBuilder {
     /// Sets the display name.
     pub fn title(mut self, title: &str) -> Self {
         self.title = Some(title.to_owned());
+        self
+    }
+
+    /// Sets what a call would do, for whoever decides: `Pay {amount} {currency} to {recipient}`, with the names of
+    /// properties of the input.
+    pub fn headline(mut self, template: &str) -> Self {
+        self.headline = Some(template.to_owned());
         self
     }
 
@@ -188,6 +210,32 @@ impl ToolBuilder {
         self
     }
 
+    /// Sets what a person may decide besides yes and no.
+    pub fn decisions(mut self, decisions: Decisions) -> Self {
+        self.decisions = Some(decisions);
+        self
+    }
+
+    /// Sets who may decide: the owner of the chat by default. With a quorum above 1 the only decisions are yes and no.
+    ///
+    /// ```
+    /// # use holdpoint_runtime::{approvers::Approvers, tool::{Tool, ToolContext}};
+    /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// # struct Pay { amount: f64 }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tool = Tool::server("pay", "Pays", |pay: Pay, _: ToolContext| async move { Ok(pay.amount) })
+    ///     .approve_always()
+    ///     .approvers(Approvers::new(["group:finance"])?.excluding_self().quorum(2))
+    ///     .build()?;
+    /// # drop(tool);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn approvers(mut self, approvers: Approvers) -> Self {
+        self.approvers = approvers;
+        self
+    }
+
     /// Sets what the output of a browser tool is.
     pub fn returns(mut self, returns: Returns) -> Self {
         self.returns = returns;
@@ -197,6 +245,19 @@ impl ToolBuilder {
     /// Allows a call interrupted by a crash to run again.
     pub fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
+        self
+    }
+
+    /// Sets whether an approval can be remembered, so that later calls run without a question. By default it can, unless
+    /// the policy has a quorum: then it never can.
+    pub fn grants(mut self, grants: bool) -> Self {
+        self.grants = Some(grants);
+        self
+    }
+
+    /// Sets where the definition comes from.
+    pub fn source(mut self, source: ToolSource) -> Self {
+        self.source = source;
         self
     }
 
@@ -243,19 +304,38 @@ impl ToolBuilder {
             (Execution::Frontend, Some(_)) => return Err(ToolDefinitionError::UnusedHandler { tool: self.name }),
             _ => {}
         }
+        let decisions = self.decisions.unwrap_or_else(|| Decisions::default().within(self.approvers.quorum));
+        if let Err(problem) = self.approvers.check(self.approval_timeout, decisions) {
+            return Err(ToolDefinitionError::Approvers { tool: self.name, problem });
+        }
+        let headline = self.headline.map(|template| Headline::new(&template, input.as_value())).transpose();
+        let headline = match headline {
+            Ok(headline) => headline,
+            Err(problem) => return Err(ToolDefinitionError::Headline { tool: self.name, problem }),
+        };
+        let quorum = self.approvers.quorum;
+        if self.grants == Some(true) && quorum > 1 {
+            let problem = ApproversError::Grants;
+            return Err(ToolDefinitionError::Approvers { tool: self.name, problem });
+        }
         let spec = ToolSpec {
             name: self.name,
             title: self.title,
+            headline,
             description: self.description,
             input,
             execution: self.execution,
             approval: self.approval,
             approval_timeout: self.approval_timeout,
+            decisions,
+            approvers: Arc::new(self.approvers),
             timeout: self.timeout,
             time_limit: self.time_limit,
             wait: self.wait,
             returns: self.returns,
             is_idempotent: self.is_idempotent,
+            grants: self.grants.unwrap_or(quorum == 1),
+            source: self.source,
             origin: self.origin,
         };
         Ok(Tool { spec: Arc::new(spec), handler: self.handler })
@@ -282,114 +362,4 @@ where
 }
 
 #[cfg(test)]
-mod tests {
-
-    use serde::Deserialize;
-    use serde_json::json;
-
-    use super::*;
-    use crate::{subject::Subject, tool::Condition};
-
-    #[derive(Deserialize, JsonSchema)]
-    struct Add {
-        left: u32,
-        right: u32,
-    }
-
-    #[derive(Deserialize, JsonSchema)]
-    struct Nothing {}
-
-    fn add() -> ToolBuilder {
-        Tool::server("add", "Adds", |input: Add, _: ToolContext| async move {
-            input.left.checked_add(input.right).ok_or(ToolError::new("too large"))
-        })
-    }
-
-    fn context() -> ToolContext {
-        ToolContext::new("chat", Subject::local(), "call")
-    }
-
-    async fn run(tool: &Tool, input: Value) -> Result<Value, ToolError> {
-        (tool.handler.as_ref().expect("a handler"))(input, context()).await
-    }
-
-    #[tokio::test]
-    async fn a_handler_gets_its_type() {
-        let tool = add().build().unwrap();
-        assert_eq!(run(&tool, json!({"left": 2, "right": 3})).await, Ok(json!(5)));
-        assert_eq!(run(&tool, json!({"left": u32::MAX, "right": 1})).await, Err(ToolError::new("too large")));
-        let error = run(&tool, json!({"left": 1, "right": "3"})).await.unwrap_err();
-        assert_eq!(error.0, "right: invalid type: string \"3\", expected u32");
-    }
-
-    #[tokio::test]
-    async fn an_output_that_is_no_json_is_an_error() {
-        let tool = Tool::server("odd", "Odd", |_: Nothing, _: ToolContext| async move {
-            Ok(std::collections::HashMap::from([((1, 2), 3)]))
-        });
-        let error = run(&tool.build().unwrap(), json!({})).await.unwrap_err();
-        assert!(error.0.contains("can't be written as JSON"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn a_delegate_may_make_its_output() {
-        let plain = Tool::delegate::<Nothing>("plain", "Plain").build().unwrap();
-        assert!(plain.handler.is_none());
-        let told = Tool::delegate::<Nothing>("told", "Told")
-            .handler(|_: Nothing, context: ToolContext| async move { Ok(json!({"for": context.call})) })
-            .build()
-            .unwrap();
-        assert_eq!(run(&told, json!({})).await, Ok(json!({"for": "call"})));
-    }
-
-    #[test]
-    fn what_is_said_is_in_the_spec() {
-        let spec = add().build().unwrap().spec;
-        assert_eq!((spec.name.as_str(), spec.description.as_str(), spec.title.as_deref()), ("add", "Adds", None));
-        assert_eq!((spec.execution, &spec.approval), (Execution::Server, &ApprovalPolicy::Never));
-        assert_eq!((spec.approval_timeout, spec.timeout), (Some(DEFAULT_APPROVAL_TIMEOUT), DEFAULT_TIMEOUT));
-        assert_eq!((spec.wait, spec.returns, spec.is_idempotent), (Wait::Stream, Returns::Output, false));
-
-        let rule = Condition::over("/left", 5).unwrap();
-        let spec = Tool::frontend::<Nothing>("look", "Looks")
-            .title("Look")
-            .approval(rule.clone())
-            .approval_timeout(None)
-            .timeout(Duration::from_secs(5))
-            .wait(Wait::Resubmit)
-            .returns(Returns::Ack)
-            .idempotent()
-            .schema(json!({"type": "object", "required": ["left"]}))
-            .build()
-            .unwrap()
-            .spec;
-        assert_eq!((spec.title.as_deref(), spec.execution), (Some("Look"), Execution::Frontend));
-        assert_eq!((&spec.approval, spec.approval_timeout), (&ApprovalPolicy::When(rule), None));
-        assert_eq!((spec.timeout, spec.wait, spec.returns), (Duration::from_secs(5), Wait::Resubmit, Returns::Ack));
-        assert!(spec.is_idempotent && spec.input.check(&json!({})).is_err());
-        let always = add().approve_always().approval_timeout(Some(Duration::ZERO)).build().unwrap().spec;
-        assert_eq!((&always.approval, always.approval_timeout), (&ApprovalPolicy::Always, None));
-    }
-
-    #[test]
-    fn a_wrong_definition_says_what_to_do() {
-        let long = "x".repeat(65);
-        for name in ["", "two words", "ünlich", "a.b", &long] {
-            let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
-            assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
-        }
-        let reserved = Tool::frontend::<Value>(PROMPT_TOOL, "Asks").build().expect_err("it is taken");
-        assert_eq!(reserved, ToolDefinitionError::Reserved);
-        assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
-        assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());
-        let schema = Tool::frontend::<Nothing>("a", "").schema(json!({"type": "object", "required": 5}));
-        let text = schema.build().unwrap_err().to_string();
-        assert!(text.starts_with("the input schema of the tool `a` can't be used: #/required"), "{text}");
-        let unit = Tool::frontend::<()>("a", "").build().unwrap_err().to_string();
-        assert!(unit.contains("derive it from a struct"), "{unit}");
-        let bare = ToolBuilder::browser::<Nothing>("a", "", Execution::Server).build().unwrap_err();
-        assert_eq!(bare, ToolDefinitionError::NoHandler { tool: "a".to_owned() });
-        let unused = Tool::frontend::<Nothing>("a", "").handler(|_: Value, _| async { Ok(()) }).build().unwrap_err();
-        assert_eq!(unused, ToolDefinitionError::UnusedHandler { tool: "a".to_owned() });
-    }
-}
+mod tests;

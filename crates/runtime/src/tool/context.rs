@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::ToolError;
+use super::{FileLink, Files, ToolError};
 use crate::subject::Subject;
 
 /// The context of a handler's call.
@@ -55,6 +55,8 @@ pub struct ToolContext {
     pub prompter: Option<Prompter>,
     /// Shows the call's progress; `None` where nobody sees it.
     pub reporter: Option<ProgressReporter>,
+    /// The files that the call has produced.
+    pub(crate) files: Files,
 }
 
 /// How long a handler may run on after its cancellation.
@@ -105,6 +107,7 @@ impl ToolContext {
             last_output: None,
             prompter: None,
             reporter: None,
+            files: Files::default(),
         }
     }
 
@@ -143,6 +146,19 @@ impl ToolContext {
         }
         reporter(output);
         Ok(())
+    }
+
+    /// Stores a file that the call has produced, such as a picture, and gives the link to put into the output in its
+    /// place. Whoever may read the chat may read the file, and it is deleted with the chat. The model is shown pictures, if
+    /// it can see. All files of a call can have [`MAX_FILE_BYTES`](super::MAX_FILE_BYTES); what is over is not stored, and
+    /// the link says so. If the call fails, its files are not stored.
+    pub fn store_file(&self, media_type: &str, bytes: &[u8]) -> FileLink {
+        self.files.add(&self.chat, &self.call, media_type, bytes)
+    }
+
+    /// Like [`Self::store_file`], for a file in base64.
+    pub fn store_base64(&self, media_type: &str, data: &str) -> Result<FileLink, ToolError> {
+        self.files.add_base64(&self.chat, &self.call, media_type, data)
     }
 
     /// Prompts the user. This is a hold like any other and survives a reload of the page. If the server goes down, the

@@ -4,13 +4,15 @@ mod approval;
 mod build;
 mod context;
 pub mod demo;
+mod file;
+mod headline;
 #[cfg(feature = "http-tools")]
 pub mod http;
 mod input;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod schema;
-#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres"))]
+#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 mod secret;
 pub(crate) mod text;
 
@@ -21,16 +23,22 @@ pub use build::{ToolBuilder, ToolDefinitionError};
 pub use context::{
     CANCELLATION_GRACE, MAX_PROGRESS_BYTES, ProgressReporter, Prompt, PromptResponse, Prompter, ToolContext,
 };
+pub(crate) use file::Files;
+pub use file::{FileKind, FileLink, MAX_FILE_BYTES, MAX_FILES, StoredFile};
 use futures::future::BoxFuture;
+pub use headline::{Headline, HeadlineError};
+use holdpoint_protocol::holds::DecisionKind;
 pub use holdpoint_protocol::{
     PROMPT_TOOL,
     response::{Execution, Returns, Wait},
 };
 pub use schema::{InputSchema, SchemaError};
-#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres"))]
+#[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 pub use secret::Secret;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::{approvers::Approvers, identity::Identity, subject::Subject};
 
 /// The description of a tool, without its handler.
 #[derive(Debug, Clone)]
@@ -40,6 +48,8 @@ pub struct ToolSpec {
     pub name: String,
     /// The display name.
     pub title: Option<String>,
+    /// What a call would do, for whoever decides.
+    pub headline: Option<Headline>,
     /// The description for the model.
     pub description: String,
     /// The JSON Schema of its input, checked before approval is requested.
@@ -50,6 +60,10 @@ pub struct ToolSpec {
     pub approval: ApprovalPolicy,
     /// Timeout for an approval; `None` means none.
     pub approval_timeout: Option<Duration>,
+    /// What a person may decide besides yes and no.
+    pub decisions: Decisions,
+    /// Who may decide.
+    pub approvers: Arc<Approvers>,
     /// Timeout for a browser tool.
     pub timeout: Duration,
     /// How long the handler of a server tool may run; `None` means no limit.
@@ -60,8 +74,87 @@ pub struct ToolSpec {
     pub returns: Returns,
     /// Whether a call interrupted by a crash may run again.
     pub is_idempotent: bool,
+    /// Whether an approval can be remembered. With a quorum it never can.
+    pub grants: bool,
+    /// Where the definition comes from.
+    pub source: ToolSource,
     /// The origin, for tools that come and go: an approval is for this tool, not for a later one of the same name.
     pub origin: Option<String>,
+}
+
+/// Where the definition of a tool comes from. A grant for a tool is none for one of the same name from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolSource {
+    /// The embedding program.
+    #[default]
+    Program,
+    /// This crate: the demo tools.
+    BuiltIn,
+    /// The settings.
+    Settings,
+    /// The settings, with the endpoint that it calls.
+    Endpoint {
+        /// The HTTP method.
+        method: String,
+        /// The URL, with its placeholders.
+        url: String,
+    },
+}
+
+impl ToolSpec {
+    /// Whether an approval of a call can be remembered.
+    pub fn allows_grants(&self) -> bool {
+        self.grants && self.approvers.quorum == 1
+    }
+
+    /// The name of the MCP server that the tool comes from.
+    pub fn mcp_server(&self) -> Option<&str> {
+        // As `mcp::listing::origin` writes it. The name of a server contains no space.
+        let (server, _) = self.origin.as_deref()?.strip_prefix("mcp ")?.split_once(' ')?;
+        Some(server)
+    }
+}
+
+/// What a person may decide about a call, besides approving and denying it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decisions {
+    /// Approve another input.
+    pub edit: bool,
+    /// Answer in the tool's place.
+    pub answer: bool,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Self { edit: true, answer: true }
+    }
+}
+
+impl Decisions {
+    /// Yes and no.
+    pub const PLAIN: Self = Self { edit: false, answer: false };
+
+    /// What of it is left with a quorum: above 1, nobody may change what earlier voters have seen.
+    #[must_use]
+    pub fn within(self, quorum: u32) -> Self {
+        if quorum > 1 { Self::PLAIN } else { self }
+    }
+
+    /// Whether a person may decide in this way.
+    pub fn allow(self, kind: DecisionKind) -> bool {
+        match kind {
+            DecisionKind::Approve | DecisionKind::Deny => true,
+            DecisionKind::Edit => self.edit,
+            DecisionKind::Answer => self.answer,
+            DecisionKind::Remember => false,
+        }
+    }
+
+    /// All that a person may do.
+    pub fn kinds(self) -> Vec<DecisionKind> {
+        DecisionKind::ALL.into_iter().filter(|kind| self.allow(*kind)).collect()
+    }
 }
 
 /// The error for the model when a call was sent and no response came.
@@ -180,6 +273,23 @@ impl ToolSet {
             Some(name) => Err(DuplicateTool { name: name.to_string() }),
             None => Ok(()),
         }
+    }
+
+    /// What a person may decide about a call of this tool, besides yes and no. If the tool is not there, nothing: nobody
+    /// could say whether another input fits.
+    pub fn decisions(&self, name: &str) -> Decisions {
+        self.get(name).map_or(Decisions::PLAIN, |tool| tool.spec.decisions)
+    }
+
+    /// What an identity that may decide may do about a call of this tool in a chat of `owner`, which takes this many
+    /// people.
+    pub fn allowed(&self, name: &str, quorum: u32, by: &Identity, owner: &Subject) -> Vec<DecisionKind> {
+        let mut kinds = self.decisions(name).within(quorum).kinds();
+        let is_alone = |tool: &&Tool| tool.spec.allows_grants() && tool.spec.approvers.let_decide(by, owner, false);
+        if quorum == 1 && self.get(name).filter(is_alone).is_some() {
+            kinds.push(DecisionKind::Remember);
+        }
+        kinds
     }
 
     /// Adds origin prefixes of tools that are not listed yet. A call approved earlier waits this long for its tool,

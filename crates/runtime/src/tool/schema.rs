@@ -107,6 +107,11 @@ impl InputSchema {
         Err(plain(&problems.join("; "), MAX_TEXT_CHARS))
     }
 
+    /// Where an input first does not fit, as a JSON pointer; empty if it does, or if it is wrong as a whole.
+    pub fn problem_at(&self, input: &Value) -> String {
+        self.validator.iter_errors(input).next().map(|error| place(&error)).unwrap_or_default()
+    }
+
     /// The schema itself.
     pub fn as_value(&self) -> &Value {
         &self.value
@@ -120,13 +125,22 @@ impl fmt::Debug for InputSchema {
 }
 
 fn problem(error: &ValidationError<'_>) -> String {
-    let place = error.instance_path().as_str();
-    if let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() {
-        let name = name.replace('~', "~0").replace('/', "~1");
-        return format!("{}: is required, and is missing", field(&format!("{place}/{name}")));
+    let name = field(&place(error));
+    match error.kind() {
+        ValidationErrorKind::Required { property: Value::String(_) } => format!("{name}: is required, and is missing"),
+        _ => format!("{name}: {}", error.masked_with(show(error.instance()))),
     }
-    let name = field(place);
-    format!("{name}: {}", error.masked_with(show(error.instance())))
+}
+
+/// The field that is wrong or missing, as a JSON pointer.
+fn place(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().as_str();
+    match error.kind() {
+        ValidationErrorKind::Required { property: Value::String(name) } => {
+            format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))
+        }
+        _ => place.to_owned(),
+    }
 }
 
 fn is_deeper_than(value: &Value, levels: usize) -> bool {

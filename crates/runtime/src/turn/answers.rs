@@ -1,21 +1,24 @@
 //! Answers: decisions and browser results. Each call takes at most one of each.
 
+use std::sync::Arc;
+
 use holdpoint_protocol::{
+    holds::DecisionKind,
     ids::{ApprovalId, ToolCallId},
-    request::{AckStatus, Answer, ClientResult},
+    request::{AckStatus, Answer, ClientResult, DecisionRequest, Verdict},
 };
 use serde_json::Value;
 
-use super::{Answered, Call, Draft, Env, FrontendResult, Stage, calls};
+use super::{Answered, ApprovalRequest, Call, Decided, Draft, Env, FrontendResult, Stage, calls, grants};
 use crate::{
     fact::{Cause, Fact, Outcome},
-    subject::Subject,
+    identity::Identity,
     tool::{Execution, Returns},
-    value::admit_sized,
+    value::{admit_input, admit_integers, admit_sized},
 };
 
 /// Takes an answer and advances the turn.
-pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
+pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Identity, env: &mut Env<'_>) -> Answered {
     let answered = take(draft, answer, by, env);
     if matches!(answered, Answered::Taken | Answered::TooLate(Cause::Expired)) {
         calls::advance(draft, env);
@@ -24,10 +27,13 @@ pub(super) fn answer(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &
 }
 
 /// Takes an answer without advancing the turn.
-pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Subject, env: &mut Env<'_>) -> Answered {
+pub(super) fn take(draft: &mut Draft<'_>, answer: Answer, by: &Identity, env: &mut Env<'_>) -> Answered {
     match answer {
         Answer::Approval { approval_id, approved, reason } => {
-            decision(draft, &approval_id, approved, reason, by.clone(), env)
+            // A stock client knows yes and no. If somebody else has changed the input, that was a yes.
+            let is_same = |before: &Decided, _: &Verdict| before.verdict.is_approval() == approved;
+            let decision = DecisionRequest { verdict: approved.into(), reason, remember: None };
+            take_decision(draft, &approval_id, decision, by, is_same, env)
         }
         Answer::Result { tool_call_id, result } => take_result(draft, &tool_call_id, &frontend_result(result), env),
     }
@@ -44,19 +50,49 @@ fn frontend_result(result: ClientResult) -> FrontendResult {
     }
 }
 
-/// A person's decision.
-fn decision(
+/// Takes a person's decision, from the inbox, and advances the turn.
+pub(super) fn decide(
     draft: &mut Draft<'_>,
     approval: &ApprovalId,
-    approved: bool,
-    reason: Option<String>,
-    by: Subject,
+    decision: DecisionRequest,
+    by: &Identity,
     env: &mut Env<'_>,
 ) -> Answered {
+    let remember = decision.remember.clone();
+    let is_same = |before: &Decided, now: &Verdict| match (&before.terms, &remember) {
+        (Some(terms), Some(remember)) => before.verdict == *now && terms.are(remember),
+        (terms, remember) => before.verdict == *now && terms.is_none() && remember.is_none(),
+    };
+    let answered = take_decision(draft, approval, decision, by, is_same, env);
+    if matches!(answered, Answered::Taken | Answered::Remembered(_) | Answered::TooLate(Cause::Expired)) {
+        calls::advance(draft, env);
+    }
+    answered
+}
+
+fn take_decision(
+    draft: &mut Draft<'_>,
+    approval: &ApprovalId,
+    decision: DecisionRequest,
+    by: &Identity,
+    is_same: impl Fn(&Decided, &Verdict) -> bool,
+    env: &mut Env<'_>,
+) -> Answered {
+    let DecisionRequest { mut verdict, reason, remember } = decision;
     let Some(id) = draft.state.approvals.get(approval).cloned() else { return Answered::Unknown };
     let Some(call) = draft.call(&id) else { return Answered::Unknown };
-    match call.request.as_ref().and_then(|request| request.answer) {
-        Some((before, _)) if before == approved => return Answered::Again,
+    let (Some(request), Some(owner)) = (&call.request, &draft.state.subject) else { return Answered::Unknown };
+    if !request.lets_decide(by, owner) {
+        let sees_it = by.subject() == owner || by.is_admin();
+        return if sees_it { Answered::NotTheirs } else { Answered::Unknown };
+    }
+    // An edit that changes nothing is an approval.
+    let is_edited = request.decision.as_ref().is_some_and(|decided| decided.verdict.kind() == DecisionKind::Edit);
+    if !is_edited && matches!(&verdict, Verdict::Approve { input: Some(input) } if *input == call.input) {
+        verdict = Verdict::APPROVE;
+    }
+    match &request.decision {
+        Some(before) if is_same(before, &verdict) => return Answered::Again,
         Some(_) => return Answered::Contradicts,
         None => {}
     }
@@ -65,20 +101,79 @@ fn decision(
         Stage::Asked => {}
         Stage::Made | Stage::Running { .. } => return Answered::Unknown,
     }
+    if let Err(refused) = admit_decision(call, request, &verdict, env) {
+        return refused;
+    }
+    let terms = match remember.map(|remember| grants::terms(call, request, &verdict, &remember, by, owner, env)) {
+        None => None,
+        Some(Ok(terms)) => Some(Arc::new(terms)),
+        Some(Err(refused)) => return Answered::NotRemembered(refused),
+    };
+    let quorum = request.approvers.quorum;
+    let votes = u32::try_from(request.votes.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let is_vote = verdict.is_approval() && votes < quorum;
+    if verdict.is_approval() && request.votes.contains(by.subject()) {
+        return Answered::Again;
+    }
     // The deadline is compared with the clock, since the expiry may not have been processed yet.
     if calls::expire(draft, &id, env) {
         return Answered::TooLate(Cause::Expired);
     }
-    draft.push(Fact::Decided { call: id.clone(), approved, reason: reason.clone(), by, at: env.now });
-    if env.is_elsewhere {
-        return Answered::Taken;
+    let (approved, by, at) = (verdict.is_approval(), by.subject().clone(), env.now);
+    if is_vote {
+        draft.push(Fact::Voted { call: id, reason, by, at, channel: None });
+        return Answered::Voted { votes, quorum };
     }
-    if approved {
-        calls::start(draft, &id, env);
-    } else {
-        calls::settle(draft, &id, Outcome::Denied { reason }, Cause::Decision, env);
+    let (input, output) = match &verdict {
+        Verdict::Approve { input } => (input.clone(), None),
+        Verdict::Answer { output } => (None, Some(output.clone())),
+        Verdict::Deny => (None, None),
+    };
+    draft.push(Fact::Decided {
+        call: id.clone(),
+        approved,
+        reason: reason.clone(),
+        by: by.clone(),
+        at,
+        input,
+        output,
+        channel: None,
+    });
+    let grant = terms.map(|terms| (env.grant_id(), terms));
+    if let Some((grant, terms)) = grant.clone() {
+        draft.push(Fact::Granted { call: id.clone(), grant, terms, by, at });
     }
-    Answered::Taken
+    if !env.is_elsewhere {
+        calls::carry_out(draft, &id, verdict, reason, env);
+    }
+    grant.map_or(Answered::Taken, |(grant, _)| Answered::Remembered(grant))
+}
+
+/// Checks that a decision may be made of this call: an edited input is checked like the model's own.
+fn admit_decision(call: &Call, request: &ApprovalRequest, verdict: &Verdict, env: &Env<'_>) -> Result<(), Answered> {
+    let kind = verdict.kind();
+    if matches!(kind, DecisionKind::Approve | DecisionKind::Deny) {
+        return Ok(());
+    }
+    if request.approvers.quorum > 1 {
+        // Earlier votes would count for an input that nobody saw.
+        return Err(Answered::NotAllowed(kind));
+    }
+    // Without its tool, nobody can say whether an input fits.
+    let tool = env.tools.of_origin(&call.name, call.origin.as_deref());
+    let Some(spec) = tool.map(|tool| &tool.spec).filter(|spec| spec.decisions.allow(kind)) else {
+        return Err(Answered::NotAllowed(kind));
+    };
+    match verdict {
+        Verdict::Approve { input: Some(input) } => {
+            admit_input(input).map_err(Answered::InvalidInput)?;
+            admit_integers(input).map_err(Answered::InvalidInput)?;
+            let unfit = |text| Answered::UnfitInput { text, pointer: spec.input.problem_at(input) };
+            spec.input.check(input).map_err(unfit)
+        }
+        Verdict::Answer { output } => admit_sized(output).map_err(Answered::InvalidValue),
+        Verdict::Approve { input: None } | Verdict::Deny => Ok(()),
+    }
 }
 
 /// A browser's result, by ack or frame.
@@ -124,6 +219,15 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
         Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
         Stage::Settled { cause, .. } => Answered::TooLate(*cause),
     }
+}
+
+/// Whether a result is the outcome that the server has recorded itself, as a client's copy of the history has it.
+pub(super) fn is_copy(draft: &Draft<'_>, answer: &Answer) -> bool {
+    let Answer::Result { tool_call_id: id, result } = answer else { return false };
+    draft.call(id).is_some_and(|call| match &call.stage {
+        Stage::Settled { outcome, .. } => is_same(outcome, id, call, &frontend_result(result.clone())),
+        _ => false,
+    })
 }
 
 /// Whether a result equals the recorded outcome. `requestedAt` is ignored, and a client may echo our own output.

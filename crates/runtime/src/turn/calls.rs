@@ -1,17 +1,15 @@
 //! The life of a call (asked, started, settled), and the turn's next move.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use holdpoint_protocol::ids::ToolCallId;
+use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use serde_json::{Value, json};
 
-use super::{
-    Call, Draft, Env, Phase, Reply, Stage,
-    state::{ApprovalRequest, OpenInput, StopRequest},
-};
+use super::{ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, grants, state::StopRequest, writing::OpenInput};
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
-    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, ToolSpec, Wait},
+    grants::UsableGrant,
+    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -35,8 +33,15 @@ pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         draft.push(Fact::StepStarted);
     } else {
         let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
-        draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
+        end(draft, TurnEnd::Failed { message }, env);
     }
+}
+
+/// Ends a turn by itself. A newer message may have come while the model wrote: the message was stored on another node, and
+/// this one was already going on.
+pub(super) fn end(draft: &mut Draft<'_>, end: TurnEnd, env: &mut Env<'_>) {
+    draft.push(Fact::TurnEnded { end, at: env.now });
+    begin_last(draft, env);
 }
 
 /// Begins the last waiting turn. The others are opened and ended at once, for the responses that follow them.
@@ -70,15 +75,12 @@ fn take_up(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     let Some(turn) = draft.state.turn.as_ref().filter(is_here) else { return };
     let order = turn.order;
     for id in turn.calls.clone() {
-        match draft.call(&id).map(|call| (&call.stage, call.request.as_ref().and_then(|request| request.answer))) {
-            Some((Stage::Made, _)) => ask_or_start(draft, &id, env),
+        let call = draft.call(&id);
+        let decision = call.and_then(|call| call.request.as_ref()?.decision.clone());
+        match (call.map(|call| &call.stage), decision) {
+            (Some(Stage::Made), _) => ask_or_start(draft, &id, env),
             // Decided, but not acted on: on another node, or the log was cut off in between.
-            Some((Stage::Asked, Some((true, _)))) => start(draft, &id, env),
-            Some((Stage::Asked, Some((false, _)))) => {
-                let request = draft.call(&id).and_then(|call| call.request.as_ref());
-                let reason = request.and_then(|request| request.answer_reason.clone());
-                settle(draft, &id, Outcome::Denied { reason }, Cause::Decision, env);
-            }
+            (Some(Stage::Asked), Some(decided)) => carry_out(draft, &id, decided.verdict, decided.reason, env),
             _ => {}
         }
         if order == CallOrder::OneByOne && draft.call(&id).is_some_and(|call| !call.is_settled()) {
@@ -94,22 +96,48 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.clone(),
         (policy, _) => policy.approval_reason(&call.input),
     });
-    let is_hold = reason.is_some() || call.execution == Execution::Frontend;
+    let grant = tool.zip(reason.as_ref()).and_then(|(tool, _)| grants::covering(draft, call, &tool.spec, env)).cloned();
+    let is_hold = reason.is_some() && grant.is_none() || call.execution == Execution::Frontend;
     if is_hold && draft.state.open_calls().filter(|(_, call)| call.is_held()).count() >= env.max_holds {
         let text = format!("not run: this chat has {} open holds already, which is the limit", env.max_holds);
         return settle(draft, id, Outcome::Error(text), Cause::Refused, env);
     }
     let Some((tool, reason)) = tool.zip(reason) else { return start(draft, id, env) };
+    if let Some(UsableGrant { id: grant, maker, .. }) = grant {
+        draft.push(Fact::Used { call: id.clone(), grant, by: maker, at: env.now });
+        return start(draft, id, env);
+    }
+    let approvers = Arc::clone(&tool.spec.approvers);
+    if env.is_mixed && !approvers.is_default() {
+        let text =
+            "not run: a node of an earlier version is running, which would let others decide than the policy names";
+        return settle(draft, id, Outcome::Error(text.to_owned()), Cause::Refused, env);
+    }
     let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
-    draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires });
+    draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
+}
+
+/// Does what a decision says.
+pub(super) fn carry_out(
+    draft: &mut Draft<'_>,
+    id: &ToolCallId,
+    verdict: Verdict,
+    reason: Option<String>,
+    env: &mut Env<'_>,
+) {
+    match verdict {
+        Verdict::Approve { .. } => start(draft, id, env),
+        Verdict::Deny => settle(draft, id, Outcome::Denied { reason }, Cause::Decision, env),
+        Verdict::Answer { output } => settle(draft, id, Outcome::Output(output), Cause::Decision, env),
+    }
 }
 
 /// Starts a call. A started call is never started a second time, except by recovery if it is idempotent.
 pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let Some(call) = draft.call(id) else { return };
     let origin = call.origin.as_deref();
-    let is_approved = matches!(call.request, Some(ApprovalRequest { answer: Some((true, _)), .. }));
+    let is_approved = call.is_decided() || call.used.is_some();
     let deadline = match env.tools.of_origin(&call.name, origin) {
         Some(tool) => {
             (call.execution == Execution::Frontend).then(|| env.now.after(frontend_timeout(&tool.spec, &call.input)))
@@ -138,7 +166,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
     }
     // A tool's prompts are settled first: its own outcome is always the last fact about it.
     drop_prompts(draft, id, cause, env);
-    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now });
+    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel: None });
 }
 
 /// Settles a tool's open prompts.
@@ -151,7 +179,7 @@ pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause,
         .collect();
     for call in open {
         let outcome = Outcome::Error("no longer asked: the tool did not wait for the answer".to_owned());
-        draft.push(Fact::Settled { call, outcome, cause, at: env.now });
+        draft.push(Fact::Settled { call, outcome, cause, at: env.now, channel: None });
     }
 }
 
@@ -200,7 +228,13 @@ pub(super) fn progress(draft: &mut Draft<'_>, call: ToolCallId, output: Value) {
 }
 
 /// Settles a call whose tool has finished on the server.
-pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value, String>, env: &mut Env<'_>) {
+pub(super) fn ran(
+    draft: &mut Draft<'_>,
+    id: &ToolCallId,
+    outcome: Result<Value, String>,
+    files: Arc<[StoredFile]>,
+    env: &mut Env<'_>,
+) {
     if draft.call(id).is_some_and(Call::runs_here) {
         let outcome = match outcome {
             Ok(output) => match admit_sized(&output) {
@@ -209,6 +243,9 @@ pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value,
             },
             Err(error) => Outcome::Error(error),
         };
+        if !files.is_empty() && matches!(outcome, Outcome::Output(_)) {
+            draft.push(Fact::Stored { call: id.clone(), files });
+        }
         settle(draft, id, outcome, Cause::Ran, env);
         advance(draft, env);
     }
@@ -217,7 +254,7 @@ pub(super) fn ran(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Result<Value,
 /// Handles a deadline.
 pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, env: &mut Env<'_>) {
     if !expire(draft, id, env) {
-        return;
+        return escalate(draft, id, env);
     }
     take_up(draft, env);
     if is_watched {
@@ -237,6 +274,14 @@ pub(super) fn expire(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) 
     };
     settle(draft, id, outcome, Cause::Expired, env);
     true
+}
+
+/// Adds those of the escalation to those who may decide, once its time has come.
+fn escalate(draft: &mut Draft<'_>, id: &ToolCallId, env: &Env<'_>) {
+    let request = draft.call(id).filter(|call| call.stage == Stage::Asked).and_then(|call| call.request.as_ref());
+    if request.and_then(ApprovalRequest::escalates_at).is_some_and(|at| at <= env.now) {
+        draft.push(Fact::Escalated { call: id.clone(), at: env.now });
+    }
 }
 
 /// The outcome of a frontend call that gets no result in time.
@@ -323,13 +368,11 @@ pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &mut Env<'_>) {
     for id in open(draft).into_iter().filter(|id| !kept.contains(id)) {
         let Some(call) = draft.call(&id) else { continue };
-        let (outcome, cause) = match (call.runs_here(), &call.request) {
+        let (outcome, cause) = match (call.runs_here(), call.is_approved()) {
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
             // An approved call was not denied. It just never ran.
-            (false, Some(ApprovalRequest { answer: Some((true, _)), .. })) => {
-                (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded)
-            }
-            (false, _) => (Outcome::Denied { reason: Some("superseded".to_owned()) }, Cause::Superseded),
+            (false, true) => (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded),
+            (false, false) => (Outcome::Denied { reason: Some("superseded".to_owned()) }, Cause::Superseded),
         };
         settle(draft, &id, outcome, cause, env);
     }

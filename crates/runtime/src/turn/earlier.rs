@@ -7,6 +7,7 @@ use holdpoint_protocol::{
 };
 
 use super::{ChatState, Input};
+use crate::fact::Fact;
 
 /// The maximum number of ids to look up. A request with more needs all turns.
 const MAX_IDS: usize = 32;
@@ -14,7 +15,9 @@ const MAX_IDS: usize = 32;
 /// What must be known of the turns before a partial state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NeedsEarlier {
-    /// All turns, if one of these ids is known in the chat; nothing if there are none.
+    /// The turns of these ids, as far as they are known in the chat, each added to the state
+    /// ([`ChatState::include`]). If it is not known which messages of such a turn were cut, and the input is a request:
+    /// all turns. Whether that is sufficient is to be asked again.
     If(Vec<EarlierId>),
     /// All turns.
     Always,
@@ -31,6 +34,20 @@ pub enum EarlierId {
     Approval(ApprovalId),
 }
 
+impl EarlierId {
+    /// Whether a fact introduces it.
+    pub fn is_of(&self, fact: &Fact) -> bool {
+        match (self, fact) {
+            (Self::Message(id), Fact::Said { message, .. }) => message.id == *id,
+            (Self::Message(id), Fact::Context { messages }) => messages.iter().any(|message| message.id == *id),
+            (Self::Message(id), Fact::TurnStarted { message, .. }) => message == id,
+            (Self::Call(id), Fact::Called { call, .. } | Fact::Invalid { call, .. }) => call == id,
+            (Self::Approval(id), Fact::Asked { approval, .. }) => approval == id,
+            _ => false,
+        }
+    }
+}
+
 /// What an input needs of the turns before this state. With that, [`step`](super::step) replies as with all turns.
 pub fn needs_earlier(state: &ChatState, input: &Input) -> NeedsEarlier {
     let mut ids = Vec::new();
@@ -42,7 +59,12 @@ pub fn needs_earlier(state: &ChatState, input: &Input) -> NeedsEarlier {
                         return NeedsEarlier::Always;
                     }
                 }
-                Trigger::SubmitMessage => submitted(state, &submit.request, &mut ids),
+                Trigger::SubmitMessage => {
+                    submitted(state, &submit.request, &mut ids);
+                    if repeats_earlier(state, &submit.request) {
+                        return NeedsEarlier::Always;
+                    }
+                }
             },
             Input::Result { call, .. } => look_for_call(state, call, &mut ids),
             Input::Decide { approval, .. } => look_for_approval(state, approval, &mut ids),
@@ -68,22 +90,36 @@ fn submitted(state: &ChatState, request: &ChatRequest, ids: &mut Vec<EarlierId>)
     }
 }
 
-/// Whether the message to answer again comes before all that are in the state.
+/// Whether it is unknown which message answers one that is sent again.
+fn repeats_earlier(state: &ChatState, request: &ChatRequest) -> bool {
+    let last = request.messages.last().filter(|last| last.role == Role::User && last.id != request.message_id);
+    let said = last.and_then(|last| state.find_message(last.id.as_ref()?));
+    said.is_some_and(|(messages, at)| at + 1 == messages.len() && !is_late(state, messages[at].2))
+}
+
+/// Whether it is unknown which message comes before or after the one to answer again.
 fn regenerates_earlier(state: &ChatState, request: &ChatRequest, ids: &mut Vec<EarlierId>) -> bool {
-    let messages = &state.messages;
-    let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
+    let named = request.message_id.as_ref().and_then(|id| state.find_message(id));
     if let (Some(id), None) = (&request.message_id, named) {
         ids.push(EarlierId::Message(id.clone()));
     }
-    match named.or_else(|| messages.iter().rposition(|(_, role, _)| *role == Role::Assistant)) {
-        Some(at) => at == 0 && messages[at].1 != Role::User,
-        None => true,
+    match named {
+        Some((messages, at)) if messages[at].1 == Role::User => {
+            at + 1 == messages.len() && !is_late(state, messages[at].2)
+        }
+        Some((_, at)) => at == 0,
+        None => state.messages.iter().rposition(|(_, role, _)| *role == Role::Assistant).is_none_or(|at| at == 0),
     }
+}
+
+/// Whether nothing is missing behind a message of this position.
+fn is_late(state: &ChatState, position: u64) -> bool {
+    state.messages.first().is_some_and(|(.., first)| *first <= position)
 }
 
 /// Whether the message belongs to a turn that is not the last one.
 fn look_for_turn(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
-    let is_known = state.messages.iter().any(|(known, role, _)| known == id && *role != Role::Assistant)
+    let is_known = state.message(id).is_some_and(|(role, _)| role != Role::Assistant)
         || state.turns.iter().any(|(_, known)| known == id);
     if !is_known {
         ids.push(EarlierId::Message(id.clone()));
@@ -91,7 +127,7 @@ fn look_for_turn(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
 }
 
 fn look_for_message(state: &ChatState, id: &MessageId, ids: &mut Vec<EarlierId>) {
-    if state.messages.iter().all(|(known, ..)| known != id) {
+    if state.message(id).is_none() {
         ids.push(EarlierId::Message(id.clone()));
     }
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, MessageId, ToolCallId},
+    holds::DecisionKind,
+    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
     request::{AckStatus, ChatRequest, DecisionRequest},
 };
 use serde_json::Value;
 
 use crate::{
     fact::{Cause, Checked, NextTurn, Outcome},
+    grants::RememberError,
+    identity::Identity,
     model::ModelEvent,
-    subject::Subject,
-    tool::Prompt,
+    tool::{Prompt, StoredFile},
     value::ValueError,
 };
 
@@ -34,8 +36,8 @@ pub enum Input {
         approval: ApprovalId,
         /// The decision.
         decision: DecisionRequest,
-        /// The subject that decided.
-        by: Subject,
+        /// Who decided.
+        by: Arc<Identity>,
     },
     /// An event of the model's stream.
     Model(ModelEvent),
@@ -49,6 +51,8 @@ pub enum Input {
         call: ToolCallId,
         /// The output, or the error text.
         outcome: Result<Value, String>,
+        /// The files that the output has links to.
+        files: Arc<[StoredFile]>,
     },
     /// A running tool reports its progress.
     Progress {
@@ -105,8 +109,8 @@ pub struct CheckedCall {
 pub struct Submit {
     /// The request.
     pub request: ChatRequest,
-    /// The subject that sent it.
-    pub subject: Subject,
+    /// Who sent it.
+    pub by: Identity,
     /// The settings of a turn that this request begins.
     pub next: NextTurn,
 }
@@ -148,17 +152,33 @@ pub struct ResponsePlan {
     pub is_replay: bool,
     /// Calls that the client has answered but has no outcome for. Their outcomes are shown even if they precede `from`.
     pub unsettled: Vec<ToolCallId>,
-    /// Calls that the client already shows. A replay does not announce them again.
-    pub has: Vec<ToolCallId>,
-    /// Those calls in `has` whose outcome the client has.
-    pub has_outcome: Vec<ToolCallId>,
+    /// What the client already has of each call. It is not sent again.
+    pub has: Vec<(ToolCallId, ClientHas)>,
     /// Calls that the client approved but that were denied, each with an error text: the SDK rejects `output-denied`
     /// for a call it approved.
     pub overruled: Vec<(ToolCallId, String)>,
+    /// Approval requests that the client has answered, but that still wait: it may not decide, or others have to as well.
+    /// They are sent again before the response ends, or the client would wait for ever.
+    pub still_asked: Vec<(ToolCallId, ApprovalId)>,
     /// Whether it shows a new turn or continues one.
     pub turn: PlannedTurn,
     /// Set if the request is about an ended turn that is not the last one. The response shows only this.
     pub earlier: Option<Earlier>,
+}
+
+/// How much a client has of a call. It may be more than the responses have shown, because the history shows everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClientHas {
+    /// The beginning of its input.
+    Start,
+    /// Its input.
+    Input,
+    /// Its approval request.
+    Request,
+    /// That it is to run, because the client has run it.
+    Run,
+    /// Its outcome.
+    Outcome,
 }
 
 /// What a response shows of a turn that has ended and is not the last one.
@@ -192,8 +212,8 @@ impl ResponsePlan {
             is_replay: false,
             unsettled: Vec::new(),
             has: Vec::new(),
-            has_outcome: Vec::new(),
             overruled: Vec::new(),
+            still_asked: Vec::new(),
             turn: PlannedTurn::Continued,
             earlier: None,
         }
@@ -205,6 +225,13 @@ impl ResponsePlan {
 pub enum Answered {
     /// The answer is in force.
     Taken,
+    /// The approval counts, and others have to approve as well.
+    Voted {
+        /// How many have approved.
+        votes: u32,
+        /// How many have to.
+        quorum: u32,
+    },
     /// The same answer was given before.
     Again,
     /// A different answer was given before.
@@ -215,10 +242,27 @@ pub enum Answered {
     NeedsApproval,
     /// The call is delegated to the browser, and no result is expected.
     NotAwaited,
-    /// No such call or approval request.
+    /// No such call or approval request, or none that this identity may see.
     Unknown,
+    /// This identity sees the approval request, but others decide about it.
+    NotTheirs,
     /// The value does not fit into the log.
     InvalidValue(ValueError),
+    /// The edited input can't be used.
+    InvalidInput(ValueError),
+    /// The edited input does not fit the tool's schema.
+    UnfitInput {
+        /// What is wrong.
+        text: String,
+        /// Where in the input: a JSON pointer.
+        pointer: String,
+    },
+    /// The tool does not allow this kind of decision.
+    NotAllowed(DecisionKind),
+    /// The answer is in force, and made a grant.
+    Remembered(GrantId),
+    /// The approval can't be remembered, and is not in force.
+    NotRemembered(RememberError),
 }
 
 /// A limit that prevents a new turn.

@@ -4,26 +4,32 @@
 mod answers;
 mod calls;
 mod earlier;
+mod grants;
 mod input;
+mod known;
 mod message;
 mod model;
 mod recover;
+mod request;
 mod state;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
-use holdpoint_protocol::{
-    ids::{ApprovalId, MessageId, ToolCallId},
-    request::{Answer, DecisionRequest},
-};
+pub use grants::{AskedTools, asked_tools};
+use holdpoint_protocol::ids::{ApprovalId, GrantId, MessageId, ToolCallId};
 pub use input::{
-    Answered, CheckedCall, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply, ResponsePlan, Submit,
+    Answered, CheckedCall, ClientHas, Earlier, FrontendResult, Input, PlannedTurn, Refusal, Rejection, Reply,
+    ResponsePlan, Submit,
 };
-pub use state::{ApprovalRequest, Call, ChatState, OpenInput, Phase, Stage, Turn};
+pub use known::{Cuts, KnownMessage};
+pub use request::{ApprovalRequest, Decided};
+pub use state::{Call, ChatState, Phase, Stage, Turn, Use};
+pub use writing::OpenInput;
 
-use crate::{clock::Timestamp, fact::Fact, tool::ToolSet};
+use crate::{clock::Timestamp, fact::Fact, grants::UsableGrant, tool::ToolSet};
 
 /// What the machine knows besides the state of the chat.
 pub struct Env<'a> {
@@ -40,6 +46,13 @@ pub struct Env<'a> {
     /// Whether another node runs the turn. Then an input adds what happened and nothing that follows from it: that node
     /// reads it and acts.
     pub is_elsewhere: bool,
+    /// Whether a node of an earlier version uses the log. It would let the owner of the chat decide, whoever the policy
+    /// names.
+    pub is_mixed: bool,
+    /// The grants that may approve calls of this chat.
+    pub grants: &'a [UsableGrant],
+    /// The limit on grants, if the owner of the chat has reached it.
+    pub full_of_grants: Option<usize>,
     /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
     /// Returns a new id each time, without a prefix.
@@ -53,6 +66,10 @@ impl Env<'_> {
 
     fn call_id(&mut self) -> ToolCallId {
         ToolCallId::from(&*format!("call_{}", (self.new_id)()))
+    }
+
+    fn grant_id(&mut self) -> GrantId {
+        GrantId::from(&*format!("grant_{}", (self.new_id)()))
     }
 
     fn approval_id(&mut self) -> ApprovalId {
@@ -75,14 +92,13 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
     match input {
         Input::Submit(submit) => reply = submit::submit(draft_ref, &submit, env),
         Input::Result { call, result } => reply = Reply::Answered(answers::result(draft_ref, &call, &result, env)),
-        Input::Decide { approval, decision: DecisionRequest { approved, reason }, by } => {
-            let answer = Answer::Approval { approval_id: approval, approved, reason };
-            reply = Reply::Answered(answers::answer(draft_ref, answer, &by, env));
+        Input::Decide { approval, decision, by } => {
+            reply = Reply::Answered(answers::decide(draft_ref, &approval, decision, &by, env));
         }
         Input::Model(event) => model::event(draft_ref, event, env),
         Input::CheckedCall(made) => model::checked_call(draft_ref, made, env),
         Input::ModelFailed(message) => model::failed(draft_ref, message, env),
-        Input::ToolDone { call, outcome } => calls::ran(draft_ref, &call, outcome, env),
+        Input::ToolDone { call, outcome, files } => calls::ran(draft_ref, &call, outcome, files, env),
         Input::Progress { call, output } => calls::progress(draft_ref, call, output),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),

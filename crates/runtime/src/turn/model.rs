@@ -1,12 +1,13 @@
 //! Facts from the events of the model.
 
 use holdpoint_protocol::{
+    chunk::FinishReason,
     ids::{PartId, ToolCallId},
     json,
 };
 use serde_json::Value;
 
-use super::{CheckedCall, Draft, Env, Phase, calls};
+use super::{Call, CheckedCall, Draft, Env, Phase, calls};
 use crate::{
     fact::{BlockKind, CallOrder, Cause, Checked, Fact, Outcome, TurnEnd},
     model::ModelEvent,
@@ -40,11 +41,21 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
             }
         }
         ModelEvent::Call { id, name, input } => call(draft, &id, name, input, None, env),
-        ModelEvent::Finish { usage, reason, version } => {
-            calls::stop_writing(draft, "the model did not finish this call");
-            draft.push(Fact::StepEnded { usage, reason, version });
-            if draft.state.turn.as_ref().is_some_and(|turn| turn.calls.is_empty()) {
-                draft.push(Fact::TurnEnded { end: TurnEnd::Finished { reason }, at: env.now });
+        // A node of an earlier version could not read the chat.
+        ModelEvent::Retry { .. } if env.is_mixed => {}
+        ModelEvent::Retry { message, delay } => draft.push(Fact::ModelDelayed { message, seconds: delay.as_secs() }),
+        ModelEvent::Finish { usage, reason, version, state } => {
+            let is_cut = reason == FinishReason::Length;
+            let why = if is_cut { "the token limit cut this call off" } else { "the model did not finish this call" };
+            calls::stop_writing(draft, why);
+            draft.push(Fact::StepEnded { usage, reason, version, state: state.map(Box::new) });
+            let Some(turn) = &draft.state.turn else { return };
+            if turn.calls.is_empty() {
+                calls::end(draft, TurnEnd::Finished { reason }, env);
+            } else if is_cut && turn.calls.iter().any(|id| draft.call(id).is_some_and(Call::is_settled)) {
+                // The model would write the same call again, and be cut off again.
+                refuse_open(draft, "not run: the token limit cut the model's answer off", env);
+                calls::end(draft, TurnEnd::Finished { reason }, env);
             } else {
                 calls::advance(draft, env);
             }
@@ -183,10 +194,13 @@ pub(super) fn failed(draft: &mut Draft<'_>, message: String, env: &mut Env<'_>) 
         return;
     }
     calls::stop_writing(draft, "the model failed before this call was complete");
+    refuse_open(draft, "not run: the model failed in the middle of its answer", env);
+    calls::end(draft, TurnEnd::Failed { message }, env);
+}
+
+fn refuse_open(draft: &mut Draft<'_>, why: &str, env: &Env<'_>) {
     let open: Vec<ToolCallId> = draft.state.open_calls().map(|(id, _)| id.clone()).collect();
     for id in open {
-        let text = "not run: the model failed in the middle of its answer".to_owned();
-        calls::settle(draft, &id, Outcome::Error(text), Cause::Refused, env);
+        calls::settle(draft, &id, Outcome::Error(why.to_owned()), Cause::Refused, env);
     }
-    draft.push(Fact::TurnEnded { end: TurnEnd::Failed { message }, at: env.now });
 }

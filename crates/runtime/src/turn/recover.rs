@@ -19,14 +19,12 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         }
         return draft.push(Fact::StepStarted);
     }
-    let started: Vec<(ToolCallId, String)> = draft
-        .state
-        .open_calls()
-        .filter(|(_, call)| call.runs_here())
-        .map(|(id, call)| (id.clone(), call.name.clone()))
-        .collect();
-    for (id, name) in started {
-        if env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
+    let running = draft.state.open_calls().filter(|(_, call)| call.runs_here());
+    let started: Vec<(ToolCallId, String, bool)> =
+        running.map(|(id, call)| (id.clone(), call.name.clone(), call.used.is_some())).collect();
+    for (id, name, is_granted) in started {
+        // The grant may have been revoked meanwhile, and then nothing may run on it any more.
+        if !is_granted && env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
             // The tool will prompt again.
             calls::drop_prompts(draft, &id, Cause::Interrupted, env);
             draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });

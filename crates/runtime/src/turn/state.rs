@@ -3,21 +3,23 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    ids::{ApprovalId, GrantId, MessageId, PartId, ToolCallId},
     message::Role,
+    request::Verdict,
 };
 use serde_json::Value;
 
+use super::{
+    known::{Cuts, KnownMessage},
+    request::{ApprovalRequest, Decided},
+    writing::OpenInput,
+};
 use crate::{
     clock::Timestamp,
     fact::{BlockKind, CallOrder, Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
     tool::{Execution, Returns, Wait},
-    value::MAX_BYTES,
 };
-
-/// The number of messages before the first turn of a partial state. Regenerating the last answer needs two of them.
-const KEPT_MESSAGES: usize = 4;
 
 /// The state of a chat.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +28,13 @@ pub struct ChatState {
     pub len: u64,
     /// The owner; `None` until the chat is opened.
     pub subject: Option<Subject>,
-    /// The messages, oldest first, each with its position.
-    pub messages: Vec<(MessageId, Role, u64)>,
+    /// The messages, oldest first.
+    pub messages: Vec<KnownMessage>,
+    /// Messages of a partial state that come before those, as far as turns were added to it: those of turns in a row,
+    /// oldest first.
+    pub earlier_messages: Vec<Vec<KnownMessage>>,
+    /// Where messages were cut.
+    pub cuts: Cuts,
     /// Every call of the chat.
     pub calls: HashMap<ToolCallId, Arc<Call>>,
     /// The call of each approval request.
@@ -40,7 +47,8 @@ pub struct ChatState {
     /// The position and the assistant message of each turn.
     pub turns: Vec<(u64, MessageId)>,
     /// Whether the state begins at a later turn than the first. Then `messages` has only the last ones, and `calls`,
-    /// `approvals` and `turns` have nothing of earlier turns. See [`needs_earlier`](super::needs_earlier).
+    /// `approvals` and `turns` have nothing of earlier turns, unless it was added ([`ChatState::include`]). See
+    /// [`needs_earlier`](super::needs_earlier).
     pub is_partial: bool,
 }
 
@@ -49,7 +57,7 @@ pub struct ChatState {
 pub struct Call {
     /// The tool.
     pub name: String,
-    /// The input that was shown.
+    /// The input that was shown, or that an approver has put in its place.
     pub input: Value,
     /// Where it runs.
     pub execution: Execution,
@@ -67,25 +75,19 @@ pub struct Call {
     pub turn: u64,
     /// The approval request, if there is one.
     pub request: Option<ApprovalRequest>,
+    /// The grant that approved it, in place of a person.
+    pub used: Option<Use>,
     /// The stage it has reached.
     pub stage: Stage,
 }
 
-/// An approval request and its decision.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ApprovalRequest {
-    /// Its id.
-    pub approval: ApprovalId,
-    /// Why it is made.
-    pub reason: String,
-    /// When it was made.
-    pub asked_at: Timestamp,
-    /// When it expires.
-    pub expires: Option<Timestamp>,
-    /// The decision, and its position in the log.
-    pub answer: Option<(bool, u64)>,
-    /// The reason of the decision.
-    pub answer_reason: Option<String>,
+/// The use of a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The grant.
+    pub grant: GrantId,
+    /// Who made it.
+    pub by: Subject,
 }
 
 /// The stage of a call.
@@ -149,31 +151,6 @@ pub struct StopRequest {
     pub is_superseded: bool,
 }
 
-/// The input of a call while the model writes it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenInput {
-    /// The model's own id for the call. It is not in the log, because only the model's stream uses it.
-    pub theirs: String,
-    /// The call.
-    pub call: ToolCallId,
-    /// The tool.
-    pub name: String,
-    /// The streamed text, up to the size limit.
-    pub text: String,
-}
-
-impl Turn {
-    /// Appends to an input that the model is writing. Text over the size limit is dropped, because that call is refused
-    /// anyway.
-    pub(super) fn write_input(&mut self, call: &ToolCallId, delta: &str) {
-        if let Some(input) = self.inputs.iter_mut().find(|input| input.call == *call)
-            && input.text.len() <= MAX_BYTES
-        {
-            input.text.push_str(delta);
-        }
-    }
-}
-
 /// The phase of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -200,7 +177,13 @@ impl Call {
 
     /// Whether a person has decided about it.
     pub fn is_decided(&self) -> bool {
-        self.request.as_ref().is_some_and(|request| request.answer.is_some())
+        self.request.as_ref().is_some_and(|request| request.decision.is_some())
+    }
+
+    /// Whether a person or a grant has approved it.
+    pub fn is_approved(&self) -> bool {
+        let decision = self.request.as_ref().and_then(|request| request.decision.as_ref());
+        self.used.is_some() || decision.is_some_and(|decision| decision.verdict.is_approval())
     }
 
     /// Whether it runs on the server.
@@ -220,7 +203,7 @@ impl Call {
     /// The deadline of the current wait.
     pub fn deadline(&self) -> Option<Timestamp> {
         match (&self.stage, &self.request) {
-            (Stage::Asked, Some(request)) if request.answer.is_none() => request.expires,
+            (Stage::Asked, Some(request)) if request.decision.is_none() => request.expires,
             (Stage::Running { deadline, .. }, _) => *deadline,
             _ => None,
         }
@@ -237,13 +220,13 @@ impl ChatState {
             Fact::Context { messages } => {
                 self.messages.extend(messages.iter().map(|message| (message.id.clone(), message.role, position)));
             }
-            Fact::Said { message, cut, next } => {
-                self.cut(cut.as_ref());
+            Fact::Said { message, cut, cut_at, next } => {
+                self.cut(cut.as_ref(), *cut_at, position);
                 self.messages.push((message.id.clone(), Role::User, position));
                 self.next.extend(*next);
             }
-            Fact::Regenerated { cut, next } => {
-                self.cut(cut.as_ref());
+            Fact::Regenerated { cut, cut_at, next } => {
+                self.cut(cut.as_ref(), *cut_at, position);
                 self.next.extend(*next);
             }
             Fact::StopRequested { reason, is_superseded } => {
@@ -284,6 +267,7 @@ impl ChatState {
                     checked: checked.clone(),
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
+                    used: None,
                     stage: Stage::Made,
                 };
                 self.add_call(call, made);
@@ -300,11 +284,12 @@ impl ChatState {
                     checked: None,
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
+                    used: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
                 self.add_call(call, made);
             }
-            Fact::Asked { call, approval, reason, at, expires } => {
+            Fact::Asked { call, approval, reason, at, expires, approvers } => {
                 self.approvals.insert(approval.clone(), call.clone());
                 self.change(call, |call| {
                     call.stage = Stage::Asked;
@@ -313,16 +298,37 @@ impl ChatState {
                         reason: reason.clone(),
                         asked_at: *at,
                         expires: *expires,
-                        answer: None,
-                        answer_reason: None,
+                        approvers: Arc::clone(approvers),
+                        is_escalated: false,
+                        votes: Vec::new(),
+                        decision: None,
                     });
                 });
             }
-            Fact::Decided { call, approved, reason, .. } => self.change(call, |call| {
-                if let Some(request) = &mut call.request {
-                    request.answer = Some((*approved, position));
-                    request.answer_reason.clone_from(reason);
+            Fact::Voted { call, by, .. } => self.change_request(call, |request| request.votes.push(by.clone())),
+            Fact::Escalated { call, .. } => self.change_request(call, |request| request.is_escalated = true),
+            Fact::Decided { call, approved, reason, input, output, .. } => self.change(call, |call| {
+                let verdict = match (approved, output) {
+                    (false, _) => Verdict::Deny,
+                    (true, Some(output)) => Verdict::Answer { output: output.clone() },
+                    (true, None) => Verdict::Approve { input: input.clone() },
+                };
+                if let Verdict::Approve { input: Some(input) } = &verdict {
+                    // It runs with exactly that.
+                    call.input.clone_from(input);
                 }
+                if let Some(request) = &mut call.request {
+                    let reason = reason.clone();
+                    request.decision = Some(Decided { verdict, reason, position, terms: None });
+                }
+            }),
+            Fact::Granted { call, terms, .. } => self.change_request(call, |request| {
+                if let Some(decision) = &mut request.decision {
+                    decision.terms = Some(Arc::clone(terms));
+                }
+            }),
+            Fact::Used { call, grant, by, .. } => self.change(call, |call| {
+                call.used = Some(Use { grant: grant.clone(), by: by.clone() });
             }),
             Fact::Started { call, deadline, at } => {
                 self.change(call, |call| call.stage = Stage::Running { since: *at, deadline: *deadline });
@@ -330,8 +336,8 @@ impl ChatState {
             Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {
                 call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
             }),
-            // What a call outputs on its way decides nothing.
-            Fact::Nothing | Fact::Progressed { .. } => {}
+            // What a call outputs on its way decides nothing, and neither do its files.
+            Fact::Nothing | Fact::Progressed { .. } | Fact::Stored { .. } | Fact::ModelDelayed { .. } => {}
             Fact::StepStarted
             | Fact::StepEnded { .. }
             | Fact::StepAbandoned
@@ -394,22 +400,12 @@ impl ChatState {
         }
     }
 
-    /// Removes a message and everything after it.
-    fn cut(&mut self, from: Option<&MessageId>) {
-        let Some(id) = from else { return };
-        match self.messages.iter().position(|(message, ..)| message == id) {
-            Some(at) => self.messages.truncate(at),
-            // It is older than all of these.
-            None if self.is_partial => self.messages.clear(),
-            None => {}
-        }
-    }
-
-    /// What is needed of this state, which is that between two turns, for the turns to come.
-    pub fn into_partial(self) -> Self {
-        let Self { len, subject, mut messages, next, .. } = self;
-        messages.drain(..messages.len().saturating_sub(KEPT_MESSAGES));
-        Self { len, subject, messages, next, is_partial: true, ..Self::default() }
+    fn change_request(&mut self, id: &ToolCallId, change: impl FnOnce(&mut ApprovalRequest)) {
+        self.change(id, |call| {
+            if let Some(request) = &mut call.request {
+                change(request);
+            }
+        });
     }
 
     /// Calls of the current turn without an outcome, in order.

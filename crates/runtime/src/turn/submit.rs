@@ -2,29 +2,29 @@
 //! trusted: an approval counts only for a call that is held here, with the input that was shown.
 
 use holdpoint_protocol::{
-    ids::{MessageId, ToolCallId},
+    ids::{ApprovalId, MessageId, ToolCallId},
     message::{ClientMessage, Part, Role, ToolPart, ToolState},
-    request::{Answer, ChatRequest, ClientResult, Trigger},
+    request::{Answer, ChatRequest, ClientResult, MAX_REASON_BYTES, Trigger},
 };
 
 use super::{
-    Answered, Call, Draft, Earlier, Env, PlannedTurn, Rejection, Reply, ResponsePlan, Stage, Submit, answers, calls,
-    message,
+    Answered, Call, ClientHas, Draft, Earlier, Env, KnownMessage, PlannedTurn, Rejection, Reply, ResponsePlan, Stage,
+    Submit, answers, calls, message,
 };
 use crate::{
     fact::{Fact, NextTurn, Outcome},
-    subject::Subject,
+    identity::Identity,
     tool::Execution,
-    value::admit_sized,
+    value::{ValueError, admit_sized},
 };
 
 pub(super) fn submit(draft: &mut Draft<'_>, submit: &Submit, env: &mut Env<'_>) -> Reply {
-    let Submit { request, subject, next } = submit;
+    let Submit { request, by, next } = submit;
     let taken = match request.trigger {
         Trigger::RegenerateMessage => regenerate(draft, request, *next, env),
         Trigger::SubmitMessage => match new_message(draft, request) {
-            Some(message) => say(draft, message, request, subject, *next, env),
-            None => answer(draft, request, subject, env),
+            Some(message) => say(draft, message, request, by, *next, env),
+            None => answer(draft, request, by, env),
         },
     };
     match taken {
@@ -37,7 +37,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submit: &Submit, env: &mut Env<'_>) 
 /// message with nothing but answers does not count.
 fn new_message<'a>(draft: &Draft<'_>, request: &'a ChatRequest) -> Option<&'a ClientMessage> {
     let last = request.messages.last().filter(|message| message.role == Role::User)?;
-    let is_known = |id: &MessageId| draft.state.messages.iter().any(|(known, ..)| known == id);
+    let is_known = |id: &MessageId| draft.state.message(id).is_some();
     let is_new = last.id.as_ref().is_none_or(|id| !is_known(id) || request.message_id.as_ref() == Some(id));
     let is_message = message::has_content(last) || last.answers().is_empty();
     (is_new && is_message).then_some(last)
@@ -47,7 +47,7 @@ fn say(
     draft: &mut Draft<'_>,
     message: &ClientMessage,
     request: &ChatRequest,
-    subject: &Subject,
+    by: &Identity,
     next: NextTurn,
     env: &mut Env<'_>,
 ) -> Result<ResponsePlan, Rejection> {
@@ -61,41 +61,41 @@ fn say(
     if draft.state.subject.is_none() {
         let earlier = request.messages.split_last().map_or(&[][..], |(_, earlier)| earlier);
         let messages = message::context(earlier, env)?;
-        draft.push(Fact::Opened { subject: subject.clone() });
+        draft.push(Fact::Opened { subject: by.subject().clone() });
         if !messages.is_empty() {
             draft.push(Fact::Context { messages });
         }
     }
     let answers: Vec<Answer> = message::answers(&request.messages).into_iter().filter(|a| is_news(draft, a)).collect();
-    admit_results(&answers)?;
+    admit_answers(draft, &answers)?;
     // `messageId` names the edited message: this one, or the one it replaces if this one has no id.
-    let known = &draft.state.messages;
-    let is_edited = |id: &&MessageId| known.iter().any(|(known, role, _)| known == *id && *role == Role::User);
-    let cut = request.message_id.as_ref().filter(is_edited).cloned();
-    if cut.is_none() && known.iter().any(|(known, ..)| *known == said.id) {
+    let edited = |id: &MessageId| draft.state.message(id).filter(|(role, _)| *role == Role::User);
+    let cut_at = request.message_id.as_ref().and_then(edited).map(|(_, position)| position);
+    let cut = request.message_id.clone().filter(|_| cut_at.is_some());
+    if cut.is_none() && draft.state.message(&said.id).is_some() {
         said.id = env.message_id();
     }
     if env.is_elsewhere {
         // The node that runs the turn starts what the answers release, and begins the new turn.
-        draft.push(Fact::Said { message: said, cut, next: Some(next) });
+        draft.push(Fact::Said { message: said, cut, cut_at, next: Some(next) });
         let is_superseded = answers.is_empty();
         for answer in answers {
-            answers::take(draft, answer, subject, env);
+            answers::take(draft, answer, by, env);
         }
         if is_superseded {
             calls::request_stop(draft, Some("superseded".to_owned()), true);
         }
     } else if answers.is_empty() {
         calls::supersede(draft, env);
-        draft.push(Fact::Said { message: said, cut, next: None });
+        draft.push(Fact::Said { message: said, cut, cut_at, next: None });
         calls::begin(draft, next, env);
     } else {
         // Store the message first. The calls that the answers release are settled before its turn begins.
-        draft.push(Fact::Said { message: said, cut, next: Some(next) });
+        draft.push(Fact::Said { message: said, cut, cut_at, next: Some(next) });
         let mut released = Vec::new();
         for answer in answers {
             released.extend(call_of(draft, &answer).cloned());
-            answers::take(draft, answer, subject, env);
+            answers::take(draft, answer, by, env);
         }
         released.retain(|id| draft.call(id).is_some_and(Call::runs_here));
         calls::supersede_calls(draft, &released, env);
@@ -119,31 +119,30 @@ fn regenerate(
     next: NextTurn,
     env: &mut Env<'_>,
 ) -> Result<ResponsePlan, Rejection> {
-    let messages = &draft.state.messages;
-    let named = request.message_id.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id));
-    let last = messages.iter().rposition(|(_, role, _)| *role == Role::Assistant);
-    let cut = match named.or(last) {
+    let messages = &draft.state.messages[..];
+    let named = request.message_id.as_ref().and_then(|id| draft.state.find_message(id));
+    let last = || Some((messages, messages.iter().rposition(|(_, role, _)| *role == Role::Assistant)?));
+    let (messages, kept) = match named.or_else(last) {
         // The user message gets a new answer: everything after it is cut.
-        Some(at) if messages[at].1 == Role::User => messages.get(at + 1).map(|(id, ..)| id.clone()),
-        Some(at) => Some(messages[at].0.clone()),
-        None => None,
+        Some((messages, at)) if messages[at].1 == Role::User => (messages, at + 1),
+        Some((messages, at)) => (messages, at),
+        None => (messages, messages.len()),
     };
-    let kept =
-        cut.as_ref().and_then(|id| messages.iter().position(|(known, ..)| known == id)).unwrap_or(messages.len());
     if messages[..kept].last().is_none_or(|(_, role, _)| *role != Role::User) {
         return Err(Rejection::NothingToRegenerate);
     }
+    let (cut, cut_at) = messages.get(kept).map(|(id, _, position)| (id.clone(), *position)).unzip();
     if let Some(refusal) = env.refuses {
         return Err(refusal.into());
     }
     if env.is_elsewhere {
-        draft.push(Fact::Regenerated { cut, next: Some(next) });
+        draft.push(Fact::Regenerated { cut, cut_at, next: Some(next) });
         calls::request_stop(draft, Some("superseded".to_owned()), true);
         let before = draft.state.next.len().saturating_sub(1);
         return Ok(ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(draft.state.len) });
     }
     calls::supersede(draft, env);
-    draft.push(Fact::Regenerated { cut, next: None });
+    draft.push(Fact::Regenerated { cut, cut_at, next: None });
     calls::begin(draft, next, env);
     Ok(new_turn(draft))
 }
@@ -152,7 +151,7 @@ fn regenerate(
 fn answer(
     draft: &mut Draft<'_>,
     request: &ChatRequest,
-    subject: &Subject,
+    by: &Identity,
     env: &mut Env<'_>,
 ) -> Result<ResponsePlan, Rejection> {
     // A client that continues an older assistant message names it.
@@ -165,10 +164,10 @@ fn answer(
         return Err(Rejection::NothingToDo);
     }
     let news = message::answers(&request.messages).into_iter().filter(|answer| is_news(draft, answer));
-    admit_results(&news.collect::<Vec<_>>())?;
+    admit_answers(draft, &news.collect::<Vec<_>>())?;
     let from = draft.state.len;
     for answer in earlier.flat_map(|(_, message)| message.answers()) {
-        answers::answer(draft, answer, subject, env);
+        answers::answer(draft, answer, by, env);
     }
     let answers = last.answers();
     let about: Vec<ToolCallId> = answers.iter().filter_map(|answer| call_of(draft, answer).cloned()).collect();
@@ -177,12 +176,17 @@ fn answer(
     let (mut known, mut strange) = (0, 0);
     // The client shows these calls in a state that is not the real one, so it gets their outcomes.
     let mut unsettled: Vec<ToolCallId> = Vec::new();
+    // The results that this request brings. They are confirmed.
+    let mut taken_results: Vec<ToolCallId> = Vec::new();
     for answer in answers {
         let call = call_of(draft, &answer).cloned();
         let is_approval = matches!(answer, Answer::Approval { .. });
-        let taken = answers::answer(draft, answer, subject, env);
-        if matches!(taken, Answered::Contradicts | Answered::TooLate(_)) {
-            unsettled.extend(call);
+        let is_copy = answers::is_copy(draft, &answer);
+        let taken = answers::answer(draft, answer, by, env);
+        match taken {
+            Answered::Contradicts | Answered::TooLate(_) if !is_copy => unsettled.extend(call),
+            Answered::Taken => taken_results.extend(call),
+            _ => {}
         }
         match taken {
             // A result of a call that does not run in the browser is just the client's copy of the history. An unknown
@@ -193,11 +197,18 @@ fn answer(
     }
     calls::resume_if_idle(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
+    let is_told = |id: &ToolCallId| unsettled.contains(id) || taken_results.contains(id);
+    let has = last.parts.iter().filter_map(Part::as_tool).map(|tool| client_has(tool, is_told)).collect();
+    let still_asked = still_asked(draft, last);
     if draft.state.len > from {
-        return Ok(ResponsePlan { unsettled, overruled, ..ResponsePlan::from(from) });
+        return Ok(ResponsePlan { unsettled, has, overruled, still_asked, ..ResponsePlan::from(from) });
     }
     if strange > 0 && known == 0 {
         return Err(Rejection::NoSuchQuestion);
+    }
+    if known == 0 && last.role == Role::Assistant && !is_known(draft, last) {
+        // The client continues a message of a chat that was deleted, or of another backend.
+        return Err(Rejection::NothingToDo);
     }
     if let Some(earlier) = earlier_turn(draft, last, &about, &unsettled) {
         return Ok(ResponsePlan { overruled, earlier: Some(earlier), ..ResponsePlan::from(from) });
@@ -206,33 +217,73 @@ fn answer(
         return Ok(ResponsePlan { turn: PlannedTurn::Next { before }, ..ResponsePlan::from(from) });
     }
     // Another client was first, or the request is a repeat: show what followed.
-    let is_repeated = last.role == Role::User;
-    let turn = draft.state.messages.iter().rfind(|(_, role, _)| *role == Role::Assistant).filter(|_| is_repeated);
-    let at = latest.or(turn.map(|(.., position)| *position));
-    // A call whose approval the client has answered may have to be announced again.
-    let has = last.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state != ToolState::ApprovalResponded);
-    let is_settled = |state: ToolState| {
-        matches!(state, ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied)
-    };
-    let has_outcome = has.clone().filter(|tool| is_settled(tool.state) && !unsettled.contains(&tool.tool_call_id));
-    let has_outcome = has_outcome.map(|tool| tool.tool_call_id.clone()).collect();
-    let has = has.map(|tool| tool.tool_call_id.clone()).collect();
+    let at = latest.or_else(|| turn_of(draft, last));
     let (from, is_replay) = (at.unwrap_or(from), at.is_some());
-    Ok(ResponsePlan { is_replay, unsettled, has, has_outcome, overruled, ..ResponsePlan::from(from) })
+    Ok(ResponsePlan { is_replay, unsettled, has, overruled, still_asked, ..ResponsePlan::from(from) })
+}
+
+/// Whether a message is in the chat, or was in a turn of it that was cut.
+fn is_known(draft: &Draft<'_>, message: &ClientMessage) -> bool {
+    let is_it = |id: &MessageId| message.id.as_ref() == Some(id);
+    let is_there = message.id.as_ref().is_some_and(|id| draft.state.message(id).is_some());
+    is_there || draft.state.turns.iter().any(|(_, id)| is_it(id))
+}
+
+/// What the client has of a call. `is_told` says which outcomes are sent all the same.
+fn client_has(tool: &ToolPart, is_told: impl Fn(&ToolCallId) -> bool) -> (ToolCallId, ClientHas) {
+    let has = match tool.state {
+        ToolState::InputStreaming => ClientHas::Start,
+        ToolState::InputAvailable => ClientHas::Input,
+        ToolState::ApprovalRequested | ToolState::ApprovalResponded => ClientHas::Request,
+        ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied => {
+            if is_told(&tool.tool_call_id) { ClientHas::Run } else { ClientHas::Outcome }
+        }
+    };
+    (tool.tool_call_id.clone(), has)
+}
+
+/// The position of the turn that answers a stored user message.
+fn turn_of(draft: &Draft<'_>, message: &ClientMessage) -> Option<u64> {
+    if message.role != Role::User {
+        return None;
+    }
+    let is_answer = |(_, role, _): &&KnownMessage| *role == Role::Assistant;
+    let said = message.id.as_ref().and_then(|id| draft.state.find_message(id));
+    let said = said.filter(|(messages, at)| messages[*at].1 == Role::User);
+    let own = said.and_then(|(messages, at)| messages.get(at + 1)).filter(is_answer);
+    own.or_else(|| draft.state.messages.iter().rfind(is_answer)).map(|(.., position)| *position)
 }
 
 /// The number of turns that begin before that of a stored message, if it has not begun.
 fn turns_before(draft: &Draft<'_>, message: &ClientMessage) -> Option<usize> {
     let (id, state) = (message.id.as_ref()?, &draft.state);
-    let begun = state.turns.last().map_or(0, |(position, _)| *position);
     let (.., said) = state.messages.iter().find(|(known, role, _)| known == id && *role == Role::User)?;
-    let newer = state.messages.iter().filter(|(_, role, position)| *role == Role::User && position > said).count();
-    if *said > begun { state.next.len().checked_sub(1 + newer) } else { None }
+    let later = || state.messages.iter().filter(|(.., position)| position > said);
+    // The answer may have been cut, because a new one was asked for.
+    let is_answered = later().any(|(_, role, _)| *role == Role::Assistant);
+    let newer = later().filter(|(_, role, _)| *role == Role::User).count();
+    if is_answered { None } else { state.next.len().checked_sub(1 + newer) }
 }
 
 /// The calls of a message that the client shows as decided.
 fn responded(message: &ClientMessage) -> impl Iterator<Item = &ToolPart> {
     message.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded)
+}
+
+/// The approval requests that the client shows as answered, or as settled, but that still wait.
+fn still_asked(draft: &Draft<'_>, message: &ClientMessage) -> Vec<(ToolCallId, ApprovalId)> {
+    let waits = |tool: &ToolPart| {
+        let call = draft.call(&tool.tool_call_id).filter(|call| call.stage == Stage::Asked && !call.is_decided())?;
+        Some((tool.tool_call_id.clone(), call.request.as_ref()?.approval.clone()))
+    };
+    let is_past = |tool: &&ToolPart| match tool.state {
+        ToolState::InputStreaming | ToolState::InputAvailable | ToolState::ApprovalRequested => false,
+        ToolState::ApprovalResponded
+        | ToolState::OutputAvailable
+        | ToolState::OutputError
+        | ToolState::OutputDenied => true,
+    };
+    message.parts.iter().filter_map(Part::as_tool).filter(is_past).filter_map(waits).collect()
 }
 
 /// The outcomes of an ended turn that is not the last one, because a newer message came first. It is the turn of the
@@ -279,12 +330,19 @@ fn is_news(draft: &Draft<'_>, answer: &Answer) -> bool {
     }
 }
 
-/// Checks that every result fits into the log. Otherwise nothing of the request is taken.
-fn admit_results(answers: &[Answer]) -> Result<(), Rejection> {
+/// Checks that every result, and the reason of every decision, fits into the log. Otherwise nothing of the request is taken.
+fn admit_answers(draft: &Draft<'_>, answers: &[Answer]) -> Result<(), Rejection> {
     for answer in answers {
-        if let Answer::Result { result: ClientResult::Output(output), .. } = answer {
-            admit_sized(output)
-                .map_err(|error| Rejection::InvalidValue { what: "messages: a tool's output", error })?;
+        match answer {
+            Answer::Result { result: ClientResult::Output(output), .. } => admit_sized(output)
+                .map_err(|error| Rejection::InvalidValue { what: "messages: a tool's output", error })?,
+            Answer::Approval { reason: Some(reason), .. }
+                if reason.len() > MAX_REASON_BYTES && is_news(draft, answer) =>
+            {
+                let error = ValueError::TooLarge { limit: MAX_REASON_BYTES };
+                return Err(Rejection::InvalidValue { what: "messages: the reason of an approval", error });
+            }
+            Answer::Result { .. } | Answer::Approval { .. } => {}
         }
     }
     Ok(())
@@ -314,7 +372,7 @@ fn overruled(draft: &Draft<'_>, answer: &Answer) -> Option<(ToolCallId, String)>
 /// The position at which the answered call was decided or settled, if it was.
 fn position(draft: &Draft<'_>, answer: &Answer) -> Option<u64> {
     let call = draft.call(call_of(draft, answer)?)?;
-    let decided = call.request.as_ref().and_then(|request| request.answer).map(|(_, position)| position);
+    let decided = call.request.as_ref().and_then(|request| request.decision.as_ref()).map(|decided| decided.position);
     let settled = match call.stage {
         Stage::Settled { position, .. } => Some(position),
         _ => None,

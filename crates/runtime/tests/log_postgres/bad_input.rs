@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use futures::future::try_join_all;
-use holdpoint_runtime::log::{PostgresError, PostgresLog, PostgresOptions};
+use holdpoint_runtime::log::{Append, Found, Key, PostgresError, PostgresLog, PostgresOptions};
 use holdpoint_testkit::{Postgres, log_suite::append};
 
 use super::*;
@@ -121,10 +121,36 @@ async fn tables_of_a_newer_version() {
     assert!(matches!(error, PostgresError::Newer { found: 99, .. }), "{error:?}");
     assert!(error.to_string().ends_with("use a newer holdpoint"), "{error}");
     // A newer node may have left the tables such that an older one can go on.
-    set(99, 1);
+    set(99, 2);
     let log = open(&options).await;
     assert_eq!(log.append_many(vec![append("chat", 0, 1)]).await, [committed(1)]);
     assert_eq!(server.sql("postgres", &format!("SELECT format FROM {schema}.holdpoint")), "99", "it is left alone");
+}
+
+#[tokio::test]
+async fn tables_of_the_version_before_are_migrated() {
+    let (server, options) = (Postgres::shared(), options());
+    let schema = options.schema.clone().expect("it has one");
+    let log = open(&options).await;
+    assert_eq!(
+        log.append_many(vec![Append { keys: vec!["old".into()], ..append("chat", 0, 1) }]).await,
+        [committed(1)]
+    );
+    drop(log);
+    server.sql("postgres", &BACK_TO_1.replace('@', &schema));
+    let log = open(&options).await;
+    assert_eq!(server.sql("postgres", &format!("SELECT format, compatible FROM {schema}.holdpoint")), "3|1");
+    assert_eq!(log.find(&"ann".into(), "old").await, Ok(Some("chat".into())), "older keys have no position");
+    let keys = ["old", "new"].map(|id| Key { id: id.into(), at: Some(1), is_shared: false });
+    assert_eq!(log.append_many(vec![Append { keys: keys.into(), ..append("chat", 1, 2) }]).await, [committed(2)]);
+    for key in ["old", "new"] {
+        assert_eq!(log.find(&"ann".into(), key).await, Ok(Some(Found { chat: "chat".into(), at: Some(1) })));
+    }
+    // A node of that version goes on beside this one.
+    let insert =
+        format!("INSERT INTO {schema}.keys (subject, key, chat) SELECT 'ann', 'theirs', number FROM {schema}.chats");
+    server.sql("postgres", &insert);
+    assert_eq!(log.find(&"ann".into(), "theirs").await, Ok(Some("chat".into())));
 }
 
 #[tokio::test]
@@ -148,6 +174,28 @@ async fn a_search_path_that_leads_nowhere() {
     server.sql(&database, &format!("ALTER DATABASE {database} SET search_path = nowhere"));
     let error = refused(&server.url(&database)).await;
     assert!(matches!(error, PostgresError::NoSchema { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_schema_that_may_not_be_used() {
+    let server = Postgres::shared();
+    let database = server.fresh_database();
+    let role = format!("guest of {database}");
+    let make = format!(
+        "CREATE ROLE \"{role}\" LOGIN PASSWORD 'of-tests'; CREATE SCHEMA \"the tables\";
+         ALTER DATABASE {database} SET search_path = \"$user\", \"the tables\""
+    );
+    server.sql(&database, &make);
+    let url = server.url(&database);
+    let (_, place) = url.split_once('@').expect("it names a user");
+    let error = refused(&format!("postgres://guest%20of%20{database}:of-tests@{place}")).await;
+    assert!(matches!(error, PostgresError::NoUsage { .. }), "{error:?}");
+    let grant = format!("GRANT USAGE, CREATE ON SCHEMA \"the tables\" TO \"{role}\"");
+    assert!(error.to_string().ends_with(&grant), "{error}");
+    // What it says is sufficient.
+    server.sql(&database, &grant);
+    let options = PostgresOptions::new(format!("postgres://guest%20of%20{database}:of-tests@{place}"));
+    PostgresLog::open(options).await.expect("it opens");
 }
 
 #[tokio::test]

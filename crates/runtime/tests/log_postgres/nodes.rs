@@ -5,6 +5,7 @@ use std::time::Instant;
 use futures::future::join_all;
 use holdpoint_runtime::{
     clock::Timestamp,
+    identity::{Identity, Role},
     log::{Append, ChatChange, DeleteResult, NodeId, Ownership, Wakeup, tail},
 };
 use holdpoint_testkit::{Postgres, log_suite::append};
@@ -84,7 +85,7 @@ async fn transactions_over_the_same_chats_do_not_block_each_other() {
                 for (&chat, result) in order.iter().zip(results) {
                     match result {
                         AppendResult::Committed { len } | AppendResult::Conflict { len } => at[chat] = len,
-                        AppendResult::Unknown => panic!("nothing failed"),
+                        AppendResult::NotGranted | AppendResult::Unknown => panic!("nothing failed"),
                     }
                 }
             }
@@ -107,20 +108,38 @@ async fn tickets_are_redeemed_once_on_any_node() {
     let options = options();
     let (here, there) = (open(&options).await, open(&options).await);
     let now = Timestamp(u64::MAX / 4);
+    let ann = Identity::new("ann").with_roles([Role::Approver]).with_groups(["finance"]).expiring(now);
     for (ticket, expires) in [(b"one", now.0 + 1), (b"two", now.0)] {
-        assert_eq!(here.keep_ticket(ticket, &"ann".into(), Timestamp(expires)).await, Ok(true));
+        assert_eq!(here.keep_ticket(ticket, &ann, Timestamp(expires)).await, Ok(true));
     }
     assert_eq!(there.redeem_ticket(b"none", now).await, Ok(None));
     assert_eq!(there.redeem_ticket(b"two", now).await, Ok(None), "it has expired");
     let (first, second) = tokio::join!(here.redeem_ticket(b"one", now), there.redeem_ticket(b"one", now));
     let redeemed: Vec<_> = [first, second].into_iter().filter_map(|ticket| ticket.expect("it answers")).collect();
-    assert_eq!(redeemed, ["ann".into()]);
+    assert_eq!(redeemed, [ann], "with all that it is");
     for number in 0..150u8 {
         let expires = Timestamp(now.0 + u64::from(number));
-        assert_eq!(here.keep_ticket(&[number], &"bob".into(), expires).await, Ok(true));
+        assert_eq!(here.keep_ticket(&[number], &Identity::new("bob"), expires).await, Ok(true));
     }
     assert_eq!(there.redeem_ticket(&[10], Timestamp(0)).await, Ok(None), "the oldest are dropped");
-    assert_eq!(there.redeem_ticket(&[149], Timestamp(0)).await, Ok(Some("bob".into())));
+    assert_eq!(there.redeem_ticket(&[149], Timestamp(0)).await, Ok(Some(Identity::new("bob"))));
+}
+
+/// A node of format 1 stores no identity with a ticket. The tables are migrated, and its subject is a user.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ticket_of_an_earlier_format_is_a_users() {
+    let options = options();
+    drop(open(&options).await);
+    let schema = options.schema.clone().expect("a schema of its own");
+    let statements = format!(
+        "{} INSERT INTO {schema}.tickets (digest, subject, expires) VALUES ('one', 'ann', 100)",
+        BACK_TO_1.replace('@', &schema)
+    );
+    Postgres::shared().sql("postgres", &statements);
+    let log = open(&options).await;
+    assert_eq!(log.redeem_ticket(b"one", Timestamp(7)).await, Ok(Some(Identity::new("ann"))));
+    assert_eq!(log.keep_ticket(b"two", &Identity::local(), Timestamp(u64::MAX / 4)).await, Ok(true));
+    assert_eq!(log.redeem_ticket(b"two", Timestamp(7)).await, Ok(Some(Identity::local())));
 }
 
 /// Waits until changes on one node wake the other.
@@ -144,7 +163,13 @@ async fn a_change_wakes_the_other_nodes() {
     let (mut own, mut wakeups) = (here.wakeups(), there.wakeups());
     let strange = Append { head: append("x", 0, 1).head, ..append("チ\0\"\\🦀", 0, 1) };
     assert_eq!(here.append_many(vec![strange.clone()]).await, [committed(1)]);
-    let expected = ChatChange { chat: strange.chat.clone(), subject: "ann".into(), len: Some(1), holds: false };
+    let expected = ChatChange {
+        chat: strange.chat.clone(),
+        subject: "ann".into(),
+        len: Some(1),
+        holds: false,
+        approvers: Vec::new(),
+    };
     assert_eq!(next(&mut own).await, expected);
     assert_eq!(next(&mut wakeups).await, expected);
     assert_eq!(here.delete(&strange.chat, 1).await, Ok(DeleteResult::Deleted));

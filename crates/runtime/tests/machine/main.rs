@@ -8,15 +8,18 @@ mod partial;
 mod stored;
 mod world;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use holdpoint_protocol::{
     check::{Options, Profile, StreamChecker, Violation},
     chunk::Chunk,
-    ids::ToolCallId,
+    ids::{GrantId, ToolCallId},
+    request::Verdict,
 };
 use holdpoint_runtime::{
+    grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
         fact::{CallOrder, Fact},
         project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
@@ -25,7 +28,8 @@ use holdpoint_runtime::{
     model::ModelMessage,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
-use world::{Act, World, act, shown};
+use serde_json::Value;
+use world::{Act, World, act, act_with_grants, shown};
 
 fn check_facts(world: &World) -> Result<(), TestCaseError> {
     let facts = &world.facts;
@@ -43,15 +47,40 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
             _ => None,
         });
         prop_assert!(started <= 1 || call.name == "again", "{:?} was started {} times", call, started);
-        let asks = ["pay", "slow", "locate"].contains(&&*call.name);
+        let asks = ["pay", "slow", "locate", "wire"].contains(&&*call.name);
         let approved =
             facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call, approved: true, .. } if call == id));
-        prop_assert!(started == 0 || !asks || approved, "{:?} ran without its approval", call);
+        let granted = world::uses(facts).filter(|(call, ..)| *call == id).count();
+        prop_assert!(started == 0 || !asks || approved || granted > 0, "{:?} ran without its approval", call);
+        prop_assert!(
+            granted == 0 || granted == 1 && call.request.is_none(),
+            "{:?} was granted {} times",
+            call,
+            granted
+        );
+        if call.name == "wire" {
+            check_votes(facts, id, started > 0)?;
+        }
     }
-    for (approval, approved) in &world.acknowledged {
+    for (approval, verdict) in &world.acknowledged {
         let call = &world.state.approvals[approval];
-        let kept = facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call: of, approved: answer, .. } if of == call && answer == approved));
-        prop_assert!(kept, "the decision {approved} on {approval} was acknowledged and lost");
+        let decided = world.state.calls[call].request.as_ref().and_then(|request| request.decision.as_ref());
+        let kept = decided.map(|decided| &decided.verdict);
+        // An edit that changes nothing is an approval. What runs is compared below.
+        let is_plain = matches!(verdict, Verdict::Approve { .. }) && kept == Some(&Verdict::APPROVE);
+        prop_assert!(
+            kept == Some(verdict) || is_plain,
+            "the decision on {} was acknowledged and lost: {:?}, {:?}",
+            approval,
+            kept,
+            verdict
+        );
+        if let Verdict::Approve { input: Some(input) } = verdict {
+            prop_assert_eq!(&world.state.calls[call].input, input, "what runs is what the decision showed");
+        }
+        let is_started = facts.iter().any(|fact| matches!(&**fact, Fact::Started { call: of, .. } if of == call));
+        let may_start = matches!(verdict, Verdict::Approve { .. });
+        prop_assert!(may_start || !is_started, "{:?} was started in spite of {:?}", call, verdict);
     }
     // Every call in what the model is told has its result.
     let messages = conversation(&abandoned);
@@ -70,6 +99,75 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
             prop_assert_eq!(called, answered);
         }
     }
+    Ok(())
+}
+
+/// A revoked, used-up or expired grant approves nothing, a grant covers what it says, and nobody makes one for what they
+/// could not decide alone.
+fn check_grants(world: &World) -> Result<(), TestCaseError> {
+    let mut grants: BTreeMap<&GrantId, (&str, &GrantTerms, u32)> = BTreeMap::new();
+    let mut inputs: BTreeMap<&ToolCallId, &Value> = BTreeMap::new();
+    for (at, fact) in world.facts.iter().enumerate() {
+        match &**fact {
+            Fact::Called { call, input, .. } | Fact::Decided { call, input: Some(input), .. } => {
+                inputs.insert(call, input);
+            }
+            Fact::Granted { call, grant, terms, by, .. } => {
+                let name = world.state.calls[call].name.as_str();
+                prop_assert_eq!(by.as_str(), "local", "{} was remembered by {:?}", name, by);
+                prop_assert!(name != "wire", "a quorum makes no grants");
+                if let Coverage::Input(digest) = &terms.covers {
+                    prop_assert_eq!(Some(*digest), JsonDigest::of(inputs[call]), "of the input that was approved");
+                }
+                prop_assert!(grants.insert(grant, (name, terms, 0)).is_none(), "{:?} was made twice", grant);
+            }
+            Fact::Used { call, grant, at: time, .. } => {
+                let Some((name, terms, used)) = grants.get_mut(grant) else {
+                    return Err(TestCaseError::fail(format!("{grant:?} was used and never made")));
+                };
+                *used += 1;
+                prop_assert_eq!(world.state.calls[call].name.as_str(), *name, "a grant for another tool");
+                prop_assert!(terms.uses.is_none_or(|uses| *used <= uses), "{:?} was used {} times", terms, used);
+                prop_assert!(terms.until.is_none_or(|until| *time < until), "{:?} had expired at {:?}", terms, time);
+                let revoked = world.revoked.get(grant);
+                prop_assert!(revoked.is_none_or(|revoked| at < *revoked), "{:?} was used after its revocation", grant);
+                let is_covered = match &terms.covers {
+                    Coverage::Input(digest) => JsonDigest::of(inputs[call]) == Some(*digest),
+                    Coverage::Tool => true,
+                    Coverage::Rule(_) => inputs[call]["n"].as_i64().is_some_and(|n| n < 3),
+                };
+                prop_assert!(is_covered, "{:?} does not cover {:?}", terms, inputs[call]);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whoever is not named never counts, the owner does not either, and nothing starts below the quorum.
+fn check_votes(facts: &[Arc<Fact>], id: &ToolCallId, is_started: bool) -> Result<(), TestCaseError> {
+    let (mut voters, mut is_escalated, mut has_started) = (BTreeSet::new(), false, false);
+    for fact in facts {
+        let (by, approved) = match &**fact {
+            Fact::Escalated { call, .. } if call == id => {
+                prop_assert!(!is_escalated, "it escalates once");
+                is_escalated = true;
+                continue;
+            }
+            Fact::Started { call, .. } if call == id => {
+                prop_assert!(voters.len() >= 2, "started with the approval of {:?}", voters);
+                has_started = true;
+                continue;
+            }
+            Fact::Voted { call, by, .. } if call == id => (by, true),
+            Fact::Decided { call, by, approved, .. } if call == id => (by, *approved),
+            _ => continue,
+        };
+        let named = if is_escalated { &world::WIRERS.1[..] } else { &world::WIRERS.0[..] };
+        prop_assert!(named.contains(&by.as_str()), "{:?} decided", by);
+        prop_assert!(!approved || voters.insert(by.clone()), "{:?} counted twice", by);
+    }
+    prop_assert_eq!(has_started, is_started);
     Ok(())
 }
 
@@ -281,9 +379,33 @@ proptest! {
         }
         world.finish()?;
         check_facts(&world)?;
+        check_grants(&world)?;
         check_projections(&world)?;
         check_responses(&world)?;
         drop(history(&shown(&world.facts)));
+    }
+
+    #[test]
+    fn grants_approve_what_they_say_and_nothing_else(
+        acts in prop::collection::vec(act_with_grants(), 20..80),
+        remember in any::<u16>(),
+        one_by_one in any::<bool>(),
+    ) {
+        let mut world = World::new(if one_by_one { CallOrder::OneByOne } else { CallOrder::Together });
+        world.say();
+        let remembered = Act::Decide { which: 3, verdict: 1, remember: usize::from(remember) * 2 };
+        let first = [Act::Model { kind: 5, tool: 0, n: Some(1) }, Act::Model { kind: 7, tool: 0, n: None }, remembered];
+        for act in first.iter().chain(&acts) {
+            world.act(act);
+            if world.state.turn.is_none() {
+                world.say();
+            }
+        }
+        world.finish()?;
+        check_facts(&world)?;
+        check_grants(&world)?;
+        check_projections(&world)?;
+        check_responses(&world)?;
     }
 
     #[test]
@@ -321,6 +443,8 @@ proptest! {
         }
         let cut = world.appends[cut.index(world.appends.len())];
         world.facts.truncate(cut);
+        // What was revoked after that was not there yet.
+        world.revoked.retain(|_, at| *at <= cut);
         world.acknowledged.clear();
         world.crash();
         if world.state.turn.is_none() {
@@ -328,6 +452,7 @@ proptest! {
         }
         world.finish()?;
         check_facts(&world)?;
+        check_grants(&world)?;
         check_projections(&world)?;
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use holdpoint_protocol::request::{AckStatus, DecisionRequest};
 use holdpoint_runtime::{
+    Identity,
     internals::{
         fact::{CallOrder, Fact, NextTurn},
         project::{Conversation, Passage, Response, Resume, View, conversation},
         turn::{ChatState, EarlierId, FrontendResult, Input, NeedsEarlier, Submit, needs_earlier, step},
     },
-    subject::Subject,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
@@ -57,14 +57,14 @@ fn inputs(world: &World) -> Vec<Input> {
     let submit = |body: Value| {
         let next = NextTurn { order: CallOrder::Together, holds_text: true, is_resubmit: false };
         let request = serde_json::from_value(body).expect("a valid body");
-        Input::Submit(Arc::new(Submit { request, subject: Subject::local(), next }))
+        Input::Submit(Arc::new(Submit { request, by: Identity::local(), next }))
     };
     let said = |id: &str| json!({"id": id, "role": "user", "parts": [{"type": "text", "text": "again"}]});
     inputs.push(submit(json!({"messages": [said("never seen")]})));
     inputs.push(submit(json!({"trigger": "regenerate-message", "messages": []})));
     for (approval, call) in &world.state.approvals {
-        let decision = DecisionRequest { approved: true, reason: None };
-        inputs.push(Input::Decide { approval: approval.clone(), decision, by: Subject::local() });
+        let decision = DecisionRequest::from(true);
+        inputs.push(Input::Decide { approval: approval.clone(), decision, by: Arc::new(Identity::local()) });
         let message =
             world.state.turns.iter().find(|(at, _)| world.state.calls.get(call).is_some_and(|call| call.turn == *at));
         for id in [message.map(|(_, id)| id.to_string()), None] {
@@ -89,11 +89,53 @@ fn inputs(world: &World) -> Vec<Input> {
     inputs
 }
 
-/// Returns how many inputs were decided without the earlier turns.
+/// Adds the turn of an id to a state that lacks it, as it is found in the log. Returns whether it is known which of its
+/// messages were cut.
+fn include(
+    origin: &mut ChatState,
+    now: &ChatState,
+    facts: &[Arc<Fact>],
+    written: &[Arc<Fact>],
+    id: &EarlierId,
+) -> bool {
+    let Some(at) = written.iter().rposition(|fact| id.is_of(fact)) else { return true };
+    let ended = |fact: &Arc<Fact>| matches!(**fact, Fact::TurnEnded { .. });
+    let first = written[..at].iter().rposition(ended).map_or(0, |ended| ended + 1);
+    let end = written[at..].iter().position(ended).map_or(written.len(), |ended| at + ended + 1);
+    origin.include(first as u64, &facts[first..end]);
+    now.knows_cuts_of(first as u64, &facts[first..end])
+}
+
+/// Whether a state that has one earlier turn after the other added, as far as the input refers to them, is sufficient.
+fn look_back(
+    world: &World,
+    origin: &mut ChatState,
+    facts: &[Arc<Fact>],
+    at: usize,
+    input: &Input,
+) -> Option<ChatState> {
+    let fold = |origin: &ChatState| {
+        let mut state = origin.clone();
+        facts[at..].iter().for_each(|fact| state.apply(fact));
+        state
+    };
+    let mut tried = Vec::new();
+    loop {
+        let state = fold(origin);
+        let NeedsEarlier::If(ids) = needs_earlier(&state, input) else { return None };
+        let Some(id) = ids.into_iter().find(|id| !tried.contains(id)) else { return Some(state) };
+        let is_clear = include(origin, &state, &facts[..at], &world.facts[..at], &id);
+        if !is_clear && matches!(input, Input::Submit(_)) {
+            return None;
+        }
+        tried.push(id);
+    }
+}
+
+/// Returns how many inputs were decided without all earlier turns.
 pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
     let facts = shown(&world.facts);
-    let Some((at, origin)) = partial(&facts) else { return Ok(0) };
-    let earlier = known(&world.facts[..at]);
+    let Some((at, mut origin)) = partial(&facts) else { return Ok(0) };
     let mut state = origin.clone();
     facts[at..].iter().for_each(|fact| state.apply(fact));
     let mut all = ChatState::default();
@@ -101,16 +143,10 @@ pub(crate) fn check(world: &World) -> Result<usize, TestCaseError> {
     prop_assert_eq!((&state.turn, &state.next), (&all.turn, &all.next));
     let mut decided = 0;
     for input in inputs(world) {
-        let needed = match needs_earlier(&state, &input) {
-            NeedsEarlier::Always => true,
-            NeedsEarlier::If(ids) => ids.iter().any(|id| match id {
-                EarlierId::Message(id) => earlier.contains(id.as_str()),
-                EarlierId::Call(id) => earlier.contains(id.as_str()),
-                EarlierId::Approval(id) => earlier.contains(id.as_str()),
-            }),
-        };
-        if !needed {
-            let (mut partial, mut whole) = (state.clone(), all.clone());
+        // On its own, and after what other inputs have needed.
+        for included in [&mut origin.clone(), &mut origin] {
+            let Some(mut partial) = look_back(world, included, &facts, at, &input) else { continue };
+            let mut whole = all.clone();
             let of_partial = world.with_env(|env| step(&mut partial, input.clone(), env));
             let of_whole = world.with_env(|env| step(&mut whole, input.clone(), env));
             prop_assert_eq!(of_partial, of_whole, "{:?} of {:#?}", input, world.facts);

@@ -1,21 +1,28 @@
 //! A chat, a model, a server and everybody who has to do with them, played by random acts.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use holdpoint_protocol::{
     chunk::FinishReason,
-    ids::{ApprovalId, ToolCallId},
-    request::{AckStatus, ChatRequest},
+    ids::{ApprovalId, GrantId, ToolCallId},
+    request::{AckStatus, ChatRequest, DecisionRequest, Verdict},
 };
 use holdpoint_runtime::{
+    Identity,
+    approvers::Approvers,
     clock::Timestamp,
+    grants::{GrantMatch, GrantScope, GrantTerms, Remember, UsableGrant},
+    identity::Role,
     internals::{
         fact::{CallOrder, Fact, NextTurn},
         project::history,
         turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
     },
     model::{ModelEvent, Usage},
-    subject::Subject,
     tool::{ApprovalPolicy, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
@@ -39,12 +46,41 @@ fn tools() -> ToolSet {
         build(browser("locate", Execution::Frontend).approval(ApprovalPolicy::Always)),
         build(browser("open", Execution::Frontend).returns(Returns::Ack)),
         build(browser("hand", Execution::Delegate)),
+        build(server("wire").approval(ApprovalPolicy::Always).approvers(wire())),
     ]
     .into_iter()
     .collect()
 }
 
-const NAMES: [&str; 8] = ["pay", "look", "again", "slow", "locate", "open", "hand", "nonsense"];
+const NAMES: [&str; 9] = ["pay", "look", "again", "slow", "locate", "open", "hand", "wire", "nonsense"];
+
+/// Two of the finance group or dora, not the owner; after a while a director will do too.
+fn wire() -> Approvers {
+    let approvers =
+        Approvers::new(["group:finance", "subject:dora", "self"]).expect("names").excluding_self().quorum(2);
+    approvers.escalating(Duration::from_secs(60), ["group:directors"]).expect("names")
+}
+
+/// Those whose approval of a `wire` counts, and those whose does after the escalation.
+pub(crate) const WIRERS: ([&str; 3], [&str; 4]) = (["bob", "carol", "dora"], ["bob", "carol", "dora", "dick"]);
+
+/// Somebody who decides. The owner of the chat is `local`.
+fn decider(which: usize) -> Arc<Identity> {
+    let person = |name: &str, groups: &[&str]| {
+        Identity::new(name).with_roles([Role::User, Role::Approver]).with_groups(groups.iter().copied())
+    };
+    Arc::new(match which % 12 {
+        0 | 1 => person("bob", &["finance"]),
+        2 | 3 => person("carol", &["finance", "sales"]),
+        4 => person("dora", &[]),
+        5 => person("dick", &["directors"]),
+        6 => person("local", &["finance", "directors"]),
+        7 => person("mallory", &["sales"]),
+        8 => Identity::new("eve").with_groups(["finance"]),
+        9 => Identity::new("root").with_roles([Role::Admin]).with_groups(["finance"]),
+        _ => Identity::local(),
+    })
+}
 
 /// What can happen next. Which of the things that are possible it is, the world decides from the numbers.
 #[derive(Debug, Clone)]
@@ -60,7 +96,10 @@ pub(crate) enum Act {
     },
     Decide {
         which: usize,
-        approved: bool,
+        /// Deny, approve, approve another input, answer in the tool's place, or approve an input that does not fit.
+        verdict: u8,
+        /// What else an approval approves: nothing if it is odd.
+        remember: usize,
     },
     Result {
         which: usize,
@@ -89,6 +128,9 @@ pub(crate) enum Act {
     Progress {
         which: usize,
     },
+    Revoke {
+        which: usize,
+    },
     Stop,
     ResumeIdle,
     Crash,
@@ -98,7 +140,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         30 => (0..10u8, 0..NAMES.len(), prop::option::of(-5..5i64)).prop_map(|(kind, tool, n)| Act::Model { kind, tool, n }),
         10 => (any::<usize>(), any::<bool>()).prop_map(|(which, fails)| Act::ToolDone { which, fails }),
-        10 => (any::<usize>(), any::<bool>()).prop_map(|(which, approved)| Act::Decide { which, approved }),
+        10 => (any::<usize>(), 0..5u8, any::<usize>()).prop_map(|(which, verdict, remember)| Act::Decide { which, verdict, remember }),
         6 => (any::<usize>(), 0..3u8).prop_map(|(which, status)| Act::Result { which, status }),
         4 => (1..400u64, any::<bool>()).prop_map(|(seconds, is_watched)| Act::Time { seconds, is_watched }),
         3 => any::<bool>().prop_map(|approved| Act::Resend { approved }),
@@ -108,23 +150,48 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Regenerate),
         3 => any::<usize>().prop_map(|which| Act::Ask { which }),
         4 => any::<usize>().prop_map(|which| Act::Progress { which }),
+        2 => any::<usize>().prop_map(|which| Act::Revoke { which }),
         1 => Just(Act::Stop),
         2 => Just(Act::ResumeIdle),
         3 => Just(Act::Crash),
     ]
 }
 
+/// Acts that make, use and revoke grants more often than others do.
+pub(crate) fn act_with_grants() -> impl Strategy<Value = Act> {
+    let asked = prop_oneof![3 => Just(0usize), 1 => Just(3), 1 => Just(4)];
+    prop_oneof![
+        8 => (asked, 0..5i64).prop_map(|(tool, n)| Act::Model { kind: 5, tool, n: Some(n) }),
+        8 => Just(Act::Model { kind: 7, tool: 0, n: None }),
+        // By the owner, about what is open.
+        8 => (any::<u16>(), 1..3u8, any::<u16>()).prop_map(|(which, verdict, remember)| Act::Decide {
+            which: usize::from(which) * 12 + 3,
+            verdict,
+            remember: usize::from(remember) * 2,
+        }),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, fails)| Act::ToolDone { which, fails }),
+        2 => (any::<usize>(), 0..3u8).prop_map(|(which, status)| Act::Result { which, status }),
+        2 => (1..60u64, any::<bool>()).prop_map(|(seconds, is_watched)| Act::Time { seconds, is_watched }),
+        2 => any::<usize>().prop_map(|which| Act::Revoke { which }),
+        2 => Just(Act::Message),
+        1 => Just(Act::Crash),
+        2 => act(),
+    ]
+}
+
 pub(crate) struct World {
     pub(crate) facts: Vec<Arc<Fact>>,
     pub(crate) state: ChatState,
-    tools: ToolSet,
+    pub(crate) tools: ToolSet,
     now: Timestamp,
     ids: u64,
     order: CallOrder,
     /// Server tools that run in this life of the server.
     running: Vec<ToolCallId>,
     /// Decisions that were acknowledged.
-    pub(crate) acknowledged: Vec<(ApprovalId, bool)>,
+    pub(crate) acknowledged: Vec<(ApprovalId, Verdict)>,
+    /// Grants that were revoked, and how many facts there were then.
+    pub(crate) revoked: BTreeMap<GrantId, usize>,
     /// The plan of each response, and how many facts there were when it was made.
     pub(crate) responses: Vec<(ResponsePlan, u64)>,
     /// Where appends ended: one is written whole or not at all.
@@ -142,12 +209,15 @@ impl World {
             order,
             running: Vec::new(),
             acknowledged: Vec::new(),
+            revoked: BTreeMap::new(),
             responses: Vec::new(),
             appends: Vec::new(),
         }
     }
 
-    fn input(&mut self, input: Input) -> Reply {
+    fn decide(&mut self, input: Input, is_stale: bool, refused: &BTreeSet<GrantId>) -> (Vec<Fact>, Reply) {
+        let mut grants = self.usable(is_stale);
+        grants.retain(|grant| !refused.contains(&grant.id));
         let ids = &mut self.ids;
         let mut new_id = || {
             *ids += 1;
@@ -160,10 +230,30 @@ impl World {
             max_steps: 6,
             max_holds: 3,
             is_elsewhere: false,
+            is_mixed: false,
+            grants: &grants,
+            full_of_grants: None,
             refuses: None,
             new_id: &mut new_id,
         };
         let (facts, reply) = step(&mut self.state, input, &mut env);
+        (facts, reply)
+    }
+
+    fn input(&mut self, input: Input) -> Reply {
+        // As the driver does it: what the log does not grant is decided again without that. Now and then what is known of
+        // the grants is from before the last revocation or use.
+        let (mut is_stale, mut refused) = (self.ids.is_multiple_of(3), BTreeSet::new());
+        let (facts, reply) = loop {
+            let before = self.state.clone();
+            let (facts, reply) = self.decide(input.clone(), is_stale, &refused);
+            if self.grants_all(&facts) {
+                break (facts, reply);
+            }
+            self.state = before;
+            refused.extend(uses(&facts).map(|(_, grant, _)| grant.clone()));
+            is_stale = false;
+        };
         for fact in facts {
             match &fact {
                 Fact::Started { call, .. } if self.state.calls[call].execution != Execution::Frontend => {
@@ -181,6 +271,40 @@ impl World {
         reply
     }
 
+    /// What the log says of the grants: made and used by the facts, and revoked or not.
+    pub(crate) fn usable(&self, is_stale: bool) -> Vec<UsableGrant> {
+        let made = self.facts.iter().filter_map(|fact| match &**fact {
+            Fact::Granted { call, grant, terms, by, .. } => Some((call, grant, terms, by)),
+            _ => None,
+        });
+        let grants = made.map(|(call, grant, terms, by)| {
+            let used = uses(&self.facts).filter(|(_, used, _)| *used == grant).count() as u64;
+            let used = if is_stale { 0 } else { used };
+            UsableGrant {
+                id: grant.clone(),
+                tool: self.state.calls[call].name.as_str().into(),
+                maker: by.clone(),
+                left: terms.uses.map(|uses| u64::from(uses).saturating_sub(used)),
+                terms: GrantTerms::clone(terms),
+            }
+        });
+        grants.filter(|grant| is_stale || !self.revoked.contains_key(&grant.id)).collect()
+    }
+
+    /// Whether every grant that these facts use can be used, as the log sees it.
+    fn grants_all(&self, facts: &[Fact]) -> bool {
+        let usable = self.usable(false);
+        let is_granted = |(_, grant, at): (&ToolCallId, &GrantId, Timestamp)| {
+            let uses = uses(facts).filter(|(_, used, _)| *used == grant).count() as u64;
+            usable.iter().any(|usable| {
+                usable.id == *grant
+                    && usable.left.is_none_or(|left| uses <= left)
+                    && usable.terms.until.is_none_or(|until| at < until)
+            })
+        };
+        uses(facts).all(is_granted)
+    }
+
     /// Calls with an environment that gives the same ids each time.
     pub(crate) fn with_env<T>(&self, call: impl FnOnce(&mut Env<'_>) -> T) -> T {
         let mut ids = self.ids;
@@ -188,6 +312,7 @@ impl World {
             ids += 1;
             ids.to_string()
         };
+        let grants = self.usable(false);
         call(&mut Env {
             now: self.now,
             tools: &self.tools,
@@ -195,6 +320,9 @@ impl World {
             max_steps: 6,
             max_holds: 3,
             is_elsewhere: false,
+            is_mixed: false,
+            grants: &grants,
+            full_of_grants: None,
             refuses: None,
             new_id: &mut new_id,
         })
@@ -203,7 +331,7 @@ impl World {
     fn submit(&mut self, body: Value) -> Reply {
         let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
         let next = NextTurn { order: self.order, holds_text: true, is_resubmit: false };
-        self.input(Input::Submit(Arc::new(Submit { request, subject: Subject::local(), next })))
+        self.input(Input::Submit(Arc::new(Submit { request, by: Identity::local(), next })))
     }
 
     pub(crate) fn say(&mut self) -> Reply {
@@ -233,6 +361,7 @@ impl World {
                 let event = match kind {
                     0 => ModelEvent::TextDelta("hello ".into()),
                     1 => ModelEvent::ReasoningDelta("hm ".into()),
+                    2 if n.is_none() => ModelEvent::Retry { message: "Busy.".into(), delay: Duration::from_secs(7) },
                     2 => ModelEvent::TextStart,
                     3 => ModelEvent::TextEnd,
                     4 => ModelEvent::InputStart { id: "x".into(), name },
@@ -245,9 +374,10 @@ impl World {
                         ModelEvent::Call { id: "x".into(), name, input }
                     }
                     7 | 8 => ModelEvent::Finish {
-                        usage: Usage { prompt_tokens: 3, completion_tokens: 4 },
-                        reason: FinishReason::Stop,
+                        usage: Usage { prompt_tokens: 3, completion_tokens: 4, ..Usage::default() },
+                        reason: if *kind == 7 { FinishReason::Stop } else { FinishReason::Length },
                         version: None,
+                        state: None,
                     },
                     _ => {
                         self.input(Input::ModelFailed("The model failed.".into()));
@@ -259,7 +389,7 @@ impl World {
             Act::ToolDone { which, fails } if !self.running.is_empty() => {
                 let call = self.running[which % self.running.len()].clone();
                 let outcome = if *fails { Err("no luck".to_owned()) } else { Ok(json!({"ok": which % 5})) };
-                self.input(Input::ToolDone { call, outcome });
+                self.input(Input::ToolDone { call, outcome, files: Arc::default() });
             }
             Act::Ask { which } if !self.running.is_empty() => {
                 let by = self.running[which % self.running.len()].clone();
@@ -270,19 +400,28 @@ impl World {
                 let call = self.running[which % self.running.len()].clone();
                 self.input(Input::Progress { call, output: json!({"done": which % 100}) });
             }
-            Act::Decide { which, approved } => {
+            Act::Decide { which, verdict, remember } => {
+                let verdict = match verdict {
+                    0 => Verdict::Deny,
+                    1 => Verdict::APPROVE,
+                    2 => Verdict::Approve { input: Some(json!({"n": which % 100})) },
+                    3 => Verdict::Answer { output: json!({"instead": which % 100}) },
+                    _ => Verdict::Approve { input: Some(json!({"n": "many"})) },
+                };
                 let asked = self.asked();
                 // Now and then somebody answers what was answered before, or differently.
                 let known: Vec<ApprovalId> = self.state.approvals.keys().cloned().collect();
                 let from = if asked.is_empty() || which % 4 == 0 { &known } else { &asked };
                 let Some(approval) = from.get(which % from.len().max(1)).cloned() else { return };
+                let is_approval = matches!(verdict, Verdict::Approve { .. });
+                let remember = self.remember(*remember).filter(|_| is_approval);
                 let reply = self.input(Input::Decide {
                     approval: approval.clone(),
-                    decision: (*approved).into(),
-                    by: Subject::local(),
+                    decision: DecisionRequest { verdict: verdict.clone(), reason: None, remember },
+                    by: if which % 3 == 0 { Arc::new(Identity::local()) } else { decider(which / 16) },
                 });
-                if reply == Reply::Answered(Answered::Taken) {
-                    self.acknowledged.push((approval, *approved));
+                if matches!(reply, Reply::Answered(Answered::Taken | Answered::Remembered(_))) {
+                    self.acknowledged.push((approval, verdict));
                 }
             }
             Act::Result { which, status } => {
@@ -293,6 +432,12 @@ impl World {
                 let status = [AckStatus::Success, AckStatus::Failed, AckStatus::Timeout][usize::from(*status)];
                 let result = FrontendResult { status, output: Some(json!({"x": 1})), error_text: None, ack: None };
                 self.input(Input::Result { call, result: Arc::new(result) });
+            }
+            Act::Revoke { which } => {
+                let grants = self.usable(false);
+                if let Some(grant) = grants.get(which % grants.len().max(1)) {
+                    self.revoked.insert(grant.id.clone(), self.facts.len());
+                }
             }
             Act::Time { seconds, is_watched } => self.pass(*seconds, *is_watched),
             Act::Resend { approved } => self.resend(*approved),
@@ -318,12 +463,32 @@ impl World {
         }
     }
 
+    /// What else an approval approves, if anything.
+    fn remember(&self, which: usize) -> Option<Remember> {
+        let (is_wanted, which) = (which.is_multiple_of(2), which / 2);
+        let covers = match which % 4 {
+            0 => GrantMatch::Input,
+            1 => match json!({"when": "/n", "under": 3}) {
+                Value::Object(rule) => GrantMatch::Rule(rule),
+                _ => GrantMatch::Tool,
+            },
+            _ => GrantMatch::Tool,
+        };
+        let scope = if which.is_multiple_of(2) { GrantScope::Chat } else { GrantScope::Subject };
+        let until = which.is_multiple_of(3).then(|| self.now.after(Duration::from_secs(90)).iso8601());
+        let uses = (which % 5 < 3).then_some(1 + which as u32 % 2);
+        is_wanted.then_some(Remember { scope, covers, until, uses })
+    }
+
     fn pass(&mut self, seconds: u64, is_watched: bool) {
         self.now = self.now.after(Duration::from_secs(seconds));
         let due: Vec<ToolCallId> = self
             .state
             .open_calls()
-            .filter(|(_, call)| call.deadline().is_some_and(|deadline| deadline <= self.now))
+            .filter(|(_, call)| {
+                let escalates = call.request.as_ref().and_then(|request| request.escalates_at());
+                call.deadline().into_iter().chain(escalates).any(|due| due <= self.now)
+            })
             .map(|(id, _)| id.clone())
             .collect();
         for call in due {
@@ -384,11 +549,18 @@ impl World {
             }
             if self.is_model_writing() {
                 let usage = Usage::default();
-                self.input(Input::Model(ModelEvent::Finish { usage, reason: FinishReason::Stop, version: None }));
+                self.input(Input::Model(ModelEvent::Finish {
+                    usage,
+                    reason: FinishReason::Stop,
+                    version: None,
+                    state: None,
+                }));
             } else if let Some(call) = self.running.first().cloned() {
-                self.input(Input::ToolDone { call, outcome: Ok(json!(1)) });
+                self.input(Input::ToolDone { call, outcome: Ok(json!(1)), files: Arc::default() });
             } else if let Some(approval) = self.asked().first().cloned() {
-                self.input(Input::Decide { approval, decision: true.into(), by: Subject::local() });
+                for by in [Arc::new(Identity::local()), decider(0), decider(2)] {
+                    self.input(Input::Decide { approval: approval.clone(), decision: true.into(), by });
+                }
             } else if let Some(call) = self.in_browser().first().cloned() {
                 let result = FrontendResult { status: AckStatus::Success, output: None, error_text: None, ack: None };
                 self.input(Input::Result { call, result: Arc::new(result) });
@@ -398,6 +570,16 @@ impl World {
         }
         Err(TestCaseError::fail("the turn does not end"))
     }
+}
+
+/// The uses of grants in these facts: the call, the grant and the time.
+pub(crate) fn uses<T: std::borrow::Borrow<Fact>>(
+    facts: &[T],
+) -> impl Iterator<Item = (&ToolCallId, &GrantId, Timestamp)> {
+    facts.iter().filter_map(|fact| match fact.borrow() {
+        Fact::Used { call, grant, at, .. } => Some((call, grant, *at)),
+        _ => None,
+    })
 }
 
 /// What a feed shows: a step that was taken back is not in it.

@@ -4,15 +4,16 @@ use futures::StreamExt;
 use holdpoint_protocol::chunk::FinishReason;
 use holdpoint_runtime::model::{
     Model, ModelEvent, ModelMessage, Usage, UserPart,
-    provider::{Provider, ProviderSettings},
+    provider::{OpenAiApi, Provider, ProviderModel, ProviderSettings, ReasoningEffort},
 };
+use holdpoint_runtime::tool::Secret;
 use serde_json::{Value, json};
 
 use crate::{
     KEY, ask, check, model, request, said,
     server::{Fake, Reply},
     spec, text,
-    wires::{Answer, Called, End, Sent, USAGE, Wire},
+    wires::{self, Answer, Called, End, Sent, USAGE, Wire},
 };
 
 crate::for_all!(
@@ -28,11 +29,17 @@ crate::for_all!(
     a_pdf_is_sent_where_it_can_be,
     an_empty_message_is_still_a_message,
     going_away_cancels,
+    the_prompt_is_cached_where_that_has_to_be_asked_for,
+    options_headers_and_effort_are_sent,
 );
 
-fn finish(reason: FinishReason, events: &[crate::Event]) {
-    let Some(Ok(ModelEvent::Finish { usage, reason: ended, version })) = events.last() else { panic!("{events:?}") };
-    assert_eq!(*usage, Usage { prompt_tokens: USAGE.0, completion_tokens: USAGE.1 });
+fn finish(wire: &dyn Wire, reason: FinishReason, events: &[crate::Event]) {
+    let Some(Ok(ModelEvent::Finish { usage, reason: ended, version, .. })) = events.last() else {
+        panic!("{events:?}")
+    };
+    let (cached_prompt_tokens, reasoning_tokens) = wire.parts_of_usage();
+    let expected = Usage { prompt_tokens: USAGE.0, completion_tokens: USAGE.1, cached_prompt_tokens, reasoning_tokens };
+    assert_eq!(*usage, expected);
     assert_eq!(*ended, reason);
     assert!(version.as_deref().is_some_and(|version| version.contains("test")), "{version:?}");
 }
@@ -50,7 +57,7 @@ async fn text_is_streamed(wire: &dyn Wire) {
     assert!(last.is_ok());
     let before: Vec<ModelEvent> = before.iter().map(|event| event.clone().expect("no error")).collect();
     assert_eq!(before, expected);
-    finish(FinishReason::Stop, &events);
+    finish(wire, FinishReason::Stop, &events);
 
     let asked = fake.asked();
     assert_eq!(asked.len(), 1);
@@ -74,7 +81,7 @@ async fn reasoning_is_streamed(wire: &dyn Wire) {
     assert_eq!(reasoning.concat(), "Let me think.");
     assert_eq!(text(&events), "42");
     assert_eq!(events[0], Ok(ModelEvent::ReasoningStart));
-    finish(FinishReason::Stop, &events);
+    finish(wire, FinishReason::Stop, &events);
 }
 
 /// The calls of a step: the name that was begun, the input in pieces, and the input as a whole.
@@ -109,7 +116,7 @@ async fn one_call(wire: &dyn Wire) {
     assert_eq!((name.as_str(), input), ("get_weather", &Ok(json!({"location": "Tokyo"}))));
     assert_eq!(deltas.concat(), r#"{"location":"Tokyo"}"#);
     assert!(!wire.streams_arguments() || deltas.len() == 3, "{deltas:?}");
-    finish(FinishReason::ToolCalls, &events);
+    finish(wire, FinishReason::ToolCalls, &events);
 }
 
 async fn parallel_calls(wire: &dyn Wire) {
@@ -135,7 +142,7 @@ async fn parallel_calls(wire: &dyn Wire) {
     // In the order in which the model wrote it, for whoever has to agree.
     let written = calls[1].2.as_ref().expect("an input").to_string();
     assert!(written.starts_with(r#"{"recipient":"#), "{written}");
-    finish(FinishReason::ToolCalls, &events);
+    finish(wire, FinishReason::ToolCalls, &events);
 }
 
 async fn text_and_a_call(wire: &dyn Wire) {
@@ -150,7 +157,7 @@ async fn text_and_a_call(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("Weather?")]).await;
     assert_eq!(text(&events), "Let me see.");
     assert_eq!(calls(&events).len(), 1);
-    finish(FinishReason::ToolCalls, &events);
+    finish(wire, FinishReason::ToolCalls, &events);
 }
 
 async fn the_limit_is_told(wire: &dyn Wire) {
@@ -159,7 +166,7 @@ async fn the_limit_is_told(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("A story")]).await;
     check(&events);
     assert_eq!(text(&events), "It all began");
-    finish(FinishReason::Length, &events);
+    finish(wire, FinishReason::Length, &events);
 }
 
 async fn a_filter_is_told(wire: &dyn Wire) {
@@ -171,7 +178,7 @@ async fn a_filter_is_told(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("How?")]).await;
     check(&events);
     assert_eq!(text(&events), "First you");
-    finish(FinishReason::ContentFilter, &events);
+    finish(wire, FinishReason::ContentFilter, &events);
 }
 
 async fn settings_are_sent(wire: &dyn Wire) {
@@ -209,7 +216,8 @@ async fn settings_are_sent(wire: &dyn Wire) {
 async fn images_and_files_are_sent(wire: &dyn Wire) {
     // The beginning of a PNG.
     const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
-    let fake = Fake::start([wire.answer(&Answer { text: vec!["A cat"], ..Answer::default() })]).await;
+    let cat = wire.answer(&Answer { text: vec!["A cat"], ..Answer::default() });
+    let fake = Fake::start([cat.clone(), cat]).await;
     let file = |media_type: &str, url: &str, name: &str| UserPart::File {
         media_type: media_type.to_owned(),
         url: url.to_owned(),
@@ -221,7 +229,15 @@ async fn images_and_files_are_sent(wire: &dyn Wire) {
         file("text/csv", "data:text/csv;base64,YSxi", "table.csv"),
         file("application/zip", "data:application/zip;base64,aGk=", "all.zip"),
     ];
-    let events = ask(wire, &fake, vec![ModelMessage::User(parts)]).await;
+    let events = ask(wire, &fake, vec![ModelMessage::User(parts.clone())]).await;
+    check(&events);
+    // The user is told of the file that the model can't read, in a block of its own, and before the model answers.
+    let told = "all.zip (application/zip) was not sent: the model can't read this kind of file.";
+    assert_eq!(events[1], Ok(ModelEvent::TextDelta(told.to_owned())));
+    assert_eq!(text(&events), format!("{told}A cat"));
+    // Once: not when the conversation goes on.
+    let answer = ModelMessage::Assistant { text: "A cat".into(), calls: Vec::new(), state: None };
+    let events = ask(wire, &fake, vec![ModelMessage::User(parts), answer, said("Sure?")]).await;
     assert_eq!(text(&events), "A cat");
     let sent = wire.sent(&fake.asked()[0]);
     let [Sent::User { texts, images }] = sent.as_slice() else { panic!("{sent:?}") };
@@ -237,16 +253,17 @@ async fn a_pdf_is_sent_where_it_can_be(wire: &dyn Wire) {
     let url = "data:application/pdf;base64,JVBERi0xLjc=".to_owned();
     let pdf = UserPart::File { media_type: "application/pdf".into(), url, filename: Some("bill.pdf".into()) };
     let events = ask(wire, &fake, vec![ModelMessage::User(vec![UserPart::Text("What is it?".into()), pdf])]).await;
-    assert_eq!(text(&events), "A bill");
-    let body = fake.asked()[0].body.to_string();
     let can_read = wire.provider() != Provider::Ollama;
+    assert_eq!(text(&events) == "A bill", can_read, "{events:?}");
+    let body = fake.asked()[0].body.to_string();
     assert_eq!(body.contains("JVBERi0xLjc="), can_read, "{body}");
-    assert_eq!(body.contains("omitted"), !can_read, "the model is told: {body}");
+    assert_eq!(body.contains("not included"), !can_read, "the model is told: {body}");
+    assert!(body.contains("bill.pdf"), "it keeps its name: {body}");
 }
 
 async fn an_empty_message_is_still_a_message(wire: &dyn Wire) {
     let fake = Fake::start([wire.answer(&Answer { text: vec!["Yes?"], ..Answer::default() })]).await;
-    let nothing = ModelMessage::Assistant { text: " ".into(), calls: Vec::new() };
+    let nothing = ModelMessage::Assistant { text: " ".into(), calls: Vec::new(), state: None };
     let messages = vec![said("Hi"), nothing, ModelMessage::User(vec![UserPart::Text(" ".into())])];
     let events = ask(wire, &fake, messages).await;
     assert_eq!(text(&events), "Yes?");
@@ -265,4 +282,67 @@ async fn going_away_cancels(wire: &dyn Wire) {
     assert_eq!(stream.next().await, Some(Ok(ModelEvent::TextDelta("Once".into()))));
     drop(stream);
     fake.left().await;
+}
+
+async fn options_headers_and_effort_are_sent(wire: &dyn Wire) {
+    let fine = wire.answer(&Answer { text: vec!["ok"], ..Answer::default() });
+    let wrong = wire.wrong_key("the-header-is-secret");
+    let fake = Fake::start([fine, wrong]).await;
+    let settings = ProviderSettings {
+        reasoning_effort: Some(ReasoningEffort::High),
+        options: serde_json::Map::from_iter([("x_own".to_owned(), json!({"a": [1]}))]),
+        headers: vec![
+            ("x-team".to_owned(), Secret::new("red")),
+            ("x-token".to_owned(), Secret::new("Bearer the-header-is-secret")),
+        ],
+        ..ProviderSettings::default()
+    };
+    let set = model(wire, &fake.url, settings);
+    let events: Vec<_> = set.stream(request(vec![said("Hi")])).collect().await;
+    assert_eq!(text(&events), "ok", "{events:?}");
+    let asked = &fake.asked()[0];
+    let head = asked.head.to_lowercase();
+    assert!(head.contains("x-team: red\r\n") && head.contains("x-token: bearer the-header-is-secret\r\n"), "{head}");
+    assert!(asked.body.to_string().contains(r#""x_own":{"a":[1]}"#), "{}", asked.body);
+    assert_eq!(wire.effort(asked), "high", "{}", asked.body);
+    // A header may be a key, and providers repeat keys.
+    let events: Vec<_> = set.stream(request(vec![said("Hi")])).collect().await;
+    let error = crate::failure(&events);
+    assert!(!error.detail.contains("is-secret") && error.detail.contains("•••"), "{}", error.detail);
+}
+
+/// What can't be is said at the start.
+#[test]
+fn settings_that_do_not_fit_are_refused_at_the_start() {
+    for wire in wires::ALL {
+        let with = |settings: ProviderSettings| {
+            let key = |name: &str| (name == wire.provider().key_variable()).then(|| KEY.to_owned());
+            ProviderModel::with_client(spec(wire), settings, key, crate::client()).map(drop)
+        };
+        let api = with(ProviderSettings { api: Some(OpenAiApi::Responses), ..ProviderSettings::default() });
+        assert_eq!(api.is_ok(), wire.provider() == Provider::OpenAi);
+        for (name, value) in [("x y", "a"), ("", "a"), ("x", "a\nb: c")] {
+            let headers = vec![(name.to_owned(), Secret::new(value))];
+            let error = with(ProviderSettings { headers, ..ProviderSettings::default() }).expect_err("no header");
+            assert!(error.to_string().contains("model.headers"), "{error}");
+        }
+    }
+}
+
+/// OpenAI, Gemini and DeepSeek cache by themselves; Anthropic caches what is marked.
+/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>: at most four marks.
+async fn the_prompt_is_cached_where_that_has_to_be_asked_for(wire: &dyn Wire) {
+    let fine = wire.answer(&Answer { text: vec!["ok"], ..Answer::default() });
+    let fake = Fake::start([fine.clone(), fine]).await;
+    let system = Some("Be kind.".to_owned());
+    for prompt_caching in [None, Some(false)] {
+        let settings = ProviderSettings { system: system.clone(), prompt_caching, ..ProviderSettings::default() };
+        let events: Vec<_> =
+            model(wire, &fake.url, settings).stream(request(vec![said("Hi"), said("Ho")])).collect().await;
+        assert_eq!(text(&events), "ok", "{events:?}");
+    }
+    let marks = |at: usize| fake.asked()[at].body.to_string().matches(r#""cache_control""#).count();
+    let is_marked = wire.provider() == Provider::Anthropic;
+    assert_eq!(marks(0) > 0, is_marked, "{}", fake.asked()[0].body);
+    assert!(marks(0) <= 4 && marks(1) == 0, "{}", fake.asked()[1].body);
 }

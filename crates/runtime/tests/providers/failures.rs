@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdpoint_runtime::model::{
     Model, ModelEvent,
-    provider::{Provider, ProviderModel, ProviderSettings},
+    provider::{Provider, ProviderModel, ProviderSettings, Timeouts},
 };
 use tokio::time::Instant;
 
@@ -13,11 +13,12 @@ use crate::{
     KEY, ask, check, client, failure, model, said,
     server::{Fake, Reply},
     spec, text,
-    wires::{Answer, Called, End, Wire},
+    wires::{self, Answer, Called, End, Wire},
 };
 
 crate::for_all!(
     too_many_requests_are_tried_again_when_the_provider_wants,
+    another_model_is_asked_before_the_first_word,
     a_fault_is_tried_again_and_then_told,
     a_long_pause_is_not_waited_for,
     a_connection_that_breaks_at_once_is_tried_again,
@@ -58,6 +59,50 @@ async fn too_many_requests_are_tried_again_when_the_provider_wants(wire: &dyn Wi
     assert_eq!(fake.asked()[0].body, fake.asked()[2].body);
     let waited = begun.elapsed();
     assert!(waited >= Duration::from_secs(27) && waited < Duration::from_secs(29), "{waited:?}");
+    // Whoever waits is told.
+    let told: Vec<(&str, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Ok(ModelEvent::Retry { message, delay }) => Some((message.as_str(), delay.as_secs())),
+            _ => None,
+        })
+        .collect();
+    let name = if wire.provider() == Provider::Ollama { "Ollama" } else { "The model's server" };
+    let expected = |seconds: u64| format!("{name} is getting too many requests. Trying again in {seconds} seconds.");
+    assert_eq!(told, [(expected(7).as_str(), 7), (expected(20).as_str(), 20)]);
+}
+
+/// The next model is asked if one can't answer, and not once something was shown.
+async fn another_model_is_asked_before_the_first_word(wire: &dyn Wire) {
+    let broken = Fake::start((0..4).map(|_| Reply::error(503, "{}"))).await;
+    let wrong_key = Fake::start([wire.wrong_key(KEY)]).await;
+    let fallback = Fake::start([fine(wire)]).await;
+    let of = |fake: &Fake| model(wire, &fake.url, ProviderSettings::default());
+    let all = of(&broken).with_fallbacks([of(&wrong_key), of(&fallback)]);
+    let events: Vec<_> = all.stream(crate::request(vec![said("Hi")])).collect().await;
+    check(&events);
+    assert_eq!(text(&events), "Here I am.");
+    assert_eq!((broken.asked().len(), wrong_key.asked().len(), fallback.asked().len()), (4, 1, 1));
+    let told = |event: &crate::Event| matches!(event, Ok(ModelEvent::Retry { message, .. }) if message.contains("another model"));
+    assert_eq!(events.iter().filter(|event| told(event)).count(), 2, "{events:?}");
+
+    // All fail: the last one says why.
+    let (one, two) = (Fake::start([wire.wrong_key(KEY)]).await, Fake::start([wire.too_long()]).await);
+    let events: Vec<_> = of(&one).with_fallbacks([of(&two)]).stream(crate::request(vec![said("Hi")])).collect().await;
+    assert!(failure(&events).message.contains("too long"), "{events:?}");
+
+    let half = wire.answer(&Answer { text: vec!["It all "], end: End::Cut, ..Answer::default() });
+    let (cut, other) = (Fake::start([half]).await, Fake::start([fine(wire)]).await);
+    let events: Vec<_> = of(&cut).with_fallbacks([of(&other)]).stream(crate::request(vec![said("Hi")])).collect().await;
+    assert!(failure(&events).message.contains("cut off"), "{events:?}");
+    assert_eq!(other.asked().len(), 0);
+
+    let Some(filtered) = wire.filtered() else { return };
+    let (filter, other) = (Fake::start([filtered]).await, Fake::start([fine(wire)]).await);
+    let events: Vec<_> =
+        of(&filter).with_fallbacks([of(&other)]).stream(crate::request(vec![said("Hi")])).collect().await;
+    assert!(failure(&events).message.contains("filter"), "{events:?}");
+    assert_eq!(other.asked().len(), 0, "what a filter has stopped is not tried elsewhere");
 }
 
 async fn a_fault_is_tried_again_and_then_told(wire: &dyn Wire) {
@@ -67,7 +112,8 @@ async fn a_fault_is_tried_again_and_then_told(wire: &dyn Wire) {
         let begun = Instant::now();
         let events = ask(wire, &fake, vec![said("Hi")]).await;
         let error = failure(&events);
-        assert_eq!((events.len(), fake.asked().len()), (1, 4), "four tries, and nothing but the error");
+        let shown = events.iter().filter(|event| !matches!(event, Ok(ModelEvent::Retry { .. }))).count();
+        assert_eq!((shown, fake.asked().len()), (1, 4), "four tries, and nothing but the error");
         let waited = begun.elapsed();
         // Half a second, one, two; each a quarter more or less.
         assert!(waited >= Duration::from_millis(2600) && waited < Duration::from_millis(4500), "{waited:?}");
@@ -197,6 +243,9 @@ async fn a_wrong_key(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("Hi")]).await;
     let error = failure(&events);
     assert!(error.message.contains(wire.provider().key_variable()), "{}", error.message);
+    // What runs at an address of one's own is not OpenAI, and its host name is nobody's business.
+    let name = if wire.provider() == Provider::Ollama { "Ollama did not" } else { "The model's server did not" };
+    assert!(error.message.starts_with(name), "{}", error.message);
     assert!(error.detail.contains("•••"), "the log says what the provider said: {}", error.detail);
     assert_eq!(fake.asked().len(), 1);
 }
@@ -248,15 +297,62 @@ async fn nobody_is_there(wire: &dyn Wire) {
 
 async fn nothing_comes(wire: &dyn Wire) {
     let fake = Fake::start([Reply::Endless { content_type: "text/event-stream", pieces: vec![] }]).await;
-    let settings = ProviderSettings { base_url: Some(wire.base(&fake.url)), ..ProviderSettings::default() };
-    let patience = Duration::from_secs(600);
-    let client = reqwest::Client::builder().no_proxy().read_timeout(patience).build().expect("a client");
-    let model = ProviderModel::with_client(spec(wire), settings, |_| Some(KEY.to_owned()), client).expect("a model");
     let begun = Instant::now();
-    let stream = model.stream(crate::request(vec![said("Hi")]));
-    let events: Vec<_> = stream.collect().await;
-    assert!(failure(&events).message.contains("in time"), "{events:?}");
-    assert!(begun.elapsed() < patience * 2, "not four times as long: {:?}", begun.elapsed());
+    let events = timed(wire, &fake, Timeouts::default()).await;
+    assert!(failure(&events).message.contains("did not answer in time"), "{events:?}");
+    assert_eq!(begun.elapsed().as_secs(), 120, "once, and not again and again");
+}
+
+/// What comes of a step with these time limits.
+async fn timed(wire: &dyn Wire, fake: &Fake, timeouts: Timeouts) -> Vec<crate::Event> {
+    let settings = ProviderSettings {
+        base_url: Some(wire.base(&fake.url)),
+        timeouts,
+        api: wire.api(),
+        ..ProviderSettings::default()
+    };
+    let model = ProviderModel::with_client(spec(wire), settings, |_| Some(KEY.to_owned()), client()).expect("a model");
+    model.stream(crate::request(vec![said("Hi")])).collect().await
+}
+
+/// In real time: with a stopped clock, every limit is over while the connection is being made.
+#[tokio::test]
+async fn an_answer_has_time_limits() {
+    let short = Some(Duration::from_millis(300));
+    for wire in wires::ALL {
+        let half = wire.answer(&Answer { text: vec!["It all ", "began"], end: End::Cut, ..Answer::default() });
+        let Reply::Stream { content_type, pieces, .. } = half else { panic!("a stream") };
+        let endless = Reply::Endless { content_type, pieces };
+        for (timeouts, says) in [
+            (Timeouts { idle: short, ..Timeouts::default() }, "did not go on in time"),
+            (Timeouts { whole: short, ..Timeouts::default() }, "model.timeout_sec"),
+        ] {
+            let fake = Fake::start([endless.clone()]).await;
+            let events = timed(wire, &fake, timeouts).await;
+            assert_eq!((text(&events).as_str(), fake.asked().len()), ("It all began", 1));
+            assert!(failure(&events).message.contains(says), "{events:?}");
+        }
+        let fake = Fake::start([Reply::Endless { content_type, pieces: vec![] }]).await;
+        let events = timed(wire, &fake, Timeouts { first_byte: short, ..Timeouts::default() }).await;
+        assert!(failure(&events).message.contains("did not answer in time"), "{events:?}");
+        assert_eq!(fake.asked().len(), 1, "it would take as long again");
+    }
+}
+
+#[test]
+fn a_temperature_that_the_provider_would_refuse_is_refused_at_the_start() {
+    // https://platform.claude.com/docs/en/api/messages/create: "Ranges from 0.0 to 1.0".
+    for wire in wires::ALL {
+        let of = |temperature| {
+            let settings = ProviderSettings { temperature: Some(temperature), ..ProviderSettings::default() };
+            let key = |name: &str| (name == wire.provider().key_variable()).then(|| KEY.to_owned());
+            ProviderModel::with_client(spec(wire), settings, key, client()).map(drop)
+        };
+        assert!(of(1.0).is_ok() && of(0.0).is_ok());
+        assert_eq!(of(1.5).is_ok(), wire.provider() != Provider::Anthropic);
+        let error = of(9.5).expect_err("too hot").to_string();
+        assert!(error.contains("9.5") && error.contains(wire.provider().name()), "{error}");
+    }
 }
 
 async fn a_missing_key_is_named(wire: &dyn Wire) {

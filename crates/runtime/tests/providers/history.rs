@@ -36,7 +36,7 @@ const AT: Timestamp = Timestamp(1);
 fn user(id: &str, text: &str) -> Fact {
     let message = json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
     let message: UiMessage = serde_json::from_value(message).expect("a message");
-    Fact::Said { message, cut: None, next: None }
+    Fact::Said { message, cut: None, cut_at: None, next: None }
 }
 
 /// As an older log has them: fields that came later have their defaults.
@@ -56,11 +56,11 @@ fn called(call: &str) -> Fact {
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
-    Fact::Settled { call: ToolCallId::from(call), outcome, cause, at: AT }
+    Fact::Settled { call: ToolCallId::from(call), outcome, cause, at: AT, channel: None }
 }
 
 fn step_ended() -> Fact {
-    Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None }
+    Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None, state: None }
 }
 
 /// A chat in which everything has happened that can happen to a call.
@@ -173,7 +173,13 @@ async fn a_result_is_fed_back(wire: &dyn Wire) {
     for expected in ["Adding.", r#""output":{"sum":3}"#, "It is ", "\"finishReason\":\"stop\""] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
-    // Two steps: the usage of both.
+    // Two steps: the usage of both, and the parts that the provider tells.
+    let (cached, reasoning) = wire.parts_of_usage();
+    for (name, tokens) in [("cachedPromptTokens", cached), ("reasoningTokens", reasoning)] {
+        let part = format!(r#""{name}":{}"#, tokens * 2);
+        assert_eq!(shown.contains(&part), tokens > 0, "{part} in {shown}");
+        assert_eq!(shown.contains(name), tokens > 0, "{shown}");
+    }
     assert!(shown.contains(r#""promptTokens":24"#) && shown.contains(r#""completionTokens":68"#), "{shown}");
 
     let asked = fake.asked();

@@ -34,15 +34,20 @@ async fn weather(provider: Provider, switch: &str, default: &str) {
         _ => None,
     });
     let input = call.unwrap_or_else(|| panic!("{} called nothing: {events:?}", provider.name()));
+    let state = events.iter().find_map(|event| match event {
+        Ok(ModelEvent::Finish { state, .. }) => state.clone(),
+        _ => None,
+    });
     let (id, name) = ("call-0123456789".into(), "get_weather".to_owned());
     let result = ModelResult {
         id,
         name: name.clone(),
         outcome: Ok(json!({"temperature": -17, "condition": "snow"})),
         cause: ResultCause::Reported,
+        files: std::sync::Arc::default(),
     };
     let call = ModelCall { id: result.id.clone(), name, input };
-    let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
+    let called = ModelMessage::Assistant { text: String::new(), calls: vec![call], state };
     let messages = vec![question, called, ModelMessage::Results(vec![result])];
     let events: Vec<_> = model.stream(request(messages)).collect().await;
     check(&events);

@@ -1,11 +1,13 @@
 //! Real models, played by fake providers that speak the real wire formats: the same conversations and the same troubles for all
-//! four. `live.rs` asks the real ones, where there is a key.
+//! of them. `live.rs` asks the real ones, where there is a key.
 
 mod conversations;
 mod failures;
 mod history;
 mod live;
 mod peculiar;
+mod pictures;
+mod replay;
 mod server;
 mod wires;
 
@@ -15,7 +17,7 @@ use futures::StreamExt;
 use holdpoint_runtime::{
     model::{
         Model, ModelError, ModelEvent, ModelMessage, ModelRequest, UserPart,
-        provider::{ProviderModel, ProviderSettings, ProviderSpec},
+        provider::{ProviderModel, ProviderSettings, ProviderSpec, Timeouts},
     },
     tool::{ToolSet, demo::demo_tools},
 };
@@ -29,6 +31,8 @@ const KEY: &str = "sk-Very-Secret-0123456789";
 macro_rules! for_all {
     ($($test:ident),* $(,)?) => {
         crate::for_all!(@ openai OpenAi $($test)*);
+        crate::for_all!(@ responses Responses $($test)*);
+        crate::for_all!(@ deepseek DeepSeek $($test)*);
         crate::for_all!(@ anthropic Anthropic $($test)*);
         crate::for_all!(@ gemini Gemini $($test)*);
         crate::for_all!(@ ollama Ollama $($test)*);
@@ -60,7 +64,8 @@ fn client() -> reqwest::Client {
 }
 
 fn model(wire: &dyn Wire, url: &str, settings: ProviderSettings) -> ProviderModel {
-    let settings = ProviderSettings { base_url: Some(wire.base(url)), ..settings };
+    let settings =
+        ProviderSettings { base_url: Some(wire.base(url)), timeouts: Timeouts::NONE, api: wire.api(), ..settings };
     let variable = wire.provider().key_variable();
     let key = |name: &str| (name == variable).then(|| KEY.to_owned());
     ProviderModel::with_client(spec(wire), settings, key, client()).expect("a model")
@@ -112,6 +117,9 @@ fn check(events: &[Event]) {
             }
             Ok(ModelEvent::InputDelta { id, .. } | ModelEvent::Call { id, .. }) => {
                 assert!(inputs.contains(&id.as_str()), "{events:?}");
+            }
+            Ok(ModelEvent::Retry { message, .. }) => {
+                assert!(open.is_none() && inputs.is_empty() && !is_last && message.ends_with('.'), "{events:?}");
             }
             Ok(ModelEvent::Finish { .. }) => assert!(open.is_none() && is_last, "{events:?}"),
             Ok(other) => panic!("an event that this check does not know: {other:?}"),

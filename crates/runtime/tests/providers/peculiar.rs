@@ -15,7 +15,7 @@ use crate::{
     ask, check, client, failure, request, said,
     server::{Fake, Reply},
     spec, text,
-    wires::{Answer, Anthropic, Gemini, Ollama, OpenAi, Wire, event_stream},
+    wires::{self, Answer, Anthropic, Gemini, Ollama, OpenAi, Responses, Wire, event_stream},
 };
 
 fn fine(wire: &dyn Wire) -> Reply {
@@ -85,9 +85,15 @@ async fn gemini_gives_up_on_a_call() {
 async fn gemini_takes_calls_without_their_signatures() {
     let fake = Fake::start([fine(&Gemini)]).await;
     let (id, name) = ("a".into(), "get_weather".to_owned());
-    let result = ModelResult { id, name: name.clone(), outcome: Ok(json!(21)), cause: ResultCause::Reported };
+    let result = ModelResult {
+        id,
+        name: name.clone(),
+        outcome: Ok(json!(21)),
+        cause: ResultCause::Reported,
+        files: std::sync::Arc::default(),
+    };
     let call = ModelCall { id: result.id.clone(), name, input: json!({"location": "Oslo"}) };
-    let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
+    let called = ModelMessage::Assistant { text: String::new(), calls: vec![call], state: None };
     ask(&Gemini, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;
     let body = &fake.asked()[0].body;
     assert_eq!(body["contents"][1]["parts"][0]["thoughtSignature"], "skip_thought_signature_validator", "{body}");
@@ -133,7 +139,17 @@ async fn arguments_that_would_end_the_process_end_the_answer() {
         r#"{{"candidates":[{{"content":{{"role":"model","parts":[{{"functionCall":{{"name":"get_weather","args":{{"x":{bomb}}}}}}}]}},"finishReason":"STOP"}}]}}"#
     );
     let gemini = event_stream(vec![format!("data: {gemini}\n\n")], false);
-    let wires: [(&dyn Wire, Reply); 4] = [
+    let responses = |kind: &str, mut event: Value| {
+        event["type"] = json!(kind);
+        format!("data: {event}\n\n")
+    };
+    let piece =
+        |text: &str| responses("response.function_call_arguments.delta", json!({"output_index": 0, "delta": text}));
+    let item = json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "get_weather", "arguments": bomb});
+    let done = responses("response.output_item.done", json!({"output_index": 0, "item": item}));
+    let wires: [(&dyn Wire, Reply); 6] = [
+        (&Responses, event_stream(vec![piece(one), piece(two)], false)),
+        (&Responses, event_stream(vec![done], false)),
         (&OpenAi, whole),
         (&OpenAi, split),
         (&Gemini, gemini),
@@ -151,12 +167,18 @@ async fn arguments_that_would_end_the_process_end_the_answer() {
 #[tokio::test(start_paused = true)]
 async fn inputs_and_outputs_with_keys_of_a_library_are_sent_as_they_are() {
     let value = json!({"$serde_json::private::RawValue": "[1]"});
-    for wire in [&OpenAi as &dyn Wire, &Anthropic, &Gemini, &Ollama] {
+    for wire in wires::ALL {
         let fake = Fake::start([fine(wire)]).await;
         let (id, name) = ("a".into(), "get_weather".to_owned());
-        let result = ModelResult { id, name: name.clone(), outcome: Ok(value.clone()), cause: ResultCause::Reported };
+        let result = ModelResult {
+            id,
+            name: name.clone(),
+            outcome: Ok(value.clone()),
+            cause: ResultCause::Reported,
+            files: std::sync::Arc::default(),
+        };
         let call = ModelCall { id: result.id.clone(), name, input: value.clone() };
-        let called = ModelMessage::Assistant { text: String::new(), calls: vec![call] };
+        let called = ModelMessage::Assistant { text: String::new(), calls: vec![call], state: None };
         let events = ask(wire, &fake, vec![said("Hi"), called, ModelMessage::Results(vec![result])]).await;
         assert_eq!(text(&events), "Here I am.", "{events:?}");
     }

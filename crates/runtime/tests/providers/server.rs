@@ -67,7 +67,13 @@ impl Fake {
         tokio::spawn(async move {
             while let Ok((mut connection, _)) = listener.accept().await {
                 let Some(request) = read(&mut connection).await else { continue };
+                let refusal = crate::wires::refusal(&request);
                 record.lock().expect("not poisoned").push(request);
+                if let Some(refusal) = refusal {
+                    let body = serde_json::json!({"error": {"message": refusal, "type": "invalid_request_error"}});
+                    let _ = write(&mut connection, Reply::error(400, body.to_string())).await;
+                    continue;
+                }
                 let reply = replies.lock().expect("not poisoned").pop_front();
                 let reply = reply.unwrap_or_else(|| Reply::error(418, "the script has no more answers"));
                 if write(&mut connection, reply).await.is_none() {

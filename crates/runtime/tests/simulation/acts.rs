@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, ChatId, MessageId, ToolCallId},
+    grants::Remember,
+    ids::{ApprovalId, ChatId, GrantId, MessageId, ToolCallId},
     message::Role,
-    request::ChatRequest,
+    request::{ChatRequest, DecisionRequest, Verdict},
 };
 use holdpoint_runtime::{
     driver::{LiveStream, Profile, Resume, Runtime, RuntimeError},
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    journal::Commit,
+    journal::{Commit, Entry},
     random::Random,
     wire::{End, read, read_live, write_live},
     world::{World, me},
@@ -31,7 +32,11 @@ pub(crate) enum Act {
     },
     Decide {
         approval: ApprovalId,
-        approved: bool,
+        verdict: Verdict,
+        remember: Option<Remember>,
+    },
+    Revoke {
+        grant: GrantId,
     },
     Result {
         call: ToolCallId,
@@ -122,9 +127,19 @@ impl Client {
                 }
                 Ok(follow)
             }
-            Act::Decide { approval, approved } => {
-                let answered = runtime.decide(&me(), approval.clone(), *approved).await?;
-                self.check_decision(approval, *approved, &answered);
+            Act::Decide { approval, verdict, remember } => {
+                let remember = remember.clone();
+                let decision = DecisionRequest { verdict: verdict.clone(), reason: None, remember };
+                let answered = runtime.decide(&me(), approval.clone(), decision).await?;
+                self.check_decision(approval, verdict, &answered);
+                Ok(None)
+            }
+            Act::Revoke { grant } => {
+                runtime.revoke_grant(&me(), grant).await?;
+                let is_it = |entry: &Entry| matches!(&entry.what, Commit::Revoked(revoked) if revoked == grant);
+                if !world.journal.entries().iter().any(is_it) {
+                    world.violation(format!("the revocation of {grant} was confirmed and is not in the log"));
+                }
                 Ok(None)
             }
             Act::Result { call, ack } => {
@@ -270,15 +285,17 @@ impl Client {
 
     /// Whatever was confirmed by any node is read on every node.
     async fn read_messages(&mut self, runtime: &Runtime) -> Result<(), RuntimeError> {
-        let ids = |world: &World| -> Vec<MessageId> {
-            let messages = world.state(&self.chat).messages;
-            messages.into_iter().filter(|(_, role, _)| *role == Role::User).map(|(id, ..)| id).collect()
+        // With their positions: a message may have been cut, and sent again.
+        let said = |world: &World| -> Vec<(MessageId, u64)> {
+            let messages = world.state(&self.chat).messages.into_iter();
+            messages.filter(|(_, role, _)| *role == Role::User).map(|(id, _, position)| (id, position)).collect()
         };
-        let (before, deletions) = (ids(&self.world), self.deletions());
+        let (before, deletions) = (said(&self.world), self.deletions());
         let read = runtime.messages(&me(), &self.chat).await?;
-        let after = ids(&self.world);
-        let missing = before.iter().find(|id| after.contains(id) && read.iter().all(|message| message.id != **id));
-        if let Some(missing) = missing.filter(|_| deletions == self.deletions()) {
+        let after = said(&self.world);
+        let is_missing = |(id, _): &&(MessageId, u64)| read.iter().all(|message| message.id != *id);
+        let missing = before.iter().filter(|message| after.contains(message)).find(is_missing);
+        if let Some((missing, _)) = missing.filter(|_| deletions == self.deletions()) {
             let (node, chat) = (self.node, &self.chat);
             self.world.violation(format!("{chat}: node {node} does not show the message {missing}"));
         }
@@ -293,23 +310,39 @@ impl Client {
         }
     }
 
-    fn check_decision(&self, approval: &ApprovalId, approved: bool, answered: &Answered) {
+    fn check_decision(&self, approval: &ApprovalId, verdict: &Verdict, answered: &Answered) {
         let facts = self.world.journal.facts(&self.chat);
         let call = facts.iter().find_map(|fact| match &**fact {
             Fact::Asked { call, approval: of, .. } if of == approval => Some(call),
             _ => None,
         });
         let decided = facts.iter().find_map(|fact| match &**fact {
-            Fact::Decided { call: of, approved, .. } if Some(of) == call => Some(*approved),
+            Fact::Decided { call: of, approved, input, output, .. } if Some(of) == call => {
+                Some((*approved, input.clone(), output.clone()))
+            }
             _ => None,
         });
+        let wanted = match verdict {
+            Verdict::Approve { input } => (true, input.clone(), None),
+            Verdict::Deny => (false, None, None),
+            Verdict::Answer { output } => (true, None, Some(output.clone())),
+        };
+        let grants = facts.iter().filter_map(|fact| match &**fact {
+            Fact::Granted { call: of, grant, .. } if Some(of) == call => Some(grant),
+            _ => None,
+        });
+        let grants: Vec<&GrantId> = grants.collect();
         let is_true = match answered {
-            Answered::Taken | Answered::Again => decided == Some(approved),
-            Answered::Contradicts => decided == Some(!approved),
+            Answered::Remembered(grant) => decided == Some(wanted) && grants == [grant],
+            Answered::Taken => decided == Some(wanted) && grants.is_empty(),
+            Answered::Again => decided == Some(wanted),
+            // The same verdict, and something else to remember.
+            Answered::Contradicts if verdict.is_approval() && decided == Some(wanted.clone()) => grants.len() <= 1,
+            Answered::Contradicts => decided.is_some() && decided != Some(wanted),
             _ => true,
         };
         if !is_true {
-            self.world.violation(format!("the decision {approved} on {approval}: {answered:?}, but it is {decided:?}"));
+            self.world.violation(format!("{verdict:?} on {approval}: {answered:?}, but it is {decided:?}"));
         }
     }
 
@@ -318,7 +351,7 @@ impl Client {
         let entries = self.world.journal.entries().into_iter().skip(from).filter(|entry| entry.chat == self.chat);
         let facts = entries.flat_map(|entry| match entry.what {
             Commit::Facts { facts, .. } => facts,
-            Commit::Deleted => Vec::new(),
+            Commit::Deleted | Commit::Revoked(_) => Vec::new(),
         });
         facts.map(|fact| Fact::clone(&fact)).collect()
     }

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt;
-use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use holdpoint_protocol::ids::{ChatId, GrantId, ToolCallId};
 use holdpoint_runtime::{
+    grants::{GrantScope, GrantTerms},
     internals::{
         fact::{CallOrder, Cause, Fact, Outcome},
         project::history,
@@ -14,6 +15,7 @@ use holdpoint_runtime::{
 };
 
 use super::{
+    journal::{Commit, Entry},
     tools::{Run, is_idempotent, needs_approval, runs_on_server},
     world::{World, me},
 };
@@ -24,6 +26,10 @@ struct CallFacts {
     name: String,
     asked: usize,
     decisions: Vec<bool>,
+    /// How many grants approved it.
+    granted: usize,
+    /// Somebody answered in the tool's place.
+    is_answered: bool,
     started: usize,
     outcomes: Vec<(Outcome, Cause)>,
     /// Something came after the outcome.
@@ -34,6 +40,7 @@ struct CallFacts {
 pub(crate) async fn check(world: &World, is_answered: bool) -> Vec<String> {
     let mut found = world.violations();
     found.extend(world.unanswered().into_iter().map(|what| format!("no response: {what}")));
+    check_grants(world, &mut found);
     for chat in &world.chats {
         check_calls(world, chat, &mut found);
         check_chat(world, chat, is_answered, &mut found);
@@ -57,7 +64,7 @@ fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
                 continue;
             }
             Fact::Asked { call, .. } => (call, true),
-            Fact::Decided { call, .. } => (call, true),
+            Fact::Decided { call, .. } | Fact::Used { call, .. } => (call, true),
             Fact::Started { call, .. } => (call, true),
             Fact::Settled { call, .. } => (call, false),
             _ => continue,
@@ -66,7 +73,11 @@ fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
         entry.is_late |= is_late && !entry.outcomes.is_empty();
         match &*fact {
             Fact::Asked { .. } => entry.asked += 1,
-            Fact::Decided { approved, .. } => entry.decisions.push(*approved),
+            Fact::Decided { approved, output, .. } => {
+                entry.decisions.push(*approved);
+                entry.is_answered |= output.is_some();
+            }
+            Fact::Used { .. } => entry.granted += 1,
             Fact::Started { .. } => entry.started += 1,
             Fact::Settled { outcome, cause, .. } => entry.outcomes.push((outcome.clone(), *cause)),
             _ => {}
@@ -81,9 +92,66 @@ fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {
     }
 }
 
+/// A grant that has been made, as of the journal.
+struct Made {
+    tool: String,
+    chat: ChatId,
+    terms: Arc<GrantTerms>,
+    used: u32,
+    /// Revoked, or gone with its chat.
+    is_over: bool,
+}
+
+/// A revoked, used-up or expired grant approves nothing, and neither does one for another tool or chat.
+fn check_grants(world: &World, found: &mut Vec<String>) {
+    let mut grants: BTreeMap<GrantId, Made> = BTreeMap::new();
+    let mut tools: BTreeMap<ToolCallId, String> = BTreeMap::new();
+    for Entry { chat, what, .. } in world.journal.entries() {
+        let facts = match what {
+            Commit::Facts { facts, .. } => facts,
+            Commit::Revoked(grant) => {
+                grants.entry(grant).and_modify(|made| made.is_over = true);
+                continue;
+            }
+            Commit::Deleted => {
+                let is_its = |made: &&mut Made| made.chat == chat && made.terms.scope == GrantScope::Chat;
+                grants.values_mut().filter(is_its).for_each(|made| made.is_over = true);
+                continue;
+            }
+        };
+        for fact in facts {
+            match &*fact {
+                Fact::Called { call, name, .. } => _ = tools.insert(call.clone(), name.clone()),
+                Fact::Granted { call, grant, terms, .. } => {
+                    let tool = tools.get(call).cloned().unwrap_or_default();
+                    let (chat, terms) = (chat.clone(), Arc::clone(terms));
+                    grants.insert(grant.clone(), Made { tool, chat, terms, used: 0, is_over: false });
+                }
+                Fact::Used { call, grant, at, .. } => {
+                    let Some(made) = grants.get_mut(grant) else {
+                        found.push(format!("{chat}: {call}: a grant that was never made"));
+                        continue;
+                    };
+                    made.used += 1;
+                    let checks = [
+                        (made.is_over, "a grant that was revoked, or whose chat is gone"),
+                        (made.terms.uses.is_some_and(|uses| made.used > uses), "a grant that was used up"),
+                        (made.terms.until.is_some_and(|until| until <= *at), "a grant that had expired"),
+                        (tools.get(call) != Some(&made.tool), "a grant for another tool"),
+                        (made.terms.scope == GrantScope::Chat && made.chat != chat, "a grant for another chat"),
+                    ];
+                    let wrong = checks.into_iter().filter(|(is_wrong, _)| *is_wrong);
+                    found.extend(wrong.map(|(_, text)| format!("{chat}: {call} was approved by {text}: {grant}")));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 fn problems(call: &CallFacts, runs: &[&Run]) -> Vec<&'static str> {
-    let CallFacts { name, asked, decisions, started, outcomes, is_late } = call;
-    let is_approved = decisions.first() == Some(&true);
+    let CallFacts { name, asked, decisions, granted, is_answered, started, outcomes, is_late } = call;
+    let is_approved = decisions.first() == Some(&true) || *granted > 0;
     let reported = outcomes.iter().find_map(|(outcome, cause)| match outcome {
         Outcome::Output(output) if *cause == Cause::Ran => Some(output),
         _ => None,
@@ -94,11 +162,13 @@ fn problems(call: &CallFacts, runs: &[&Run]) -> Vec<&'static str> {
         (outcomes.len() > 1, "more than one outcome"),
         (*is_late, "something after its outcome"),
         (*asked > 1, "asked about more than once"),
-        (decisions.len() > 1, "more than one decision"),
+        (decisions.len() + granted > 1, "more than one decision"),
+        (*granted > 0 && *asked > 0, "granted and asked about"),
         (*started > 1 && !is_idempotent(name), "started more than once"),
         (*started > 0 && needs_approval(name) && !is_approved, "started without approval"),
         (decisions.first() == Some(&false) && *started > 0, "denied and started"),
-        (is_settled_by_denial && decisions.first() != Some(&false), "denied by nobody"),
+        (is_settled_by_denial && decisions.first() != Some(&false) && !is_answered, "denied by nobody"),
+        (*is_answered && *started > 0, "answered and started"),
         (runs.len() > *started, "more runs than starts"),
         (!is_reported && runs_on_server(name), "an output that no run had"),
     ];
@@ -158,7 +228,7 @@ fn check_holds(world: &World, chat: &ChatId, state: &ChatState, found: &mut Vec<
         .open_calls()
         .filter(|(_, call)| call.is_held())
         .map(|(id, call)| {
-            let request = call.request.as_ref().filter(|request| request.answer.is_none());
+            let request = call.request.as_ref().filter(|request| request.decision.is_none());
             (id.clone(), request.map(|request| request.approval.clone()), call.since(), call.deadline())
         })
         .collect();

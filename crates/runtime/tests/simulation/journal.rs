@@ -9,10 +9,10 @@ use std::{
 };
 
 use futures::FutureExt;
-use holdpoint_protocol::ids::ChatId;
+use holdpoint_protocol::ids::{ChatId, GrantId};
 use holdpoint_runtime::{
     internals::{fact::Fact, turn::ChatState},
-    log::{Append, AppendResult, DeleteResult, Log, LogError, MemoryLog, NodeId, Ownership},
+    log::{Append, AppendResult, DeleteResult, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
 };
 use holdpoint_testkit::SharedLog;
 
@@ -32,6 +32,8 @@ pub(crate) enum Defect {
     OpenHold,
     /// Some appends that release a chat leave its owner.
     Owner,
+    /// Grants are not claimed.
+    Unclaimed,
     /// Some tools run a second time.
     SecondRun,
     /// Some tools run although nobody has approved that.
@@ -83,6 +85,7 @@ pub(crate) struct Entry {
 pub(crate) enum Commit {
     Facts { first: u64, facts: Vec<Arc<Fact>>, owner: Option<usize> },
     Deleted,
+    Revoked(GrantId),
 }
 
 impl Journal {
@@ -135,6 +138,9 @@ impl Journal {
         // Conflicts are rare enough.
         let is_defective = self.defect == Some(Defect::WrongExpected) || entries.appends.is_multiple_of(5);
         let defect = self.defect.filter(|_| is_defective);
+        if self.defect == Some(Defect::Unclaimed) {
+            append.grants.used.clear();
+        }
         match defect {
             Some(Defect::WrongExpected) => {
                 let id = (append.chat.clone(), append.expected, append.append_id.0);
@@ -183,6 +189,13 @@ impl Journal {
         result
     }
 
+    pub(crate) fn revoke(&self, node: usize, revocation: Revocation) {
+        let mut entries = self.lock();
+        let grant = revocation.grant.clone();
+        self.log.revoke(revocation).now_or_never().expect("memory does not wait").expect("it revokes");
+        entries.all.push(Entry { at: self.clock.millis(), node, chat: "-".into(), what: Commit::Revoked(grant) });
+    }
+
     pub(crate) fn owner_of(&self, chat: &ChatId) -> Option<NodeId> {
         let batches = self.log.read(chat, 0, usize::MAX).now_or_never().expect("memory does not wait");
         batches.expect("it reads").last().and_then(|batch| batch.owner)
@@ -206,6 +219,7 @@ impl Journal {
                         let _ = writeln!(text, "    {}", serde_json::to_string(fact).expect("JSON"));
                     }
                 }
+                Commit::Revoked(grant) => _ = writeln!(text, "{at:>6} ms, node {node}: revoked {grant}"),
                 Commit::Deleted => _ = writeln!(text, "{at:>6} ms, node {node}, {chat}: deleted"),
             }
         }

@@ -149,6 +149,7 @@ fn a_defect_is_found() {
         (Defect::LostAppend, "is not in the log"),
         (Defect::OpenHold, "the rows of its holds"),
         (Defect::Owner, "it has an owner"),
+        (Defect::Unclaimed, "was approved by a grant that was"),
         (Defect::SecondRun, "more runs than starts"),
         (Defect::Unapproved, "was not approved"),
     ];

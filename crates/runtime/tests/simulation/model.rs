@@ -70,7 +70,7 @@ fn answer(seed: u64, messages: &[ModelMessage]) -> Events {
         write(&mut random, text, &mut events);
     }
     let mut events: Vec<_> = events.into_iter().map(Ok).collect();
-    let usage = Usage { prompt_tokens: 3, completion_tokens: 4 };
+    let usage = Usage { prompt_tokens: 3, completion_tokens: 4, ..Usage::default() };
     let reason = if calls == 0 { FinishReason::Stop } else { FinishReason::ToolCalls };
     if random.chance(40) {
         let error = || ModelError { message: "The model failed.".to_owned(), detail: "simulated".to_owned() };
@@ -80,7 +80,7 @@ fn answer(seed: u64, messages: &[ModelMessage]) -> Events {
             events.push(Err(error()));
         }
     } else {
-        events.push(Ok(ModelEvent::Finish { usage, reason, version: None }));
+        events.push(Ok(ModelEvent::Finish { usage, reason, version: None, state: None }));
     }
     let mut delay = || if random.chance(400) { random.millis(300) } else { Duration::ZERO };
     events.into_iter().map(|event| (delay(), event)).collect()

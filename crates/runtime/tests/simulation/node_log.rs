@@ -12,8 +12,9 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-        ListedHold, Log, LogError, NodeId, Stored, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
+        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
+        StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -205,7 +206,7 @@ impl Log for NodeLog {
         Box::pin(self.read_op(self.journal.log.stored(chat)))
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         Box::pin(self.read_op(self.journal.log.find(subject, key)))
     }
 
@@ -229,7 +230,7 @@ impl Log for NodeLog {
         self.journal.log.lease()
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
         Box::pin(async move {
             if self.condition.is_without_lease() {
                 self.condition.passes().await;
@@ -245,6 +246,22 @@ impl Log for NodeLog {
     fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
         // When it is asked, not when the future is made.
         Box::pin(self.read_op(async move { self.journal.log.is_gone(node).await }))
+    }
+
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        Box::pin(self.read_op(self.journal.log.audit(query, limit)))
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        Box::pin(self.read_op(self.journal.log.grants(query, limit)))
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            let (journal, node) = (Arc::clone(&self.journal), self.condition.node);
+            let revoked = self.write_op(move || journal.revoke(node, revocation)).await;
+            revoked.ok_or_else(|| LogError::Failed("a simulated fault".to_owned()))
+        })
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {

@@ -10,14 +10,14 @@ use std::{
 
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
-    internals::fact::Fact,
+    internals::fact::{Cause, Fact},
     tool::{Execution, Prompt, Returns, Tool, ToolBuilder, ToolContext, ToolError, ToolSet, Wait},
 };
 use serde_json::{Value, json};
 
 use super::{
     condition::Condition,
-    journal::{Defect, Journal},
+    journal::{Commit, Defect, Journal},
     node_log::unless_dead,
     random::Random,
 };
@@ -68,21 +68,34 @@ impl Ledger {
         self.lock().clone()
     }
 
-    fn begin(&self, chat: &ChatId, call: &ToolCallId, name: &str, node: usize) -> usize {
+    fn begin(&self, chat: &ChatId, call: &ToolCallId, name: &str, input: Option<&Value>, node: usize) -> usize {
         let (mut is_started, mut decision, mut is_settled) = (false, None, false);
-        for fact in self.journal.facts(chat) {
-            match &*fact {
-                Fact::Started { call: of, .. } if of == call => is_started = true,
-                Fact::Settled { call: of, .. } if of == call => is_settled = true,
-                Fact::Decided { call: of, approved, .. } if of == call => decision = Some(*approved),
-                _ => {}
+        // What ran is what the last decision showed.
+        let mut shown = None;
+        for entry in self.journal.entries().into_iter().filter(|entry| entry.chat == *chat) {
+            let Commit::Facts { facts, .. } = entry.what else { continue };
+            for fact in facts {
+                match &*fact {
+                    Fact::Started { call: of, .. } if of == call => is_started = true,
+                    // A tool may begin in the moment in which its own node stops it.
+                    Fact::Settled { call: of, cause: Cause::Stopped, .. } if of == call && entry.node == node => {}
+                    Fact::Settled { call: of, .. } if of == call => is_settled = true,
+                    Fact::Used { call: of, .. } if of == call => decision = Some(true),
+                    Fact::Called { call: of, input, .. } if of == call => shown = Some(input.clone()),
+                    Fact::Decided { call: of, approved, input, output, .. } if of == call => {
+                        decision = Some(*approved && output.is_none());
+                        shown = input.clone().or(shown);
+                    }
+                    _ => {}
+                }
             }
         }
         let forbidden = match (is_started, decision, is_settled) {
-            (_, Some(false), _) => Some("it was denied"),
+            (_, Some(false), _) => Some("it was denied, or answered"),
             (_, None, _) if needs_approval(name) => Some("it was not approved"),
             (false, ..) => Some("its start is not in the log"),
             (.., true) => Some("it had its outcome"),
+            _ if input.is_some() && input != shown.as_ref() => Some("its input was not the one that was shown"),
             _ => None,
         };
         let mut runs = self.lock();
@@ -113,7 +126,7 @@ impl Host {
     async fn run(self, name: &'static str, input: Value, context: ToolContext) -> Result<Value, ToolError> {
         unless_dead(&self.condition).await;
         let ToolContext { chat, call, .. } = &context;
-        let run = self.ledger.begin(chat, call, name, self.condition.node);
+        let run = self.ledger.begin(chat, call, name, Some(&input), self.condition.node);
         self.misbehave(name, chat, call);
         let mut random = Random::new(self.seed, ("tool", name, input["n"].as_u64()));
         let time = if name == "slow" { 6000 } else { 800 };
@@ -144,14 +157,14 @@ impl Host {
     fn misbehave(&self, name: &str, chat: &ChatId, call: &ToolCallId) {
         let journal = &self.ledger.journal;
         match journal.defect() {
-            Some(Defect::SecondRun) if !is_idempotent(name) => _ = self.ledger.begin(chat, call, name, 0),
+            Some(Defect::SecondRun) if !is_idempotent(name) => _ = self.ledger.begin(chat, call, name, None, 0),
             Some(Defect::Unapproved) => {
                 let asked = journal.facts(chat).into_iter().find_map(|fact| match &*fact {
                     Fact::Asked { call, .. } => Some(call.clone()),
                     _ => None,
                 });
                 if let Some(asked) = asked {
-                    self.ledger.begin(chat, &asked, "pay", 0);
+                    self.ledger.begin(chat, &asked, "pay", None, 0);
                 }
             }
             _ => {}

@@ -4,10 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use holdpoint_protocol::{
-    ids::{ApprovalId, ChatId, ToolCallId},
+    grants::{GrantMatch, GrantScope, Remember},
+    ids::{ApprovalId, ChatId, GrantId, ToolCallId},
     message::Role,
+    request::Verdict,
 };
 use holdpoint_runtime::{
+    clock::{Clock, Timestamp},
     driver::Profile,
     internals::{fact::Fact, project::View},
     log::{HoldQuery, HoldRow, HoldsOf, Log},
@@ -43,7 +46,7 @@ pub(crate) async fn answer_everything(world: Arc<World>) -> bool {
         }
         for (chat, hold) in open {
             let act = match hold.approval {
-                Some(approval) => Act::Decide { approval, approved: users.random.chance(700) },
+                Some(approval) => Act::Decide { approval, verdict: users.verdict(), remember: None },
                 None => Act::Result { call: hold.call, ack: success() },
             };
             users.send(chat, act);
@@ -85,6 +88,46 @@ impl Users {
         }
     }
 
+    /// Approve, deny, approve another input, or answer in the tool's place.
+    fn verdict(&mut self) -> Verdict {
+        match self.random.below(10) {
+            0..3 => Verdict::Deny,
+            3..7 => Verdict::APPROVE,
+            7..9 => Verdict::Approve { input: Some(json!({"n": 1000 + self.random.below(9)})) },
+            _ => Verdict::Answer { output: json!({"instead": self.random.below(9)}) },
+        }
+    }
+
+    /// What else an approval approves, if anything.
+    fn remember(&mut self) -> Option<Remember> {
+        let scope = if self.random.chance(300) { GrantScope::Chat } else { GrantScope::Subject };
+        let covers = match self.random.below(10) {
+            0 => GrantMatch::Input,
+            1..3 => match json!({"when": "/n", "under": 2000}) {
+                Value::Object(rule) => GrantMatch::Rule(rule),
+                _ => GrantMatch::Tool,
+            },
+            _ => GrantMatch::Tool,
+        };
+        let now = self.world.clock.now();
+        let until = self.random.chance(300).then(|| now.after(Duration::from_secs(2 + self.random.below(20))));
+        let uses = self.random.chance(400).then(|| 1 + self.random.below(2) as u32);
+        let remember = Remember { scope, covers, until: until.map(Timestamp::iso8601), uses };
+        self.random.chance(500).then_some(remember)
+    }
+
+    /// Revokes any grant that was ever made.
+    fn revoke(&mut self) -> Act {
+        let facts = self.world.chats.iter().flat_map(|chat| self.world.journal.facts(chat));
+        let made: Vec<GrantId> = facts
+            .filter_map(|fact| match &*fact {
+                Fact::Granted { grant, .. } => Some(grant.clone()),
+                _ => None,
+            })
+            .collect();
+        self.random.pick(&made).map_or(Act::Messages, |grant| Act::Revoke { grant: grant.clone() })
+    }
+
     fn message(&mut self) -> Value {
         self.messages += 1;
         let (id, text) = (format!("u{}", self.messages), format!("m{}", self.messages));
@@ -104,7 +147,8 @@ impl Users {
                 let says = Some(self.message());
                 Act::Answer { view: self.view(), approved: self.random.chance(700), says }
             }
-            67..72 => Act::Stop,
+            67..70 => Act::Stop,
+            70..72 => self.revoke(),
             72..76 => Act::Regenerate { view: self.view() },
             76..82 => Act::Resume { view: View { profile: Profile::AiSdk, ..self.view() } },
             82..90 => self.live(),
@@ -136,9 +180,12 @@ impl Users {
             _ => None,
         });
         let from = if self.random.chance(150) { ever.collect() } else { asked };
-        let approved = self.random.chance(700);
+        let verdict = self.verdict();
         match self.random.pick(&from) {
-            Some(approval) => Act::Decide { approval: approval.clone(), approved },
+            Some(approval) => {
+                let remember = self.remember().filter(|_| matches!(verdict, Verdict::Approve { .. }));
+                Act::Decide { approval: approval.clone(), verdict, remember }
+            }
             None => self.say(chat),
         }
     }

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holdpoint_protocol::{
-    check::{Checker, Options, Profile, StreamChecker, Violation},
-    chunk::{Chunk, Chunks, Error, Finish},
+    check::{Checker, Options, Profile, Rule, StreamChecker, Violation},
+    chunk::{Chunk, Chunks},
     ids::ChatId,
 };
 use holdpoint_runtime::{
-    driver::{LiveStream, Next, ResponseStream},
+    driver::{LiveStream, Next, ResponseStream, gone_chunks},
     internals::project::{self, Out, View},
 };
 use serde_json::{Value, json};
@@ -40,6 +40,8 @@ pub(crate) enum End {
     Left,
     /// The node was killed, or the chat was not served there any more.
     Cut,
+    /// The server has broken it off before anything was sent.
+    Broken,
 }
 
 impl Responses {
@@ -128,6 +130,13 @@ impl Sent {
         for payload in &self.payloads {
             feed(json!({"frame": format!("data: {payload}\n\n")}));
         }
+        if self.end == End::Broken {
+            // Whatever was sent before would have had to be ended.
+            let text = || "a response is broken off after it has begun".to_owned();
+            let payload = self.payloads.concat();
+            let begun = (!payload.is_empty()).then(|| Violation { line: 1, rule: Rule::F5, text: text(), payload });
+            return begun.into_iter().collect();
+        }
         // A response that was cut has no end to check.
         if self.end == End::Done {
             checker.finish();
@@ -148,15 +157,12 @@ pub(crate) async fn read(world: Arc<World>, number: usize, mut response: Respons
     loop {
         let mut chunks = Vec::new();
         let next = response.read(&mut chunks).await;
-        if next == Next::Gone && chunks.is_empty() && world.responses.is_empty(number) {
-            // Without a message, there is no segment to check: the client only gets an error.
-            return world.responses.end(number, End::Cut);
-        }
         if next == Next::Gone {
             // As the server does it.
-            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
-            chunks.push(Chunks::One(Error { error_text }.into()));
-            chunks.push(Chunks::One(Finish { finish_reason: None, message_metadata: None }.into()));
+            match gone_chunks(!chunks.is_empty() || !world.responses.is_empty(number)) {
+                Some(last) => chunks.extend(last.map(Chunks::One)),
+                None => return world.responses.end(number, End::Broken),
+            }
         }
         world.responses.add(number, chunks);
         if next != Next::More {

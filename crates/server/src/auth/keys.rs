@@ -1,14 +1,8 @@
-//! API keys: the login of the settings.
+//! API keys of the settings.
 
-use axum::http::{HeaderMap, header, request::Parts};
-use futures::future::{BoxFuture, ready};
-use holdpoint_runtime::subject::Subject;
+use holdpoint_runtime::identity::{Identity, Role};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-
-use super::{Credential, Login};
-use crate::request::Failure;
 
 /// One API key of the configuration. It holds the digest, never the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -19,26 +13,18 @@ pub struct AuthKey {
     pub key_sha256: String,
     /// The key's subject.
     pub subject: String,
-    /// The roles of the key: user, approver, admin. Rejected until roles are enforced.
+    /// What the key may do: `user`, `approver`, `admin`. `user` if none is given.
     #[serde(default)]
     pub roles: Vec<Role>,
+    /// The groups that the subject belongs to.
+    #[serde(default)]
+    pub groups: Vec<String>,
 }
 
-/// A role of a subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Role {
-    User,
-    Approver,
-    Admin,
-}
-
-/// The API keys of a server. Without any it is open, and every caller is `local`.
+/// The API keys of a server. Without any it is open, and every caller is `local`, with all roles.
 #[derive(Debug, Default)]
 pub struct Keys {
-    keys: Vec<([u8; 32], Subject)>,
+    keys: Vec<([u8; 32], Identity)>,
 }
 
 /// An unusable API key in the settings.
@@ -46,15 +32,16 @@ pub struct Keys {
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
 pub enum KeyError {
-    #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits: `printf %s KEY | sha256sum`")]
+    #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits, as `holdpoint key hash` prints them")]
     Hash { subject: String },
     #[error("auth.keys: a key has no `subject`. Add one")]
     NoSubject,
+    #[error("auth.keys, {subject:?}: a group has no name. Name it, or remove it")]
+    NoGroup { subject: String },
     #[error("auth.keys: {first:?} and {second:?} have the same key. Give each its own")]
     Shared { first: String, second: String },
-    /// Rejected because nothing enforces roles yet, and an operator might rely on them.
-    #[error("auth.keys, {subject:?}: `roles` is not supported yet. Remove it: every key has the rights of a user")]
-    Roles { subject: String },
+    #[error("auth.keys: a key of {subject:?} is listed twice, with different roles or groups. Remove one of them")]
+    Twice { subject: String },
 }
 
 impl Keys {
@@ -63,19 +50,25 @@ impl Keys {
         let read = |key: &AuthKey| {
             let subject = || key.subject.clone();
             let hash = digest(&key.key_sha256).ok_or_else(|| KeyError::Hash { subject: subject() })?;
-            if !key.roles.is_empty() {
-                return Err(KeyError::Roles { subject: subject() });
-            }
-            Ok((hash, Subject::from(key.subject.as_str())))
-        };
-        let keys: Vec<([u8; 32], Subject)> = keys.iter().map(read).collect::<Result<_, _>>()?;
-        for (at, (hash, subject)) in keys.iter().enumerate() {
-            if subject.as_str().is_empty() {
+            if key.subject.is_empty() {
                 return Err(KeyError::NoSubject);
             }
-            if let Some((_, first)) = keys[..at].iter().find(|(other, first)| other == hash && first != subject) {
-                return Err(KeyError::Shared { first: first.as_str().to_owned(), second: subject.as_str().to_owned() });
+            if key.groups.iter().any(String::is_empty) {
+                return Err(KeyError::NoGroup { subject: subject() });
             }
+            let identity = Identity::new(key.subject.as_str()).with_groups(key.groups.iter().map(String::as_str));
+            Ok((hash, if key.roles.is_empty() { identity } else { identity.with_roles(key.roles.iter().copied()) }))
+        };
+        let keys: Vec<([u8; 32], Identity)> = keys.iter().map(read).collect::<Result<_, _>>()?;
+        for (at, (hash, identity)) in keys.iter().enumerate() {
+            let Some((_, first)) = keys[..at].iter().find(|(other, first)| other == hash && first != identity) else {
+                continue;
+            };
+            let (first, second) = (first.subject().as_str().to_owned(), identity.subject().as_str().to_owned());
+            return Err(match first == second {
+                true => KeyError::Twice { subject: first },
+                false => KeyError::Shared { first, second },
+            });
         }
         Ok(Self { keys })
     }
@@ -85,16 +78,16 @@ impl Keys {
         self.keys.is_empty()
     }
 
-    fn subject(&self, key: &[u8]) -> Option<Subject> {
-        let hash: [u8; 32] = Sha256::digest(key).into();
+    /// The identity of the key with this digest.
+    pub(super) fn identity(&self, digest: &[u8; 32]) -> Option<Identity> {
         // Compare all keys, each in constant time, so that timing reveals nothing.
         let mut found = None;
-        for (known, subject) in &self.keys {
-            if bool::from(known.ct_eq(&hash)) {
-                found = Some(subject.clone());
+        for (known, identity) in &self.keys {
+            if bool::from(known.ct_eq(digest)) {
+                found = Some(identity);
             }
         }
-        found
+        found.cloned()
     }
 }
 
@@ -105,24 +98,45 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-impl Login for Keys {
-    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>> {
-        let subject = match key_of(&parts.headers) {
-            _ if self.allows_anonymous() => Ok(Subject::local()),
-            Some(key) => self.subject(key.as_bytes()).ok_or(Failure::KeyInvalid),
-            None => Err(Failure::KeyRequired),
-        };
-        Box::pin(ready(subject))
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    fn identity(keys: &Keys, key: &str) -> Option<Identity> {
+        keys.identity(&Sha256::digest(key).into())
     }
 
-    fn credential(&self) -> Credential {
-        if self.allows_anonymous() { Credential::None } else { Credential::Key }
+    fn key(text: &str, subject: &str, roles: &[Role], groups: &[&str]) -> AuthKey {
+        AuthKey {
+            key_sha256: hex::encode(Sha256::digest(text)),
+            subject: subject.to_owned(),
+            roles: roles.to_vec(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        }
     }
-}
 
-fn key_of(headers: &HeaderMap) -> Option<&str> {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer =
-        bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    bearer.map(|(_, key)| key.trim()).or_else(|| headers.get("x-api-key")?.to_str().ok())
+    #[test]
+    fn a_key_has_the_roles_and_groups_of_its_entry() {
+        let carol = key("c", "carol", &[Role::Approver, Role::Admin], &["finance", "directors"]);
+        let keys = Keys::new(&[key("a", "ann", &[], &[]), carol]).expect("good keys");
+        assert_eq!(identity(&keys, "a"), Some(Identity::new("ann")), "a user by default");
+        let carol = identity(&keys, "c").expect("known");
+        assert!(!carol.is_user() && carol.is_approver() && carol.is_admin());
+        assert!(carol.is_in(&"finance".into()) && carol.is_in(&"directors".into()));
+        assert_eq!(identity(&keys, "b"), None);
+    }
+
+    #[test]
+    fn one_key_is_one_identity() {
+        let refused = |keys: &[AuthKey]| Keys::new(keys).map(drop).expect_err("refused");
+        let ann = || key("a", "ann", &[], &[]);
+        assert!(Keys::new(&[ann(), ann()]).is_ok(), "the same entry twice means the same");
+        assert!(matches!(refused(&[ann(), key("a", "bob", &[], &[])]), KeyError::Shared { .. }));
+        assert!(matches!(refused(&[ann(), key("a", "ann", &[Role::Admin], &[])]), KeyError::Twice { .. }));
+        assert!(matches!(refused(&[ann(), key("a", "ann", &[], &["finance"])]), KeyError::Twice { .. }));
+        assert_eq!(refused(&[key("a", "", &[], &[])]), KeyError::NoSubject);
+        assert!(matches!(refused(&[key("a", "ann", &[], &[""])]), KeyError::NoGroup { .. }));
+    }
 }

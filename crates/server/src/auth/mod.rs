@@ -1,6 +1,10 @@
-//! Authentication: from a request to its subject, by API keys or by a program's own login, and tickets for a browser's
-//! WebSocket.
+//! Authentication: from a request to its identity, by API keys, by JSON Web Tokens or by a program's own login, and tickets
+//! for a browser's WebSocket.
 
+mod attempts;
+mod credentials;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod keys;
 mod tickets;
 
@@ -8,16 +12,22 @@ use axum::{
     extract::{FromRequestParts, MatchedPath, Query},
     http::{header, request::Parts},
 };
-use futures::future::BoxFuture;
-use holdpoint_runtime::subject::Subject;
-pub use keys::{AuthKey, KeyError, Keys, Role};
+pub(crate) use credentials::{Credentials, PeerAddress};
+use futures::future::{BoxFuture, pending};
+use holdpoint_runtime::{
+    clock::{Clock, Timestamp},
+    identity::{Identity, Role},
+};
+#[cfg(feature = "jwt")]
+pub use jwt::{Jwt, JwtError, JwtSettings};
+pub use keys::{AuthKey, KeyError, Keys};
 pub(crate) use tickets::Tickets;
 
 use crate::{app::Server, request::Failure};
 
-/// From the parts of a request to its subject.
+/// From the parts of a request to its identity.
 pub(crate) trait Login: Send + Sync + 'static {
-    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>>;
+    fn identify<'a>(&'a self, parts: &'a Parts, now: Timestamp) -> BoxFuture<'a, Result<Identity, Failure>>;
 
     /// What a request is identified by.
     fn credential(&self) -> Credential;
@@ -28,7 +38,7 @@ pub(crate) trait Login: Send + Sync + 'static {
 pub(crate) enum Credential {
     /// None: everyone is `local`.
     None,
-    /// An API key, which a browser never sends by itself.
+    /// An API key or a token, which a browser never sends by itself.
     Key,
     /// A program's own login. It may be a cookie, which a browser sends with every request, whatever page makes it.
     Own,
@@ -63,21 +73,25 @@ impl From<String> for IdentityError {
 /// A program's own login: see [`ServerBuilder::identify`](crate::ServerBuilder::identify).
 pub(crate) struct OwnLogin<F>(pub(crate) F);
 
-impl<F, R, E> Login for OwnLogin<F>
+impl<F, R, I, E> Login for OwnLogin<F>
 where
     F: Fn(Parts) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<Subject, E>> + Send + 'static,
+    R: Future<Output = Result<I, E>> + Send + 'static,
+    I: Into<Identity>,
     E: Into<IdentityError>,
 {
-    fn identify<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Subject, Failure>> {
+    fn identify<'a>(&'a self, parts: &'a Parts, now: Timestamp) -> BoxFuture<'a, Result<Identity, Failure>> {
         let identified = (self.0)(parts.clone());
         Box::pin(async move {
-            match identified.await.map_err(Into::into) {
+            match identified.await.map(Into::into).map_err(Into::into) {
                 // A chat without an owner's name would be everybody's whose name is missing.
-                Ok(subject) if subject.as_str().is_empty() => {
+                Ok(identity) if identity.subject().as_str().is_empty() => {
                     Err(Failure::Unauthenticated("the login has no name for you".to_owned()))
                 }
-                Ok(subject) => Ok(subject),
+                Ok(identity) if has_expired(&identity, now) => {
+                    Err(Failure::Unauthenticated("your login has expired: log in again".to_owned()))
+                }
+                Ok(identity) => Ok(identity),
                 Err(IdentityError::Unauthenticated(reason)) => Err(Failure::Unauthenticated(reason)),
                 Err(IdentityError::Unavailable(reason)) => Err(Failure::Unavailable(reason)),
             }
@@ -89,29 +103,50 @@ where
     }
 }
 
-/// The authenticated subject of a request. Its extractor rejects unauthenticated requests with 401.
-pub(crate) struct Caller(pub(crate) Subject);
+/// Whether the login of an identity has ended.
+fn has_expired(identity: &Identity, now: Timestamp) -> bool {
+    identity.expires_at().is_some_and(|at| at <= now)
+}
+
+/// What a stream says when the login that opened it ends.
+pub(crate) const EXPIRED: &str = "Your login has expired. Please sign in again.";
+
+/// Completes when the login of an identity ends.
+pub(crate) fn expiry(identity: &Identity, clock: &dyn Clock) -> BoxFuture<'static, ()> {
+    identity.expires_at().map_or_else(|| Box::pin(pending()) as _, |at| clock.sleep_until(at))
+}
+
+/// Refuses an identity that may not chat.
+pub(crate) fn require_user(identity: &Identity) -> Result<(), Failure> {
+    if identity.is_user() { Ok(()) } else { Err(Failure::RoleRequired { role: Role::User }) }
+}
+
+/// The authenticated identity of a request. Its extractor rejects unauthenticated requests with 401.
+pub(crate) struct Caller(pub(crate) Identity);
 
 impl FromRequestParts<Server> for Caller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
-        let subject = identify(parts, server).await?;
-        match server.inner.subjects.admits(&subject) {
-            true => Ok(Self(subject)),
+        let identity = identify(parts, server).await?;
+        match server.inner.subjects.admits(identity.subject()) {
+            true => Ok(Self(identity)),
             false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),
         }
     }
 }
 
-async fn identify(parts: &Parts, server: &Server) -> Result<Subject, Failure> {
-    let refused = match server.inner.login.identify(parts).await {
+async fn identify(parts: &Parts, server: &Server) -> Result<Identity, Failure> {
+    let now = server.inner.runtime.clock().now();
+    let refused = match server.inner.login.identify(parts, now).await {
         Err(refused @ (Failure::KeyRequired | Failure::Unauthenticated(_))) if is_socket(parts) => refused,
         identified => return identified,
     };
     match (ticket_of(parts), refused) {
         (Some(ticket), _) => {
-            server.inner.tickets.redeem(&server.inner.runtime, &ticket).await?.ok_or(Failure::TicketInvalid)
+            let redeemed = server.inner.tickets.redeem(&server.inner.runtime, &ticket).await?;
+            // The login may have ended since the ticket was issued.
+            redeemed.filter(|identity| !has_expired(identity, now)).ok_or(Failure::TicketInvalid)
         }
         (None, Failure::KeyRequired) => Err(Failure::TicketRequired),
         (None, refused) => Err(refused),

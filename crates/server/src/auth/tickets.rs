@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use holdpoint_runtime::{Runtime, clock::Timestamp, subject::Subject};
+use holdpoint_runtime::{Identity, Runtime, clock::Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::request::Failure;
@@ -18,43 +18,43 @@ const MAX_TICKETS: usize = 100;
 
 /// The unused tickets of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Tickets(Mutex<HashMap<String, (Subject, Timestamp)>>);
+pub(crate) struct Tickets(Mutex<HashMap<String, (Identity, Timestamp)>>);
 
 impl Tickets {
-    /// Issues a ticket for one WebSocket.
-    pub(crate) async fn issue(&self, runtime: &Runtime, subject: Subject) -> Result<String, Failure> {
+    /// Issues a ticket for one WebSocket of this identity.
+    pub(crate) async fn issue(&self, runtime: &Runtime, identity: Identity) -> Result<String, Failure> {
         let now = runtime.clock().now();
         let ticket = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        if !runtime.keep_ticket(&digest(&ticket), &subject, now.after(TICKET_LIFETIME)).await? {
-            self.keep(ticket.clone(), subject, now);
+        if !runtime.keep_ticket(&digest(&ticket), &identity, now.after(TICKET_LIFETIME)).await? {
+            self.keep(ticket.clone(), identity, now);
         }
         Ok(ticket)
     }
 
-    fn keep(&self, ticket: String, subject: Subject, now: Timestamp) {
+    fn keep(&self, ticket: String, identity: Identity, now: Timestamp) {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tickets.retain(|_, (_, until)| *until > now);
-        let own = tickets.iter().filter(|(_, (owner, _))| *owner == subject);
+        let own = tickets.iter().filter(|(_, (owner, _))| owner.subject() == identity.subject());
         let own: Vec<(String, Timestamp)> = own.map(|(ticket, (_, until))| (ticket.clone(), *until)).collect();
         if own.len() >= MAX_TICKETS
             && let Some((oldest, _)) = own.into_iter().min_by_key(|(_, until)| *until)
         {
             tickets.remove(&oldest);
         }
-        tickets.insert(ticket, (subject, now.after(TICKET_LIFETIME)));
+        tickets.insert(ticket, (identity, now.after(TICKET_LIFETIME)));
     }
 
-    /// The subject of a ticket, which is used up.
-    pub(super) async fn redeem(&self, runtime: &Runtime, ticket: &str) -> Result<Option<Subject>, Failure> {
+    /// The identity of a ticket, which is used up.
+    pub(super) async fn redeem(&self, runtime: &Runtime, ticket: &str) -> Result<Option<Identity>, Failure> {
         match self.take(ticket, runtime.clock().now()) {
-            Some(subject) => Ok(Some(subject)),
+            Some(identity) => Ok(Some(identity)),
             None => Ok(runtime.redeem_ticket(&digest(ticket)).await?),
         }
     }
 
-    fn take(&self, ticket: &str, now: Timestamp) -> Option<Subject> {
+    fn take(&self, ticket: &str, now: Timestamp) -> Option<Identity> {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(subject, _)| subject)
+        tickets.remove(ticket).filter(|(_, until)| *until > now).map(|(identity, _)| identity)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The server's own log on standard error, as text or JSON, and spans for a collector.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::Arc,
+};
 
 use super::masked::Masked;
 use holdpoint_server::config::{LogFormat, LoggingConfig};
@@ -40,9 +43,10 @@ pub(super) struct Logging {
     _spans: Option<super::otlp::Spans>,
 }
 
-/// Starts logging. Call it before the asynchronous runtime starts, since an exporter starts its own thread.
+/// Starts logging. The secrets are masked, whatever logs them. Call it before the asynchronous runtime starts, since an exporter starts its own thread.
 pub(super) fn begin(
     config: &LoggingConfig,
+    secrets: Vec<String>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Logging, LoggingError> {
     let filter = filter(config, &variable)?;
@@ -53,7 +57,8 @@ pub(super) fn begin(
         Some(_) => return Err(LoggingError::Format),
     };
     let is_plain = !io::stderr().is_terminal() || variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let writer = || OneLine(Masked(io::stderr()));
+    let secrets: Arc<[String]> = secrets.into();
+    let writer = move || OneLine(Masked { writer: io::stderr(), secrets: Arc::clone(&secrets) });
     let layer = layer(format, !is_plain, writer).with_filter(filter.and(filter_fn(is_logged)));
     let endpoint = config.otlp.clone().or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"));
     #[cfg(feature = "otlp")]

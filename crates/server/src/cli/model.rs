@@ -6,7 +6,7 @@ use holdpoint_runtime::model::{
     DemoModel, Model, ScriptError, ScriptModel,
     provider::{ProviderModel, ProviderSettings, ProviderSetupError, ProviderSpec, SpecError},
 };
-use holdpoint_server::config::ModelConfig;
+use holdpoint_server::config::{MissingVariable, ModelConfig};
 
 /// The model is unknown or can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,8 @@ pub(super) enum ModelSetupError {
     Spec(String, SpecError),
     #[error("the model {0}: {1}")]
     Provider(ProviderSpec, ProviderSetupError),
+    #[error("model.headers: {0}")]
+    Headers(MissingVariable),
     #[error(transparent)]
     Script(#[from] ScriptError),
 }
@@ -53,16 +55,42 @@ pub(super) fn model(
     if let Some(file) = spec.strip_prefix("script:") {
         return Ok(Chosen::Script(ScriptModel::from_file(Path::new(file))?));
     }
-    let spec: ProviderSpec = spec.parse().map_err(|error| match error {
+    let first = parse(spec)?;
+    let model = provider(&first, &first, base_url, config)?;
+    let fallbacks = config.fallback.iter().map(|spec| provider(&parse(spec)?, &first, base_url, config));
+    Ok(Chosen::Provider(model.with_fallbacks(fallbacks.collect::<Result<Vec<_>, _>>()?)))
+}
+
+fn parse(spec: &str) -> Result<ProviderSpec, ModelSetupError> {
+    spec.parse().map_err(|error| match error {
         SpecError::Provider => ModelSetupError::Unknown(spec.to_owned()),
         error => ModelSetupError::Spec(spec.to_owned(), error),
-    })?;
-    let settings = ProviderSettings {
-        base_url: base_url.or(config.base_url.as_deref()).map(str::to_owned),
+    })
+}
+
+/// A model with the settings. What is for a provider goes to models of that provider only.
+fn provider(
+    spec: &ProviderSpec,
+    first: &ProviderSpec,
+    base_url: Option<&str>,
+    config: &ModelConfig,
+) -> Result<ProviderModel, ModelSetupError> {
+    let mut settings = ProviderSettings {
         system: config.system.clone(),
         temperature: config.temperature,
-        max_tokens: config.max_tokens,
+        max_tokens: config.max_tokens.map(|tokens| tokens.get().into()),
+        timeouts: config.timeouts(),
+        prompt_caching: config.prompt_caching,
+        reasoning_effort: config.reasoning_effort,
+        ..ProviderSettings::default()
     };
+    if spec.provider == first.provider {
+        settings.base_url = base_url.or(config.base_url.as_deref()).map(str::to_owned);
+        settings.api = config.api;
+        settings.options = config.options.clone();
+        settings.headers =
+            config.headers.resolve(&|name| std::env::var(name).ok()).map_err(ModelSetupError::Headers)?;
+    }
     let model = ProviderModel::new(spec.clone(), settings, |name| std::env::var(name).ok());
-    Ok(Chosen::Provider(model.map_err(|error| ModelSetupError::Provider(spec, error))?))
+    model.map_err(|error| ModelSetupError::Provider(spec.clone(), error))
 }

@@ -1,15 +1,19 @@
 //! `holdpoint serve`.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
+use holdpoint_protocol::status::{McpState, McpStatus};
 use holdpoint_runtime::{
     driver::{self, Runtime},
     log::{Log, MemoryLog},
-    tool::{ToolSet, demo::demo_tools, mcp::McpServers},
+    tool::{
+        ToolSet,
+        mcp::{McpServer, McpServers, McpSnapshot, McpWatch},
+    },
 };
 use holdpoint_server::{
-    Keys, Limits, Server,
-    config::{Config, ConfigError, McpConfigError, ToolConfig, ToolConfigError},
+    Jwt, Keys, Limits, Server,
+    config::{Config, ConfigError, McpConfigError, ToolConfigError},
 };
 use tokio::{
     net::TcpListener,
@@ -52,7 +56,7 @@ enum Failure {
     #[error("{0} is in use: stop the other server, or choose another address with --listen")]
     InUse(SocketAddr),
     #[error(
-        "{0} can be reached from other machines, and there are no keys: anybody could use the server. Listen on 127.0.0.1, or set [[auth.keys]]"
+        "{0} can be reached from other machines, and there are no keys: anybody could use the server. Listen on 127.0.0.1, or set [[auth.keys]] or [auth.jwt]"
     )]
     Open(SocketAddr),
     #[error("can't listen on {0}: {1}")]
@@ -71,6 +75,8 @@ enum Failure {
     McpConfig(#[from] McpConfigError),
     #[error(transparent)]
     Keys(#[from] holdpoint_server::KeyError),
+    #[error(transparent)]
+    Jwt(#[from] holdpoint_server::JwtError),
     #[error(transparent)]
     Place(#[from] PlaceError),
     #[error(transparent)]
@@ -91,28 +97,30 @@ pub(super) fn run(args: &Args) -> ExitCode {
 
 fn begin(args: &Args) -> Result<(), Failure> {
     let config = settings(args.config.as_deref())?;
-    let _logging = logging::begin(&config.logging, |name| std::env::var(name).ok())?;
+    let variables = |name: &str| std::env::var(name).ok();
+    let _logging = logging::begin(&config.logging, config.url_secrets(&variables), variables)?;
     tokio::runtime::Runtime::new()?.block_on(serve(args, config))
 }
 
 async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     let address = args.listen.or(config.listen).unwrap_or(Config::DEFAULT_LISTEN);
     let keys = Keys::new(&config.auth.keys)?;
-    if keys.allows_anonymous() && !address.ip().is_loopback() {
+    let jwt = config.auth.jwt.as_ref().map(Jwt::new).transpose()?;
+    if keys.allows_anonymous() && jwt.is_none() && !address.ip().is_loopback() {
         return Err(Failure::Open(address));
     }
     // The settings come first: their errors are reported whether or not the address is free.
     let variables = |name: &str| std::env::var(name).ok();
-    let tools = ToolConfig::apply(&demo_tools(), &config.tools, &variables)?;
-    let mcp: Result<Vec<_>, _> = config.mcp.iter().map(|server| server.settings(&variables)).collect();
-    let mcp = mcp?;
+    let known = config.known_tools(args.model.as_deref());
+    let tools = config.own_tools(&known, &variables)?;
+    let mcp = config.mcp_settings(&known, &variables)?;
     let model = super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?.into_model();
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
     })?;
     let stop = stop_on_signal()?;
-    // Wait for a server that is slow to list its tools, but not after a signal.
+    // Wait a little for a server that is slow to list its tools, but not after a signal.
     let mcp = tokio::select! {
         mcp = McpServers::start(mcp) => mcp?,
         () = stop.cancelled() => return Ok(()),
@@ -126,7 +134,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         .model(model)
         .log(log(args, &config).await?)
         .limits(driver::Limits {
-            steps: config.model.max_steps.unwrap_or(driver::Limits::default().steps),
+            steps: config.model.max_steps.map_or(driver::Limits::default().steps, NonZeroU32::get),
             ..config.limits.runtime()
         })
         .start()
@@ -140,9 +148,18 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         streams_per_subject: config.limits.streams_per_subject.unwrap_or(default.streams_per_subject),
         requests_per_subject: config.limits.requests_per_subject.unwrap_or(default.requests_per_subject),
         requests_per_address: config.limits.requests_per_address.unwrap_or(default.requests_per_address),
+        wrong_keys_per_minute: config.limits.wrong_keys_per_minute.unwrap_or(default.wrong_keys_per_minute),
         bytes_in_flight: config.limits.bytes_in_flight.unwrap_or(default.bytes_in_flight),
     };
-    let server = Server::with(runtime.clone(), keys, limits).allow_origins(&config.origins);
+    let watches: Vec<McpWatch> = mcp.iter().map(McpServer::watch).collect();
+    let read = move || watches.iter().map(|watch| status(watch.read())).collect();
+    let mut server =
+        Server::builder(runtime.clone()).mcp_status(read).keys(keys).limits(limits).origins(&config.origins);
+    if let Some(jwt) = jwt {
+        jwt.prepare();
+        server = server.jwt(jwt);
+    }
+    let server = server.build();
     println!("Holdpoint is ready at http://{}", listener.local_addr()?);
     let router = server.router();
     #[cfg(feature = "console")]
@@ -154,6 +171,18 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     stopped.cancel();
     let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, following).await;
     Ok(())
+}
+
+/// The state of an MCP server, for admins.
+fn status(server: McpSnapshot) -> McpStatus {
+    McpStatus {
+        name: server.name,
+        state: if server.is_connected { McpState::Connected } else { McpState::Connecting },
+        tools: server.tools,
+        problem: server.problem,
+        warnings: server.warnings.iter().map(ToString::to_string).collect(),
+        last_lines: server.last_lines,
+    }
 }
 
 /// Cancelled by SIGTERM or SIGINT. A second signal ends the process at once; the next start recovers what was running.

@@ -5,9 +5,9 @@ use super::{Config, ConfigError};
 /// The longest duration: ten years.
 const MAX_DURATION_SEC: u64 = 10 * 365 * 24 * 3600;
 /// The longest lease: an hour.
-const MAX_LEASE_SEC: u32 = 3600;
+pub(super) const MAX_LEASE_SEC: u64 = 3600;
 /// The deepest JSON that can be read.
-const MAX_DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: u64 = 100;
 
 impl Config {
     pub(super) fn check(self) -> Result<Self, ConfigError> {
@@ -16,20 +16,15 @@ impl Config {
                 return Err(ConfigError::Value { key: format!("origins[{at}]"), problem });
             }
         }
-        if self.limits.json_depth.is_some_and(|depth| depth > MAX_DEPTH) {
-            return Err(wrong("limits.json_depth", format!("must be at most {MAX_DEPTH}")));
-        }
         if self.log.is_some() && self.data.is_some() {
             return Err(wrong("data", "has no effect with `log`: remove one of them".to_owned()));
-        }
-        if self.lease_sec.is_some_and(|seconds| seconds.get() > MAX_LEASE_SEC) {
-            return Err(wrong("lease_sec", format!("must be at most {MAX_LEASE_SEC}")));
         }
         let times = self.tools.iter().map(|(name, tool)| (format!("tools.{name}"), tool.approval_timeout_sec));
         let times = times.chain(self.mcp.iter().map(|mcp| (format!("mcp {}", mcp.name), mcp.approval_timeout_sec)));
         for (key, seconds) in times {
             if seconds.is_some_and(|seconds| seconds > MAX_DURATION_SEC) {
-                let problem = format!("must be at most {MAX_DURATION_SEC} (ten years); 0 means no limit");
+                let found = seconds.unwrap_or_default();
+                let problem = format!("{found}: must be from 0 to {MAX_DURATION_SEC} (ten years); 0 means no limit");
                 return Err(wrong(&format!("{key}.approval_timeout_sec"), problem));
             }
         }

@@ -45,7 +45,7 @@ pub(super) fn overlay(
             match Config::deserialize_table(alone) {
                 Ok(_) => true,
                 Err(error) => {
-                    failed = Some(error.message().to_owned());
+                    failed.get_or_insert_with(|| error.message().to_owned());
                     false
                 }
             }

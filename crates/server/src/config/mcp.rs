@@ -1,25 +1,31 @@
 //! Settings of MCP servers.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use holdpoint_runtime::tool::{
-    ApprovalPolicy,
-    mcp::{McpSettings, McpToolSettings, McpTransport},
+    ApprovalPolicy, Execution, ToolBuilder, ToolContext, ToolError, ToolSet,
+    demo::demo_tools,
+    mcp::{McpOAuth, McpSettings, McpToolSettings, McpTransport, ToolChange},
 };
+use serde::{Deserialize, Deserializer, de};
 
-use super::secret::{MissingVariable, SecretTexts, Variables};
+use super::{
+    Config, ToolConfig, ToolConfigError, ToolConfigProblem,
+    secret::{MissingVariable, SecretText, SecretTexts, Variables},
+};
 
 /// One MCP server.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct McpConfig {
     /// Its name, the prefix of its tools: `NAME_tool`.
     pub name: String,
     /// The program to start, with its arguments. Alternative to `url`.
     pub command: Option<Vec<String>>,
-    /// Its URL. Alternative to `command`.
-    pub url: Option<String>,
+    /// Its URL, with `${NAME}` for variables of the environment. Alternative to `command`.
+    #[cfg_attr(test, schemars(with = "Option<super::reference::Secret>"))]
+    pub url: Option<SecretText>,
     /// The environment of the program.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
@@ -28,28 +34,44 @@ pub struct McpConfig {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
+    /// The file with the tokens of a login by OAuth, which `holdpoint mcp login` makes. Only its owner can read it.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub oauth_file: Option<PathBuf>,
+    /// The id of an OAuth client that was registered beforehand. Without it, the login registers one.
+    pub oauth_client_id: Option<String>,
     /// The approval policy for its calls. By default every call needs approval.
     #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
+    /// Whether approvals of its calls can be remembered; true by default.
+    #[serde(default)]
+    pub grants: Option<bool>,
     /// Timeout for an approval, or for the answer to a prompt; 0 means none.
+    #[serde(default, deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
     /// Timeout of a call.
+    #[serde(default, deserialize_with = "super::number::whole")]
     pub timeout_sec: Option<u64>,
-    /// Settings of single tools, by the server's own tool names.
+    /// The tools that are offered, by the server's own names; all by default. Settings of single tools are in
+    /// `[tools.NAME_tool]`.
+    #[serde(default, deserialize_with = "names")]
+    pub tools: Option<Vec<String>>,
+    /// Tools that are not offered, by the server's own names.
     #[serde(default)]
-    pub tools: BTreeMap<String, McpToolConfig>,
+    pub deny: Vec<String>,
 }
 
-/// Settings of one tool of an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct McpToolConfig {
-    /// The approval policy.
-    #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
-    pub approval: Option<ApprovalPolicy>,
-    /// Apply `approval` as it is, whatever annotations the server gives this tool.
-    pub ignore_hints: bool,
+/// Reads the list of tools. It used to be a table with the settings of single tools.
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let wrong = "must be a list of names, such as [\"read\", \"write\"]. Settings of a single tool are in its own table, \
+                 [tools.SERVER_tool]";
+    let toml::Value::Array(names) = toml::Value::deserialize(deserializer)? else {
+        return Err(de::Error::custom(wrong));
+    };
+    let names = names.into_iter().map(|name| match name {
+        toml::Value::String(name) => Ok(name),
+        _ => Err(de::Error::custom(wrong)),
+    });
+    names.collect::<Result<_, _>>().map(Some)
 }
 
 /// An unusable MCP server in the settings.
@@ -70,10 +92,16 @@ pub enum McpConfigProblem {
     Transport,
     #[error("`{key}` is for a server with `{with}`")]
     Misplaced { key: &'static str, with: &'static str },
+    #[error("`oauth_file` and the header `authorization` are two logins: remove one of them")]
+    TwoLogins,
     #[error("`timeout_sec` must be at least 1")]
     Timeout,
     #[error(transparent)]
     Variable(#[from] MissingVariable),
+    #[error(transparent)]
+    Tool(#[from] ToolConfigError),
+    #[error("`tools.{tool}` could be a tool of this server or of {other:?}: rename one of the servers")]
+    Ambiguous { tool: String, other: String },
 }
 
 impl McpConfig {
@@ -93,13 +121,16 @@ impl McpConfig {
             (Some(command), None) => {
                 McpTransport::Command { command: command.clone(), env: self.env.resolve(variables)? }
             }
-            (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: self.headers.resolve(variables)? },
+            (None, Some(url)) => {
+                McpTransport::Http { url: url.resolve_url(variables)?, headers: self.headers.resolve(variables)? }
+            }
             _ => return Err(McpConfigProblem::Transport),
         };
         let mut settings = McpSettings::new(&self.name, transport);
         if let Some(approval) = &self.approval {
             settings.approval = approval.clone();
         }
+        settings.grants = self.grants.unwrap_or(settings.grants);
         if let Some(seconds) = self.approval_timeout_sec {
             settings.approval_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
@@ -108,11 +139,115 @@ impl McpConfig {
             Some(seconds) => settings.timeout = Duration::from_secs(seconds),
             None => {}
         }
-        let tools = self.tools.iter().map(|(name, tool)| {
-            let McpToolConfig { approval, ignore_hints } = tool.clone();
-            (name.clone(), McpToolSettings { approval, ignore_hints })
-        });
-        settings.tools = tools.collect();
+        settings.oauth = self.oauth()?;
+        settings.offered = self.tools.as_ref().map(|names| names.iter().cloned().collect());
+        settings.denied = self.deny.iter().cloned().collect();
         Ok(settings)
+    }
+
+    fn oauth(&self) -> Result<Option<McpOAuth>, McpConfigProblem> {
+        let key = if self.oauth_file.is_some() { "oauth_file" } else { "oauth_client_id" };
+        match (&self.oauth_file, &self.oauth_client_id) {
+            (None, None) => Ok(None),
+            _ if self.url.is_none() => Err(McpConfigProblem::Misplaced { key, with: "url" }),
+            (None, Some(_)) => Err(McpConfigProblem::Misplaced { key, with: "oauth_file" }),
+            (Some(_), _) if self.headers.has("authorization") => Err(McpConfigProblem::TwoLogins),
+            (Some(file), client_id) => Ok(Some(McpOAuth { file: file.clone(), client_id: client_id.clone() })),
+        }
+    }
+
+    /// Whether a tool of this name can only be one of this server.
+    fn is_prefix_of(&self, tool: &str) -> bool {
+        tool.strip_prefix(&self.name).is_some_and(|rest| rest.len() > 1 && rest.starts_with('_'))
+    }
+}
+
+impl Config {
+    /// The known tools and those of the settings, without those of MCP servers.
+    pub fn own_tools(&self, known: &ToolSet, variables: Variables<'_>) -> Result<ToolSet, ToolConfigError> {
+        let own = self.tools.iter().filter(|(name, tool)| self.servers_of(known, name, tool).next().is_none());
+        let own = own.map(|(name, tool)| (name.clone(), tool.clone())).collect();
+        ToolConfig::apply(known, &own, variables).map_err(|error| match error.problem {
+            ToolConfigProblem::Unknown if demo_tools().get(&error.name).is_some() => {
+                ToolConfigError { problem: ToolConfigProblem::Demo, ..error }
+            }
+            _ => error,
+        })
+    }
+
+    /// The settings of the MCP servers, with those of their tools.
+    pub fn mcp_settings(&self, known: &ToolSet, variables: Variables<'_>) -> Result<Vec<McpSettings>, McpConfigError> {
+        self.mcp.iter().map(|server| self.settings_of(server, known, variables)).collect()
+    }
+
+    /// The settings of one of the MCP servers.
+    pub fn settings_of(
+        &self,
+        server: &McpConfig,
+        known: &ToolSet,
+        variables: Variables<'_>,
+    ) -> Result<McpSettings, McpConfigError> {
+        let failed = |problem| McpConfigError { name: server.name.clone(), problem };
+        let mut settings = server.settings(variables)?;
+        let mut tools = BTreeMap::new();
+        for (name, tool) in &self.tools {
+            let servers: Vec<&McpConfig> = self.servers_of(known, name, tool).collect();
+            if !servers.iter().any(|other| other.name == server.name) {
+                continue;
+            }
+            if let Some(other) = servers.iter().find(|other| other.name != server.name) {
+                let (tool, other) = (name.clone(), other.name.clone());
+                return Err(failed(McpConfigProblem::Ambiguous { tool, other }));
+            }
+            let wrong = |problem| failed(ToolConfigError { name: name.clone(), problem }.into());
+            tools.insert(name.clone(), tool.of_server(&settings).map_err(wrong)?);
+        }
+        settings.tools = tools;
+        Ok(settings)
+    }
+
+    /// What is secret in the URLs of the MCP servers.
+    pub fn url_secrets(&self, variables: Variables<'_>) -> Vec<String> {
+        self.mcp.iter().filter_map(|server| server.url.as_ref()).flat_map(|url| url.values(variables)).collect()
+    }
+
+    /// The MCP servers that a tool of the settings may belong to: none, if it is defined in the settings or known.
+    fn servers_of<'a>(
+        &'a self,
+        known: &ToolSet,
+        name: &'a str,
+        tool: &ToolConfig,
+    ) -> impl Iterator<Item = &'a McpConfig> + use<'a> {
+        let is_defined = tool.execution.is_some() || tool.url.is_some() || known.get(name).is_some();
+        self.mcp.iter().filter(move |server| !is_defined && server.is_prefix_of(name))
+    }
+}
+
+impl ToolConfig {
+    /// The settings of a tool of an MCP server, checked as far as they can be before the server has listed its tools.
+    fn of_server(&self, server: &McpSettings) -> Result<McpToolSettings, ToolConfigProblem> {
+        if self.input_schema.is_some() {
+            return Err(ToolConfigProblem::Fixed { key: "input_schema" });
+        }
+        if let Some(key) = self.first_key_of_an_endpoint() {
+            return Err(ToolConfigProblem::OnlyWithUrl { key });
+        }
+        if let Some(key) = self.first_key_of_a_browser() {
+            return Err(ToolConfigProblem::OnlyInBrowser { key });
+        }
+        let like = ToolBuilder::browser::<serde_json::Value>("tool", "", Execution::Server)
+            .approval(server.approval.clone())
+            .approval_timeout(server.approval_timeout)
+            .handler(|input: serde_json::Value, _: ToolContext| async { Ok(input) });
+        self.finish(&like.build()?)?;
+        // Annotations of the tool may be stricter than this policy, so it is not part of the change.
+        let rest = Self { approval: None, ..self.clone() };
+        let change = ToolChange::new(move |tool| rest.finish(&tool).map_err(ToolError::from));
+        Ok(McpToolSettings {
+            approval: self.approval.clone(),
+            ignore_hints: self.ignore_hints,
+            timeout: self.timeout()?,
+            change: Some(change),
+        })
     }
 }

@@ -1,8 +1,11 @@
 //! Settings: a TOML file, overridden by the environment.
 
 mod check;
+mod choice;
 mod environment;
 mod mcp;
+mod model;
+mod number;
 #[cfg(test)]
 mod reference;
 mod secret;
@@ -16,18 +19,22 @@ use std::{
     time::Duration,
 };
 
-pub use mcp::{McpConfig, McpConfigError, McpConfigProblem, McpToolConfig};
+pub use mcp::{McpConfig, McpConfigError, McpConfigProblem};
+pub use model::ModelConfig;
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
-pub use tools::{ToolConfig, ToolConfigError, ToolConfigProblem};
+pub use tools::{ApproversConfig, EscalationConfig, ToolConfig, ToolConfigError, ToolConfigProblem};
 
 use holdpoint_runtime::driver;
 
-use crate::{auth::AuthKey, listen::ConnectionLimits};
+use crate::{
+    auth::{AuthKey, JwtSettings},
+    listen::ConnectionLimits,
+};
 
 /// All settings. A missing one has its default.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Config {
     /// The address to listen on.
     pub listen: Option<SocketAddr>,
@@ -38,6 +45,7 @@ pub struct Config {
     #[cfg_attr(test, schemars(with = "reference::Secret"))]
     pub log: Option<SecretText>,
     /// With `log`: the time after which a node that has not been heard of is gone, and its turns are taken over.
+    #[serde(deserialize_with = "number::lease")]
     pub lease_sec: Option<NonZeroU32>,
     /// With `log`: do without LISTEN, NOTIFY and prepared statements, which connection poolers do not pass on.
     pub poll_only: Option<bool>,
@@ -48,6 +56,9 @@ pub struct Config {
     pub model: ModelConfig,
     /// Authentication.
     pub auth: AuthConfig,
+    /// Whether the demo tools are offered: a simulated payment, invented weather. By default, only to the models `demo`
+    /// and `script`.
+    pub demo_tools: Option<bool>,
     /// Settings of tools, by name.
     pub tools: BTreeMap<String, ToolConfig>,
     /// MCP servers whose tools are offered.
@@ -57,80 +68,88 @@ pub struct Config {
     /// The server's own log.
     pub logging: LoggingConfig,
     /// Chats unchanged for this many days are deleted, unless something waits or runs in them. Without it, none are.
+    #[serde(deserialize_with = "number::whole")]
     pub retention_days: Option<NonZeroU32>,
-}
-
-/// The model.
-#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct ModelConfig {
-    /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
-    #[serde(rename = "use")]
-    pub use_model: Option<String>,
-    /// The provider's base URL, if not the default.
-    pub base_url: Option<String>,
-    /// The system prompt.
-    pub system: Option<String>,
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
-    /// Maximum tokens per step.
-    pub max_tokens: Option<u64>,
-    /// Maximum steps per turn.
-    pub max_steps: Option<u32>,
 }
 
 /// Authentication settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct AuthConfig {
-    /// API keys. Without any, everyone may use the server, but only from this machine.
+    /// API keys. Without any, and without `jwt`, everyone may use the server, but only from this machine.
     pub keys: Vec<AuthKey>,
+    /// JSON Web Tokens of an identity provider.
+    pub jwt: Option<JwtSettings>,
 }
 
 /// Limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct LimitsConfig {
     /// Bytes per body or frame.
+    #[serde(deserialize_with = "number::whole")]
     pub body_bytes: Option<usize>,
     /// JSON nesting depth; at most 100.
+    #[serde(deserialize_with = "number::depth")]
     pub json_depth: Option<usize>,
     /// JSON values per body or frame.
+    #[serde(deserialize_with = "number::whole")]
     pub json_nodes: Option<usize>,
     /// Open streams per subject.
+    #[serde(deserialize_with = "number::whole")]
     pub streams_per_subject: Option<usize>,
     /// Requests per second per subject.
+    #[serde(deserialize_with = "number::whole")]
     pub requests_per_subject: Option<usize>,
     /// Requests per second per address. Behind a proxy, all come from one address.
+    #[serde(deserialize_with = "number::whole")]
     pub requests_per_address: Option<usize>,
+    /// Wrong keys and tokens per minute per address. Then the address has to wait, except with a credential that was
+    /// right before.
+    pub wrong_keys_per_minute: Option<usize>,
     /// Bytes of all bodies being read at the same time. The same again for responses being written.
+    #[serde(deserialize_with = "number::whole")]
     pub bytes_in_flight: Option<usize>,
     /// Open holds per chat.
+    #[serde(deserialize_with = "number::whole")]
     pub holds_per_chat: Option<usize>,
     /// Running turns per subject.
+    #[serde(deserialize_with = "number::whole")]
     pub turns_per_subject: Option<usize>,
     /// Running turns in total.
+    #[serde(deserialize_with = "number::whole")]
     pub turns: Option<usize>,
     /// Chats per subject in which something waits or runs.
+    #[serde(deserialize_with = "number::whole")]
     pub open_chats_per_subject: Option<usize>,
+    /// Grants in force per subject.
+    #[serde(deserialize_with = "number::whole")]
+    pub grants_per_subject: Option<usize>,
     /// Bytes per chat, as stored.
+    #[serde(deserialize_with = "number::whole")]
     pub chat_bytes: Option<usize>,
     /// Bytes of all chats in memory, as stored.
+    #[serde(deserialize_with = "number::whole")]
     pub loaded_bytes: Option<usize>,
     /// Bytes per client-made id.
+    #[serde(deserialize_with = "number::whole")]
     pub id_bytes: Option<usize>,
     /// Connections with a request in progress.
+    #[serde(deserialize_with = "number::whole")]
     pub connections: Option<usize>,
     /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox.
+    #[serde(deserialize_with = "number::whole")]
     pub reserved_connections: Option<usize>,
     /// Timeout for a connection without a request, and for a request's header.
+    #[serde(deserialize_with = "number::whole")]
     pub header_sec: Option<NonZeroU32>,
     /// Timeout for a request's body.
+    #[serde(deserialize_with = "number::whole")]
     pub body_sec: Option<NonZeroU32>,
     /// Timeout for a client that does not read what is written to it.
+    #[serde(deserialize_with = "number::whole")]
     pub write_sec: Option<NonZeroU32>,
 }
 
@@ -144,6 +163,7 @@ impl LimitsConfig {
             turns_per_subject: self.turns_per_subject.unwrap_or(default.turns_per_subject),
             turns: self.turns.unwrap_or(default.turns),
             open_chats_per_subject: self.open_chats_per_subject.unwrap_or(default.open_chats_per_subject),
+            grants_per_subject: self.grants_per_subject.unwrap_or(default.grants_per_subject),
             chat_bytes: self.chat_bytes.unwrap_or(default.chat_bytes),
             loaded_bytes: self.loaded_bytes.unwrap_or(default.loaded_bytes),
             id_bytes: self.id_bytes.unwrap_or(default.id_bytes),
@@ -174,7 +194,7 @@ fn seconds(number: Option<NonZeroU32>) -> Option<Duration> {
 /// The server's own log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct LoggingConfig {
     /// The filter: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` overrides it.
     pub filter: Option<String>,
@@ -243,7 +263,11 @@ impl Config {
                 let wrong = |error: toml::de::Error| {
                     let begin = error.span().map_or(0, |span| span.start);
                     let line = text.bytes().take(begin).filter(|byte| *byte == b'\n').count() + 1;
-                    ConfigError::Toml { path: path_text.clone(), line, problem: error.message().to_owned() }
+                    let problem = match key_before(&text[..begin]) {
+                        Some(key) => format!("{key}: {}", error.message()),
+                        None => error.message().to_owned(),
+                    };
+                    ConfigError::Toml { path: path_text.clone(), line, problem }
                 };
                 // Read as a whole first, so that an error has its line.
                 toml::from_str::<Self>(&text).map_err(wrong)?;
@@ -261,6 +285,13 @@ impl Config {
     fn deserialize_table(table: toml::Table) -> Result<Self, toml::de::Error> {
         serde::Deserialize::deserialize(toml::Value::Table(table))
     }
+}
+
+/// The key of the value that this text leads to.
+fn key_before(text: &str) -> Option<&str> {
+    let key = text.lines().last()?.trim_end().strip_suffix('=')?.trim_end();
+    let key = key.rsplit([' ', '\t', ',', '{']).next()?;
+    (!key.is_empty()).then_some(key)
 }
 
 #[cfg(test)]
@@ -291,6 +322,61 @@ mod tests {
         assert_eq!(config.tools["process_payment"].approval_timeout_sec, Some(300));
         assert_eq!(config.tools["open-url"].timeout_sec, Some(7));
         assert_eq!(config.model.use_model.as_deref(), Some("script:x.json"));
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_told_with_its_key_and_the_range() {
+        let no_rust = |error: &str| {
+            !["u32", "u64", "usize", "i64", "f64", "nonzero", "struct", "Config"]
+                .iter()
+                .any(|word| error.contains(word))
+        };
+        for (name, value, says) in [
+            ("LEASE_SEC", "0", "integer `0`, expected a whole number from 1 to 3600"),
+            ("LEASE_SEC", "3601", "integer `3601`, expected a whole number from 1 to 3600"),
+            ("LEASE_SEC", "-1", "integer `-1`, expected a whole number from 1 to 3600"),
+            ("LEASE_SEC", "soon", "string \"soon\", expected a whole number from 1 to 3600"),
+            ("LEASE_SEC", "1.5", "floating point `1.5`, expected a whole number from 1 to 3600"),
+            ("RETENTION_DAYS", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
+            ("LIMITS__HEADER_SEC", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
+            ("LIMITS__TURNS", "-5", "integer `-5`, expected a whole number of at least 0"),
+            ("LIMITS__JSON_DEPTH", "101", "integer `101`, expected a whole number from 0 to 100"),
+            ("MODEL__MAX_STEPS", "-1", "integer `-1`, expected a whole number from 1 to 4294967295"),
+            ("MODEL__MAX_STEPS", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
+            ("MODEL__MAX_TOKENS", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
+            ("MODEL__TIMEOUT_SEC", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
+            ("MODEL__TEMPERATURE", "9.5", "floating point `9.5`, expected a number from 0 to 2"),
+            ("MODEL__TEMPERATURE", "-1", "integer `-1`, expected a number from 0 to 2"),
+            ("MODEL__TEMPERATURE", "hot", "string \"hot\", expected a number from 0 to 2"),
+            ("MODEL__TEMPERATURE", "nan", "floating point `NaN`, expected a number from 0 to 2"),
+            ("MODEL", "5", "integer `5`, expected a table"),
+            ("MODEL__API", "rest", "string \"rest\", expected one of \"chat\", \"responses\""),
+            (
+                "MODEL__REASONING_EFFORT",
+                "3",
+                "expected one of \"none\", \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\", \"max\"",
+            ),
+            ("TOOLS__OPEN_URL__TIMEOUT_SEC", "-1", "integer `-1`, expected a whole number of at least 0"),
+        ] {
+            let name = format!("HOLDPOINT_{name}");
+            let error = from("", &[(&name, value)]).expect_err(value).to_string();
+            assert!(error.contains(&name) && error.ends_with(says) && no_rust(&error), "{error}");
+        }
+        for (text, says) in [
+            ("listen = \"127.0.0.1:1\"\nlease_sec = 0", "line 2: lease_sec: invalid value: integer `0`, expected a"),
+            (
+                "[model]\ntemperature = 9.5",
+                "line 2: temperature: invalid value: floating point `9.5`, expected a number from 0 to 2",
+            ),
+            ("model = 5", "line 1: model: invalid type: integer `5`, expected a table"),
+            ("tools = { pay = 5 }", "line 1: pay: invalid type: integer `5`, expected a table"),
+            ("[limits]\nturns=-5", "line 2: turns: invalid value: integer `-5`, expected a"),
+            ("limits = { turns = 1, body_sec = 0 }", "line 1: body_sec: invalid value: integer `0`, expected a"),
+        ] {
+            let error = from(text, &[]).expect_err(text).to_string();
+            assert!(error.contains(says) && no_rust(&error), "{error}");
+        }
+        assert_eq!(from("lease_sec = 3600", &[]).expect("valid").lease_sec, NonZeroU32::new(3600));
     }
 
     #[test]

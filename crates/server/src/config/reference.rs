@@ -4,12 +4,16 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use holdpoint_runtime::{
     driver,
+    model::provider::Timeouts,
     tool::mcp::{McpSettings, McpTransport},
 };
 use schemars::{JsonSchema, Schema as JsonSchemaValue, SchemaGenerator, json_schema, schema_for};
 use serde_json::Value;
 
-use super::{AuthKey, Config, LimitsConfig, LoggingConfig, McpConfig, McpToolConfig, ModelConfig, ToolConfig};
+use super::{
+    ApproversConfig, AuthKey, Config, EscalationConfig, JwtSettings, LimitsConfig, LoggingConfig, McpConfig,
+    ModelConfig, ToolConfig,
+};
 use crate::{app, listen::ConnectionLimits};
 
 /// Where the tables are in the page.
@@ -20,6 +24,9 @@ pub(super) struct Policy;
 
 /// Texts by name.
 pub(super) struct Texts;
+
+/// Values by name.
+pub(super) struct Options;
 
 /// A JSON Schema.
 pub(super) struct Schema;
@@ -42,7 +49,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Policy: "an approval policy", Texts: "table of strings", Schema: "a JSON Schema", Secret: "string");
+described!(Policy: "an approval policy", Texts: "table of strings", Options: "table of values", Schema: "a JSON Schema", Secret: "string");
 
 /// One table of the settings.
 struct Group {
@@ -75,16 +82,40 @@ fn groups() -> Vec<Group> {
                 ("log", "none".into()),
                 ("lease_sec", Config::DEFAULT_LEASE_SEC.to_string()),
                 ("poll_only", "false".into()),
+                ("demo_tools", "by the model".into()),
                 ("retention_days", "none".into()),
             ],
         ),
         group::<ModelConfig>(
             "`[model]`",
             Some("MODEL__"),
-            [("use", text("demo")), ("max_steps", driver::Limits::default().steps.to_string())],
+            [
+                ("use", text("demo")),
+                ("max_steps", driver::Limits::default().steps.to_string()),
+                ("prompt_caching", "true".into()),
+                ("first_byte_timeout_sec", seconds(Timeouts::default().first_byte)),
+                ("idle_timeout_sec", seconds(Timeouts::default().idle)),
+                ("timeout_sec", seconds(Timeouts::default().whole)),
+            ],
         ),
         group::<AuthKey>("`[[auth.keys]]`", None, []),
+        group::<JwtSettings>(
+            "`[auth.jwt]`",
+            Some("AUTH__JWT__"),
+            [
+                ("subject_claim", text(JwtSettings::DEFAULT_SUBJECT_CLAIM)),
+                ("roles_claim", text(JwtSettings::DEFAULT_ROLES_CLAIM)),
+                ("groups_claim", text(JwtSettings::DEFAULT_GROUPS_CLAIM)),
+                ("leeway_sec", JwtSettings::DEFAULT_LEEWAY_SEC.to_string()),
+            ],
+        ),
         group::<ToolConfig>("`[tools.NAME]`", Some("TOOLS__NAME__"), [("method", text("POST"))]),
+        group::<ApproversConfig>(
+            "`[tools.NAME.approvers]`",
+            Some("TOOLS__NAME__APPROVERS__"),
+            [("by", text("[\"self\"]")), ("exclude_self", "false".into()), ("quorum", "1".into())],
+        ),
+        group::<EscalationConfig>("`[tools.NAME.approvers.escalate]`", Some("TOOLS__NAME__APPROVERS__ESCALATE__"), []),
         group::<McpConfig>(
             "`[[mcp]]`",
             None,
@@ -94,7 +125,6 @@ fn groups() -> Vec<Group> {
                 ("timeout_sec", seconds(Some(mcp.timeout))),
             ],
         ),
-        group::<McpToolConfig>("`[mcp.tools.NAME]`", None, []),
         group::<LimitsConfig>("`[limits]`", Some("LIMITS__"), limits()),
         group::<LoggingConfig>(
             "`[logging]`",
@@ -116,11 +146,13 @@ fn limits() -> Vec<(&'static str, String)> {
         ("streams_per_subject", server.streams_per_subject.to_string()),
         ("requests_per_subject", server.requests_per_subject.to_string()),
         ("requests_per_address", server.requests_per_address.to_string()),
+        ("wrong_keys_per_minute", server.wrong_keys_per_minute.to_string()),
         ("bytes_in_flight", server.bytes_in_flight.to_string()),
         ("holds_per_chat", runtime.holds_per_chat.to_string()),
         ("turns_per_subject", runtime.turns_per_subject.to_string()),
         ("turns", runtime.turns.to_string()),
         ("open_chats_per_subject", runtime.open_chats_per_subject.to_string()),
+        ("grants_per_subject", runtime.grants_per_subject.to_string()),
         ("chat_bytes", runtime.chat_bytes.to_string()),
         ("loaded_bytes", runtime.loaded_bytes.to_string()),
         ("id_bytes", runtime.id_bytes.to_string()),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use holdpoint_runtime::tool::Secret;
+use holdpoint_runtime::tool::{Secret, mcp::SecretUrl};
 use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
@@ -30,6 +30,25 @@ enum Part {
 impl SecretText {
     /// The text with its variables substituted.
     pub fn resolve(&self, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
+        self.text(variables).map(Secret::new)
+    }
+
+    /// The text as a URL, in which the variables are secret.
+    pub fn resolve_url(&self, variables: Variables<'_>) -> Result<SecretUrl, MissingVariable> {
+        let url = SecretUrl::new(self.text(variables)?);
+        Ok(url.hiding(self.values(variables).into_iter().map(Secret::new)))
+    }
+
+    /// The values of its variables, as far as they are set.
+    pub(super) fn values(&self, variables: Variables<'_>) -> Vec<String> {
+        let names = self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Variable(name) => variables(name),
+        });
+        names.filter(|value| !value.is_empty()).collect()
+    }
+
+    fn text(&self, variables: Variables<'_>) -> Result<String, MissingVariable> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
@@ -39,7 +58,7 @@ impl SecretText {
                 }
             }
         }
-        Ok(Secret::new(text))
+        Ok(text)
     }
 
     /// Reads a text that may contain `${NAME}`.
@@ -92,6 +111,11 @@ impl fmt::Debug for SecretText {
 pub struct SecretTexts(BTreeMap<String, SecretText>);
 
 impl SecretTexts {
+    /// Whether there is one of this name, in any case.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.keys().any(|key| key.eq_ignore_ascii_case(name))
+    }
+
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

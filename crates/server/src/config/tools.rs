@@ -3,30 +3,52 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use holdpoint_runtime::tool::{
-    ApprovalPolicy, Execution, Returns, Tool, ToolBuilder, ToolDefinitionError, ToolSet, Wait,
-    http::{HttpEndpoint, HttpToolError, InputPlacement},
+use holdpoint_protocol::holds::DecisionKind;
+use holdpoint_runtime::{
+    approvers::{ApproverError, Approvers, ApproversError},
+    tool::{
+        ApprovalPolicy, Decisions, Execution, Headline, HeadlineError, Returns, Tool, ToolBuilder, ToolDefinitionError,
+        ToolSet, ToolSource, Wait,
+        demo::demo_tools,
+        http::{HttpEndpoint, HttpToolError, InputPlacement},
+    },
 };
 
-use super::secret::{MissingVariable, SecretTexts, Variables};
+use super::{
+    Config,
+    secret::{MissingVariable, SecretTexts, Variables},
+};
 
 /// Settings of one tool.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolConfig {
-    /// Where it runs. Required for a tool defined only here.
+    /// Where it runs. Required for a tool defined only here. With `execution` or `url`, the table defines a tool, which
+    /// replaces a demo tool of its name; without them, it changes one that exists.
     pub execution: Option<Execution>,
     /// The display name.
     pub title: Option<String>,
+    /// What a call would do, for whoever decides: `Pay {amount} to {recipient}`, with properties of the input.
+    pub headline: Option<String>,
     /// The description for the model.
     pub description: Option<String>,
     /// The approval policy.
     #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
     /// Timeout for an approval; 0 means none.
+    #[serde(deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
+    /// What a person may decide: `approve` and `deny`, and `edit` and `answer` unless they are left out.
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    pub decisions: Option<Vec<DecisionKind>>,
+    /// Who may decide; by default the owner of the chat.
+    pub approvers: Option<ApproversConfig>,
+    /// Whether an approval can be remembered, so that later calls run without a question; true by default, unless the
+    /// policy has a quorum.
+    pub grants: Option<bool>,
     /// Timeout for the browser or the endpoint.
+    #[serde(deserialize_with = "super::number::whole")]
     pub timeout_sec: Option<u64>,
     /// How a response waits for the browser.
     pub wait: Option<Wait>,
@@ -45,11 +67,62 @@ pub struct ToolConfig {
     /// How the input is sent.
     pub send: Option<InputPlacement>,
     /// Maximum size of the response.
+    #[serde(deserialize_with = "super::number::whole")]
     pub max_response_bytes: Option<usize>,
     /// Whether the endpoint may be on this machine or in a private network.
     pub allow_private: Option<bool>,
     /// Whether a call interrupted by a crash may be repeated.
     pub idempotent: Option<bool>,
+    /// For a tool of an MCP server: apply `approval` as it is, whatever annotations the server gives the tool.
+    pub ignore_hints: bool,
+}
+
+/// Who may decide about the calls of a tool.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct ApproversConfig {
+    /// `self` for the owner of the chat, `subject:NAME` and `group:NAME`.
+    pub by: Option<Vec<String>>,
+    /// Whether the owner of the chat does not count, even if they are named.
+    pub exclude_self: bool,
+    /// The number of different people whose approval it takes; 1 by default. One denial denies.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub quorum: Option<u32>,
+    /// Who is added if nobody decides for some time.
+    pub escalate: Option<EscalationConfig>,
+}
+
+/// Who is added to those who may decide, and when.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct EscalationConfig {
+    /// How long after the approval request was made.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub after_sec: Option<u64>,
+    /// Who is added, named as in `by`.
+    pub to: Vec<String>,
+}
+
+impl ApproversConfig {
+    /// The policy, not checked yet.
+    fn read(&self) -> Result<Approvers, ToolConfigProblem> {
+        let named = |key, error| ToolConfigProblem::Approver { key, error };
+        let mut approvers = match &self.by {
+            Some(by) => Approvers::new(by).map_err(|error| named("by", error))?,
+            None => Approvers::default(),
+        };
+        approvers.exclude_self = self.exclude_self;
+        approvers.quorum = self.quorum.unwrap_or(approvers.quorum);
+        match &self.escalate {
+            Some(EscalationConfig { after_sec, to }) => {
+                let after = Duration::from_secs(after_sec.ok_or(ToolConfigProblem::NoEscalationTime)?);
+                approvers.escalating(after, to).map_err(|error| named("escalate.to", error))
+            }
+            None => Ok(approvers),
+        }
+    }
 }
 
 /// An unusable tool in the settings.
@@ -68,27 +141,67 @@ pub struct ToolConfigError {
 pub enum ToolConfigProblem {
     #[error(
         "there is no such tool. One that exists only here needs `execution`: \"frontend\", \"delegate\", or \"server\" with a \
-         `url`. A tool of an MCP server is set in that server's `[[mcp]]` table, under `tools`"
+         `url`. The name of an MCP server's tool begins with that of the server in `[[mcp]]`: `SERVER_tool`"
     )]
     Unknown,
+    #[error(
+        "this is a demo tool, and demo tools are offered to the models demo and script only. Remove the table; or define a \
+         tool of your own with `url` or `execution`; or set `demo_tools = true`, for a trial"
+    )]
+    Demo,
     #[error("a server tool defined in the settings needs a `url`")]
     NoUrl,
-    #[error("`{key}` of a built-in tool can't be changed")]
+    #[error("`{key}` of this tool can't be changed; with `execution` or `url`, the table replaces the tool")]
     Fixed { key: &'static str },
     #[error("`{key}` is for a tool with a `url`")]
     OnlyWithUrl { key: &'static str },
+    #[error("`{key}` is for a tool that runs in the browser")]
+    OnlyInBrowser { key: &'static str },
+    #[error("`ignore_hints` is for a tool of an MCP server")]
+    OnlyForMcp,
+    #[error("`decisions`: every tool can be approved and denied, so \"approve\" and \"deny\" must be in it")]
+    Decisions,
+    #[error("`decisions`: whether approvals can be remembered is set with `grants`")]
+    Remember,
+    #[error("`approvers.{key}`: {error}")]
+    Approver { key: &'static str, error: ApproverError },
+    #[error("`approvers.escalate` needs `after_sec`: how long nobody may decide before `to` is added")]
+    NoEscalationTime,
+    #[error("`approvers`: {0}")]
+    Approvers(#[from] ApproversError),
+    #[error("`approvers`: the tool never needs approval: set `approval` as well")]
+    NothingToApprove,
     #[error("`{key}` must be at least 1")]
     Zero { key: &'static str },
     #[error(transparent)]
     Definition(#[from] ToolDefinitionError),
     #[error(transparent)]
     Http(#[from] HttpToolError),
+    #[error("`headline`: {0}")]
+    Headline(#[from] HeadlineError),
     #[error("`headers`: {0}")]
     Variable(#[from] MissingVariable),
 }
 
+impl Config {
+    /// The tools that there are without the settings: the demo tools, if they are offered. `model` is the one of the command
+    /// line, which overrides the settings.
+    pub fn known_tools(&self, model: Option<&str>) -> ToolSet {
+        let model = model.or(self.model.use_model.as_deref()).unwrap_or("demo");
+        // To a real model, a simulated payment is a payment.
+        let is_played = model == "demo" || model.starts_with("script:");
+        if self.demo_tools.unwrap_or(is_played) { demo_tools() } else { ToolSet::default() }
+    }
+
+    /// The tools, not counting those of MCP servers: the known ones, and those of the settings.
+    pub fn tool_set(&self, model: Option<&str>, variables: Variables<'_>) -> Result<ToolSet, ToolConfigError> {
+        self.own_tools(&self.known_tools(model), variables)
+    }
+}
+
 impl ToolConfig {
-    /// The known tools with the settings applied, plus the tools defined only in the settings.
+    /// The known tools with the settings applied, plus the tools defined in the settings, which replace known ones of
+    /// their names.
     pub fn apply(
         known: &ToolSet,
         settings: &BTreeMap<String, ToolConfig>,
@@ -97,7 +210,8 @@ impl ToolConfig {
         let mut tools: BTreeMap<String, Tool> =
             known.iter().map(|tool| (tool.spec.name.clone(), tool.clone())).collect();
         for (name, setting) in settings {
-            let tool = match tools.get(name) {
+            let is_defined = setting.execution.is_some() || setting.url.is_some();
+            let tool = match tools.get(name).filter(|_| !is_defined) {
                 Some(tool) => setting.change(tool),
                 None => setting.make(name, variables),
             };
@@ -108,23 +222,26 @@ impl ToolConfig {
     }
 
     fn change(&self, tool: &Tool) -> Result<Tool, ToolConfigProblem> {
-        if self.execution.is_some_and(|execution| execution != tool.spec.execution) {
-            return Err(ToolConfigProblem::Fixed { key: "execution" });
-        }
         if self.input_schema.is_some() {
             return Err(ToolConfigProblem::Fixed { key: "input_schema" });
         }
         if let Some(key) = self.first_key_of_an_endpoint() {
             return Err(ToolConfigProblem::OnlyWithUrl { key });
         }
+        if self.ignore_hints {
+            return Err(ToolConfigProblem::OnlyForMcp);
+        }
         self.finish(tool)
     }
 
     /// Applies the settings that every tool has.
-    fn finish(&self, tool: &Tool) -> Result<Tool, ToolConfigProblem> {
+    pub(super) fn finish(&self, tool: &Tool) -> Result<Tool, ToolConfigProblem> {
         let mut spec = (*tool.spec).clone();
         if let Some(title) = &self.title {
             spec.title = Some(title.clone());
+        }
+        if let Some(headline) = &self.headline {
+            spec.headline = Some(Headline::new(headline, spec.input.as_value())?);
         }
         if let Some(description) = &self.description {
             spec.description.clone_from(description);
@@ -135,6 +252,34 @@ impl ToolConfig {
         if let Some(seconds) = self.approval_timeout_sec {
             spec.approval_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
+        if let Some(kinds) = &self.decisions {
+            if kinds.contains(&DecisionKind::Remember) {
+                return Err(ToolConfigProblem::Remember);
+            }
+            if ![DecisionKind::Approve, DecisionKind::Deny].iter().all(|kind| kinds.contains(kind)) {
+                return Err(ToolConfigProblem::Decisions);
+            }
+            let (edit, answer) = (kinds.contains(&DecisionKind::Edit), kinds.contains(&DecisionKind::Answer));
+            spec.decisions = Decisions { edit, answer };
+        }
+        if let Some(approvers) = &self.approvers {
+            let approvers = approvers.read()?;
+            if spec.approval == ApprovalPolicy::Never {
+                return Err(ToolConfigProblem::NothingToApprove);
+            }
+            if self.decisions.is_none() {
+                spec.decisions = spec.decisions.within(approvers.quorum);
+            }
+            spec.approvers = Arc::new(approvers);
+        }
+        // The timeout and the decisions may be those of the settings, and the approvers those of the program.
+        spec.approvers.check(spec.approval_timeout, spec.decisions)?;
+        if let Some(grants) = self.grants {
+            if grants && spec.approvers.quorum > 1 {
+                return Err(ApproversError::Grants.into());
+            }
+            spec.grants = grants;
+        }
         if let Some(timeout) = self.timeout()? {
             spec.timeout = timeout;
         }
@@ -144,6 +289,9 @@ impl ToolConfig {
     }
 
     fn make(&self, name: &str, variables: Variables<'_>) -> Result<Tool, ToolConfigProblem> {
+        if self.ignore_hints && (self.execution.is_some() || self.url.is_some()) {
+            return Err(ToolConfigProblem::OnlyForMcp);
+        }
         let description = self.description.clone().unwrap_or_else(|| name.to_owned());
         let builder = match (self.execution, &self.url) {
             (None, None) => return Err(ToolConfigProblem::Unknown),
@@ -154,7 +302,8 @@ impl ToolConfig {
                     return Err(ToolConfigProblem::OnlyWithUrl { key });
                 }
                 let schema = self.input_schema.clone().unwrap_or_else(|| serde_json::json!({"type": "object"}));
-                ToolBuilder::browser::<serde_json::Value>(name, &description, execution).schema(schema)
+                let builder = ToolBuilder::browser::<serde_json::Value>(name, &description, execution);
+                builder.schema(schema).source(ToolSource::Settings)
             }
         };
         self.finish(&builder.build()?)
@@ -186,14 +335,19 @@ impl ToolConfig {
         Ok(if self.idempotent == Some(true) { tool.idempotent() } else { tool })
     }
 
-    fn timeout(&self) -> Result<Option<Duration>, ToolConfigProblem> {
+    pub(super) fn timeout(&self) -> Result<Option<Duration>, ToolConfigProblem> {
         match self.timeout_sec {
             Some(0) => Err(ToolConfigProblem::Zero { key: "timeout_sec" }),
             seconds => Ok(seconds.map(Duration::from_secs)),
         }
     }
 
-    fn first_key_of_an_endpoint(&self) -> Option<&'static str> {
+    pub(super) fn first_key_of_a_browser(&self) -> Option<&'static str> {
+        let said = [("wait", self.wait.is_some()), ("returns", self.returns.is_some())];
+        said.into_iter().find(|(_, is_said)| *is_said).map(|(key, _)| key)
+    }
+
+    pub(super) fn first_key_of_an_endpoint(&self) -> Option<&'static str> {
         let said = [
             ("url", self.url.is_some()),
             ("method", self.method.is_some()),

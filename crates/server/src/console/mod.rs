@@ -24,10 +24,18 @@ struct File {
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
                       connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'self'";
 
+/// The same for pages that nobody may frame, not even the console: a click in a frame could be a decision.
+const UNFRAMED: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob: https:; \
+                        connect-src 'self'; frame-src http: https:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
+
 /// Serves the console.
 pub(crate) fn router() -> Router {
     Router::new()
         .route("/", get(page))
+        .route("/inbox", get(decisions_page))
+        .route("/inbox/{view}", get(decisions_page))
+        .route("/hold/{approval}", get(decisions_page))
+        .route("/status", get(decisions_page))
         .route("/llms.txt", get(llms))
         .route("/assets/{file}", get(asset))
         .route("/{file}", get(asset))
@@ -42,14 +50,23 @@ async fn llms() -> Response {
 
 async fn page(headers: HeaderMap) -> Response {
     match find("index.html") {
-        Some(file) => serve(file, &headers),
+        Some(file) => serve(file, &headers, POLICY),
+        None => Html(include_str!("missing.html")).into_response(),
+    }
+}
+
+/// The inbox, the page of one approval request, and the status. It is the same document: its script reads the path. So
+/// the response says nothing about whether the approval request exists.
+async fn decisions_page(headers: HeaderMap) -> Response {
+    match find("index.html") {
+        Some(file) => serve(file, &headers, UNFRAMED),
         None => Html(include_str!("missing.html")).into_response(),
     }
 }
 
 async fn asset(request: Request) -> Response {
     match find(request.uri().path().trim_start_matches('/')) {
-        Some(file) => serve(file, request.headers()),
+        Some(file) => serve(file, request.headers(), POLICY),
         None => Server::not_found().await,
     }
 }
@@ -58,7 +75,7 @@ fn find(path: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.path == path)
 }
 
-fn serve(file: &File, headers: &HeaderMap) -> Response {
+fn serve(file: &File, headers: &HeaderMap, policy: &'static str) -> Response {
     let kind = match file.path.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
@@ -78,7 +95,7 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
         (header::VARY, "accept-encoding"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
     ];
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepted.split(',').any(|one| one.split(';').next().is_some_and(|name| name.trim() == "gzip")) {
@@ -98,6 +115,11 @@ mod tests {
     #[test]
     fn the_page_connects_to_its_own_host_only() {
         assert!(POLICY.split("; ").any(|part| part == "connect-src 'self'"), "{POLICY}");
+    }
+
+    #[test]
+    fn pages_of_decisions_differ_only_in_that_nobody_frames_them() {
+        assert_eq!(POLICY.replace("frame-ancestors 'self'", "frame-ancestors 'none'"), UNFRAMED);
     }
 
     #[test]

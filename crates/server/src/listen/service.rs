@@ -24,7 +24,7 @@ use super::{
     inflow::Inflow,
     slots::{Handle, Request},
 };
-use crate::{app::Server, request::Failure};
+use crate::{app::Server, auth::PeerAddress, request::Failure};
 
 pub(super) struct Service {
     pub(super) app: TowerToHyperService<Router>,
@@ -45,6 +45,7 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
             let limit = self.server.inner.limits.requests_per_address;
             return self.refuse(Failure::TooManyRequests { limit });
         }
+        request.extensions_mut().insert(PeerAddress(self.address));
         let Some(counted) = self.slot.begin(is_reserved) else { return self.refuse(Failure::TooManyConnections) };
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&self.inflow));

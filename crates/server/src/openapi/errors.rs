@@ -7,24 +7,31 @@ use crate::request::Form;
 
 /// The possible errors of each operation, by operation id.
 const ERRORS: &[(&str, &[u16])] = &[
-    ("streamTurn", &[400, 401, 404, 409, 413, 422, 429, 500, 503]),
-    ("chat", &[400, 401, 404, 409, 413, 422, 429, 500, 503]),
+    ("streamTurn", &[400, 401, 403, 404, 409, 413, 422, 429, 500, 503]),
+    ("chat", &[400, 401, 403, 404, 409, 413, 422, 429, 500, 503]),
     ("resume", &[401, 404, 429, 500, 503]),
-    ("live", &[401, 422, 426, 429]),
-    ("chatSocket", &[401, 422, 426, 429]),
-    ("acknowledge", &[401, 404, 409, 410, 413, 422, 500, 503]),
-    ("listApprovals", &[401]),
-    ("decide", &[401, 404, 409, 410, 413, 422, 500, 503]),
-    ("listChats", &[401, 503]),
+    ("live", &[401, 403, 422, 426, 429]),
+    ("chatSocket", &[401, 403, 422, 426, 429]),
+    ("acknowledge", &[401, 403, 404, 409, 410, 413, 422, 500, 503]),
+    ("listApprovals", &[401, 422, 503]),
+    ("getApproval", &[401, 404, 410, 500, 503]),
+    ("decide", &[401, 403, 404, 409, 410, 413, 422, 429, 500, 503]),
+    ("audit", &[401, 422, 503]),
+    ("listGrants", &[401, 422, 503]),
+    ("revokeGrant", &[401, 404, 503]),
+    ("listChats", &[401, 403, 422, 503]),
     ("messages", &[401, 404, 500, 503]),
+    ("file", &[401, 404, 500, 503]),
     ("chatHolds", &[401, 404, 422, 500, 503]),
-    ("stop", &[401, 404, 500, 503]),
-    ("deleteChat", &[401, 404, 503]),
-    ("deleteChatNamedWs", &[401, 404, 503]),
+    ("stop", &[401, 403, 404, 500, 503]),
+    ("deleteChat", &[401, 403, 404, 503]),
+    ("deleteChatNamedWs", &[401, 403, 404, 503]),
     ("listTools", &[401]),
     ("check", &[401, 413, 422, 503]),
     ("events", &[401, 429]),
+    ("me", &[401, 429]),
     ("ticket", &[401]),
+    ("status", &[401, 403]),
     ("metrics", &[401]),
     ("health", &[]),
     ("ready", &[]),
@@ -36,7 +43,8 @@ const ERRORS: &[(&str, &[u16])] = &[
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => "The body is not JSON, or is incomplete.",
-        401 => "A key or a ticket is needed, or is not known.",
+        401 => "A key, a token or a ticket is needed, or is not valid.",
+        403 => "The identity does not have the role that this needs.",
         404 => "There is no such thing, or it belongs to another subject.",
         409 => "Another answer stands, or the request does not fit the state of the chat.",
         410 => "Too late: the hold expired, was superseded, stopped or interrupted.",
@@ -58,7 +66,9 @@ pub(super) fn add(api: &mut Value) {
             let id = operation["operationId"].as_str().unwrap_or_default();
             let errors = ERRORS.iter().find(|(operation, _)| *operation == id).map_or(&[][..], |(_, errors)| *errors);
             let Some(responses) = operation["responses"].as_object_mut() else { continue };
-            for status in errors {
+            // Whatever needs a login may be refused because of wrong keys, and while tokens can't be checked.
+            let of_logins: &[u16] = if errors.contains(&401) { &[429, 503] } else { &[] };
+            for status in errors.iter().chain(of_logins) {
                 responses.insert(status.to_string(), error(*status, form));
             }
             for response in responses.values_mut() {

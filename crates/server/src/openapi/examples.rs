@@ -94,6 +94,7 @@ pub(super) fn problem(status: u16, form: Form) -> Value {
     let kind = match status {
         400 => ProblemKind::NotJson,
         401 => ProblemKind::KeyRequired,
+        403 => ProblemKind::RoleRequired,
         404 => ProblemKind::NotFound,
         409 => ProblemKind::ContradictsDecision,
         410 => ProblemKind::TooLate,
@@ -115,4 +116,40 @@ pub(super) fn problem(status: u16, form: Form) -> Value {
         problem["reason"] = json!(if status == 410 { "expired" } else { "What is wrong, and what to do." });
     }
     problem
+}
+
+/// A grant.
+pub(crate) fn grant() -> Value {
+    json!({
+        "id": "grant_1",
+        "toolName": "process_payment",
+        "scope": "subject",
+        "subject": "alice",
+        "match": {"when": "/amount", "under": 100},
+        "state": "active",
+        "maker": "carol",
+        "madeAt": "2026-11-20T09:31:12.000Z",
+        "until": "2026-12-20T00:00:00.000Z",
+        "uses": 20,
+        "used": 3,
+        "lastUsedAt": "2026-11-21T08:02:41.000Z",
+    })
+}
+
+/// A line of the record.
+pub(crate) fn audit_line() -> Value {
+    json!({
+        "chatId": "chat_1",
+        "position": 14,
+        "at": "2026-11-20T09:31:12.000Z",
+        "owner": "alice",
+        "toolCallId": "call_1",
+        "toolName": "process_payment",
+        "step": "decided",
+        "by": "carol",
+        "channel": "inbox",
+        "approvalId": "approval_1",
+        "decision": "approve",
+        "inputSha256": "0f9d9be0c8d1e5be7ea2c2eb6ac47d9a4a4f8ac1d3a1cbd0d1bd6dc1f0b7c1f3",
+    })
 }

@@ -32,7 +32,9 @@ use crate::app;
     tags(
         (name = "chat", description = "Turns, over SSE and WebSockets."),
         (name = "holds", description = "What waits for somebody, and the answers."),
+        (name = "grants", description = "Approvals that are remembered."),
         (name = "chats", description = "Stored chats."),
+        (name = "people", description = "Who a request is."),
         (name = "tools", description = "Tools, and the checker of streams."),
         (name = "operations", description = "For the server's operator."),
     ),
@@ -211,6 +213,6 @@ mod tests {
                 }
             }
         }
-        assert!(operations >= 22, "{operations}");
+        assert!(operations >= 23, "{operations}");
     }
 }

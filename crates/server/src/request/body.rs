@@ -65,13 +65,22 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits)
     read(value(bytes, limits)?)
 }
 
+/// Parses the JSON of a decision, in which no key may be there twice.
+pub(crate) fn parse_decision<T: DeserializeOwned>(bytes: &[u8], limits: json::JsonLimits) -> Result<T, Failure> {
+    read(json::parse_strictly(bytes, limits).map_err(failed)?)
+}
+
 /// Parses JSON.
 pub(crate) fn value(bytes: &[u8], limits: json::JsonLimits) -> Result<Value, Failure> {
-    json::parse_within(bytes, limits).map_err(|error| match error {
+    json::parse_within(bytes, limits).map_err(failed)
+}
+
+fn failed(error: ReadError) -> Failure {
+    match error {
         ReadError::TooDeep { limit } => Failure::TooDeep { limit },
         ReadError::TooManyNodes { limit } => Failure::TooManyNodes { limit },
         ReadError::Syntax(error) => Failure::NotJson(error.to_string()),
-    })
+    }
 }
 
 /// Converts JSON into a type, naming the field that is wrong.

@@ -10,15 +10,18 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdpoint_protocol::{
-    holds::Cause,
+    holds::{Cause, DecisionKind},
     problem::{MEDIA_TYPE, Problem, ProblemKind},
 };
 use holdpoint_runtime::{
     driver::RuntimeError,
-    internals::turn::{Answered, Refusal, Rejection},
+    grants::RememberError,
+    identity::Role,
+    internals::turn::{Refusal, Rejection},
     log::LogError,
 };
 
+use super::in_force::{decision_text, too_late};
 use crate::app::Server;
 
 /// Why a request failed. The text is for people: what is wrong, and what to do.
@@ -34,6 +37,15 @@ pub(crate) enum Failure {
     TicketRequired,
     #[error("this ticket is not known, was used, or is older than a minute: get another from `POST /api/ticket`")]
     TicketInvalid,
+    #[cfg_attr(not(feature = "jwt"), expect(dead_code, reason = "only tokens fail like this"))]
+    #[error(
+        "this token is not valid here: it has expired, is not yet valid, or is not one of the issuer for this server. Sign in again"
+    )]
+    TokenInvalid,
+    #[error("too many wrong keys came from your address: try again in {} s", .wait.as_secs() + 1)]
+    TooManyWrongKeys { wait: std::time::Duration },
+    #[error("this needs the role `{role}`, which you do not have: ask the operator of this server")]
+    RoleRequired { role: Role },
     /// A program's own login refused the request.
     #[error("{0}")]
     Unauthenticated(String),
@@ -51,10 +63,14 @@ pub(crate) enum Failure {
     UnsupportedContentType { kind: &'static str },
     #[error("there is no such chat")]
     NotFound,
+    #[error("there is no such grant")]
+    NoGrant,
     #[error("there is no such page: `/docs` lists the endpoints")]
     NoRoute,
     #[error("there is no such approval request or call that waits for an answer")]
     NotHeld,
+    #[error("others decide about this: the tool's approval policy does not name you")]
+    NotTheirs,
     #[error("this path does not take this method: the `allow` header lists those that it takes")]
     MethodNotAllowed,
     #[error("this endpoint is a WebSocket: send a WebSocket handshake")]
@@ -77,6 +93,10 @@ pub(crate) enum Failure {
     Conflict(String),
     #[error("another answer was given before, and stands")]
     ContradictsDecision,
+    #[error("this tool does not allow that decision ({}): `allowed` says what it does", decision_text(*.0))]
+    NotAllowed(DecisionKind),
+    #[error("{0}")]
+    NotRemembered(RememberError),
     #[error("the call waits for its approval: a result is taken once it is approved")]
     ApprovalRequired,
     #[error("too late: the hold is settled ({})", too_late(*.0))]
@@ -156,6 +176,7 @@ pub(crate) enum Limit {
     BodyTime,
     Connections,
     Requests,
+    WrongKeys,
 }
 
 impl Limit {
@@ -172,6 +193,7 @@ impl Limit {
         Self::BodyTime,
         Self::Connections,
         Self::Requests,
+        Self::WrongKeys,
     ];
 
     /// Its name in the metrics.
@@ -188,6 +210,7 @@ impl Limit {
             Self::BodyTime => "body_time",
             Self::Connections => "connections",
             Self::Requests => "requests",
+            Self::WrongKeys => "wrong_keys",
         }
     }
 }
@@ -205,6 +228,11 @@ impl Failure {
             Self::KeyInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::KeyInvalid, "Unknown key"),
             Self::TicketRequired => (StatusCode::UNAUTHORIZED, ProblemKind::TicketRequired, "A ticket is needed"),
             Self::TicketInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TicketInvalid, "Unknown ticket"),
+            Self::TokenInvalid => (StatusCode::UNAUTHORIZED, ProblemKind::TokenInvalid, "Invalid token"),
+            Self::TooManyWrongKeys { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyWrongKeys, "Too many wrong keys")
+            }
+            Self::RoleRequired { .. } => (StatusCode::FORBIDDEN, ProblemKind::RoleRequired, "Another role is needed"),
             Self::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, ProblemKind::Unauthenticated, "Not authenticated"),
             Self::ForeignHost => (StatusCode::FORBIDDEN, ProblemKind::ForeignHost, "This host is not served"),
             Self::ForeignOrigin => (StatusCode::FORBIDDEN, ProblemKind::ForeignOrigin, "This origin is not allowed"),
@@ -213,7 +241,7 @@ impl Failure {
                 ProblemKind::UnsupportedContentType,
                 "This content type is refused",
             ),
-            Self::NotFound | Self::NoRoute | Self::NotHeld => {
+            Self::NotFound | Self::NoRoute | Self::NotHeld | Self::NoGrant => {
                 (StatusCode::NOT_FOUND, ProblemKind::NotFound, "Not found")
             }
             Self::MethodNotAllowed => {
@@ -234,6 +262,13 @@ impl Failure {
             Self::Conflict(_) => (StatusCode::CONFLICT, ProblemKind::Conflict, "Conflict"),
             Self::ContradictsDecision => {
                 (StatusCode::CONFLICT, ProblemKind::ContradictsDecision, "Another answer stands")
+            }
+            Self::NotTheirs => (StatusCode::FORBIDDEN, ProblemKind::NotAnApprover, "Others decide about this"),
+            Self::NotRemembered(RememberError::TooMany { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyGrants, "Too many grants")
+            }
+            Self::NotAllowed(_) | Self::NotRemembered(_) => {
+                (StatusCode::FORBIDDEN, ProblemKind::DecisionNotAllowed, "This decision is not allowed")
             }
             Self::ApprovalRequired => {
                 (StatusCode::CONFLICT, ProblemKind::ApprovalRequired, "The call waits for its approval")
@@ -281,6 +316,7 @@ impl Failure {
             Self::TooSlow { .. } => Some(Limit::BodyTime),
             Self::TooManyConnections => Some(Limit::Connections),
             Self::TooManyRequests { .. } => Some(Limit::Requests),
+            Self::TooManyWrongKeys { .. } => Some(Limit::WrongKeys),
             _ => None,
         }
     }
@@ -294,7 +330,10 @@ impl Failure {
     }
 
     /// The number of seconds after which to retry, if that can help.
-    fn retry_after(&self) -> Option<u32> {
+    fn retry_after(&self) -> Option<u64> {
+        if let Self::TooManyWrongKeys { wait } = self {
+            return Some(wait.as_secs() + 1);
+        }
         match self.class().0 {
             _ if *self == Self::TooManyConnections => Some(1),
             StatusCode::TOO_MANY_REQUESTS => Some(1),
@@ -374,9 +413,10 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
             RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(DAMAGED.to_owned()),
-            RuntimeError::ShuttingDown | RuntimeError::Unconfirmed | RuntimeError::Log(_) => {
-                Failure::Unavailable(error.to_string())
-            }
+            RuntimeError::ShuttingDown
+            | RuntimeError::Unconfirmed
+            | RuntimeError::MixedVersions
+            | RuntimeError::Log(_) => Failure::Unavailable(error.to_string()),
         }
     }
 }
@@ -387,31 +427,5 @@ impl IntoResponse for Failure {
         let mut response = self.written(Form::Problem, HeaderMap::new());
         response.extensions_mut().insert(self);
         response
-    }
-}
-
-/// Whether an answer to a hold is in force: `Ok(true)` if the same answer was given before.
-pub(crate) fn in_force(answered: Answered) -> Result<bool, Failure> {
-    match answered {
-        Answered::Taken => Ok(false),
-        Answered::Again => Ok(true),
-        Answered::Contradicts => Err(Failure::ContradictsDecision),
-        Answered::TooLate(cause) => Err(Failure::TooLate(cause)),
-        Answered::InvalidValue(error) => {
-            Err(Failure::Invalid { detail: format!("output: {error}"), pointer: Some("/output".to_owned()) })
-        }
-        Answered::NeedsApproval => Err(Failure::ApprovalRequired),
-        Answered::Unknown | Answered::NotAwaited => Err(Failure::NotHeld),
-    }
-}
-
-/// Why the hold can't be answered any more.
-fn too_late(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Superseded => "superseded",
-        Cause::Stopped => "stopped",
-        Cause::Interrupted => "interrupted",
-        Cause::Refused => "refused",
-        Cause::Expired | Cause::Ran | Cause::Result | Cause::Decision => "expired",
     }
 }

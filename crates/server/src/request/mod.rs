@@ -3,15 +3,19 @@
 mod body;
 mod budget;
 mod deadline;
+mod even_time;
 mod failure;
+mod in_force;
 mod parts;
 mod rate;
 mod trace;
 
-pub(crate) use body::{body, parse, read, value};
+pub(crate) use body::{body, parse, parse_decision, read, value};
 pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES};
 pub(crate) use deadline::{BodyTimedOut, deadline};
-pub(crate) use failure::{Failure, Form, Limit, in_force, shape};
-pub(crate) use parts::{Parameters, PathId, Upgrade};
+pub(crate) use even_time::even_time;
+pub(crate) use failure::{Failure, Form, Limit, shape};
+pub(crate) use in_force::in_force;
+pub(crate) use parts::{Parameters, PathId, PathIds, Upgrade};
 pub(crate) use rate::Rate;
 pub(crate) use trace::traced;

@@ -19,9 +19,15 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Parameters<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let Query(parameters) =
-            Query::try_from_uri(&parts.uri).map_err(|rejection| Failure::invalid(rejection.body_text()))?;
+            Query::try_from_uri(&parts.uri).map_err(|rejection| Failure::invalid(wrong_query(&rejection)))?;
         Ok(Self(parameters))
     }
+}
+
+/// What is wrong with a query, without the words of the library.
+fn wrong_query(rejection: &axum::extract::rejection::QueryRejection) -> String {
+    let text = std::error::Error::source(rejection).map_or_else(|| rejection.body_text(), ToString::to_string);
+    format!("the query can't be read: {text}")
 }
 
 /// The id in the path.
@@ -34,6 +40,19 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
         // Every id is UTF-8, so anything else is unknown.
         let Path(id) = Path::from_request_parts(parts, state).await.map_err(|_| Failure::NotFound)?;
         Ok(Self(id))
+    }
+}
+
+/// The three ids in the path.
+pub(crate) struct PathIds(pub(crate) String, pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathIds {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let Path((first, second, third)) =
+            Path::from_request_parts(parts, state).await.map_err(|_| Failure::NotFound)?;
+        Ok(Self(first, second, third))
     }
 }
 

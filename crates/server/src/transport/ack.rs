@@ -5,7 +5,7 @@ use holdpoint_protocol::request::{AckRequest, AckResponse};
 
 use crate::{
     app::Server,
-    auth::Caller,
+    auth::{Caller, require_user},
     openapi,
     request::{Failure, body, in_force, read, value},
 };
@@ -24,11 +24,12 @@ use crate::{
 )]
 pub(crate) async fn post(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
+    require_user(&identity)?;
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
+    let received = body(request, limits.body, &server.inner.bodies.of(identity.subject())).await?;
     let raw = value(&received.bytes, limits.json())?;
     let _held = received.into_held();
     let ack: AckRequest = read(raw.clone())?;
@@ -36,8 +37,8 @@ pub(crate) async fn post(
         let detail = "requestedAt: an ISO 8601 time is needed, as in 2025-02-01T12:34:56.789Z".to_owned();
         return Err(Failure::Invalid { detail, pointer: Some("/requestedAt".to_owned()) });
     }
-    let was_given = in_force(server.inner.runtime.ack(&subject, ack, raw).await?)?;
-    Ok(Json(AckResponse::taken(was_given)))
+    let taken = in_force(server.inner.runtime.ack(identity.subject(), ack, raw).await?)?;
+    Ok(Json(taken))
 }
 
 /// Whether it looks like a time. It is not compared with anything.

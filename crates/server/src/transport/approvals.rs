@@ -1,66 +1,150 @@
 //! `/api/approvals`: the inbox.
 
-use axum::{Json, body::Body, extract::State, response::Response};
-use holdpoint_protocol::{
-    ids::ApprovalId,
-    request::{AckResponse, DecisionRequest, PendingApproval},
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
 };
+use holdpoint_protocol::{
+    ids::{ApprovalId, ChatId},
+    request::{AckResponse, DecisionBody, DecisionRequest, PendingApproval},
+};
+use holdpoint_runtime::{
+    driver::{ApprovalFilter, ApprovalState},
+    subject::Subject,
+};
+use serde::Deserialize;
 
 use super::{
     list,
-    page::{PageQuery, json_bytes, with_next},
+    page::{PageQuery, escaped, json_bytes, with_next_of},
 };
 use crate::{
     app::Server,
     auth::Caller,
     openapi,
-    request::{Failure, Parameters, PathId, body, in_force, parse},
+    request::{Failure, Parameters, PathId, body, in_force, parse_decision},
 };
 
-/// Lists the open approval requests, oldest first.
+/// Which approval requests are listed.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InboxQuery {
+    /// The maximum number of entries, 1 to 1000. 100 by default.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+    /// Only entries after this cursor, which is that of a `next` link.
+    after: Option<String>,
+    /// Only calls of this tool.
+    tool: Option<String>,
+    /// Only those of this chat.
+    chat: Option<String>,
+    /// Only those in the chats of this subject.
+    requested_by: Option<String>,
+    /// Only those with this text in the tool's name or title, the chat's id, the requester, or a text or number of the
+    /// input.
+    q: Option<String>,
+}
+
+impl InboxQuery {
+    /// The page, the filters, and the parameters of the link to the next page.
+    fn read(self) -> (PageQuery, ApprovalFilter, String) {
+        let parameters = escaped(&[
+            ("tool", self.tool.as_deref()),
+            ("chat", self.chat.as_deref()),
+            ("requested_by", self.requested_by.as_deref()),
+            ("q", self.q.as_deref()),
+        ]);
+        let filter = ApprovalFilter {
+            tool: self.tool,
+            chat: self.chat.as_deref().map(ChatId::from),
+            requested_by: self.requested_by.as_deref().map(Subject::from),
+            text: self.q,
+        };
+        (PageQuery::new(self.limit, self.after), filter, parameters)
+    }
+}
+
+/// Lists the open approval requests that you may decide, oldest first.
+///
+/// Those in your own chats, if the tool's policy leaves them to you and, with the role `approver`, those that name you or
+/// one of your groups. With filters, a page may have fewer entries than `limit`, even none, and still a next one.
 #[utoipa::path(
     get,
     path = "/api/approvals",
     tag = "holds",
     operation_id = "listApprovals",
-    params(PageQuery),
-    responses((status = 200, description = "What waits for this subject.", body = Vec<PendingApproval>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([openapi::examples::approval()]))),
+    params(InboxQuery),
+    responses((status = 200, description = "What waits for you.", body = Vec<PendingApproval>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([openapi::examples::approval()]))),
 )]
 pub(crate) async fn list(
     State(server): State<Server>,
-    Caller(subject): Caller,
-    Parameters(query): Parameters<PageQuery>,
+    Caller(identity): Caller,
+    Parameters(query): Parameters<InboxQuery>,
 ) -> Result<Response, Failure> {
-    let (limit, after) = query.read()?;
-    let page = server.inner.runtime.approvals_page(&subject, after, limit).await?;
+    let (page, filter, parameters) = query.read();
+    let (limit, after) = page.read()?;
+    let page = server.inner.runtime.approvals_page(&identity, &filter, after, limit).await?;
     let bytes = page.items.iter().map(|approval| json_bytes(&approval.input)).sum();
-    let held = server.inner.responses.of(&subject).hold(bytes).await?;
-    Ok(with_next(list::array(page.items, held), limit, page.next))
+    let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
+    Ok(with_next_of(&parameters, list::array(page.items, held), limit, page.next))
+}
+
+/// Shows one approval request.
+///
+/// `allowed` is empty for those who may see it but not decide: the owner of the chat if others decide, and admins. 410 if
+/// it has ended, 404 if there is no such approval request, or none that you may see.
+#[utoipa::path(
+    get,
+    path = "/api/approvals/{approvalId}",
+    tag = "holds",
+    operation_id = "getApproval",
+    params(("approvalId" = String, Path, description = "The approval request.", example = "approval_1")),
+    responses((status = 200, description = "It waits.", body = PendingApproval, example = json!(openapi::examples::approval()))),
+)]
+pub(crate) async fn get(
+    State(server): State<Server>,
+    Caller(identity): Caller,
+    PathId(approval): PathId,
+) -> Result<Response, Failure> {
+    match server.inner.runtime.approval(&identity, &ApprovalId::from(approval.as_str())).await? {
+        Some(ApprovalState::Open(approval)) => {
+            let held = server.inner.responses.of(identity.subject()).hold(json_bytes(&approval.input)).await?;
+            let response = Json(approval).into_response();
+            drop(held);
+            Ok(response)
+        }
+        Some(ApprovalState::Ended(cause)) => Err(Failure::TooLate(cause)),
+        None => Err(Failure::NotHeld),
+    }
 }
 
 /// Decides one approval request.
 ///
-/// 200 means that the decision is in force. 409 if the other decision is in force, 410 if it is too late, 404 if there
-/// is no such approval request.
+/// 200 means that the decision is in force or, with `votes` and `quorum`, that the approval counts and others have to
+/// approve as well. 409 if the other decision is in force, 410 if it is too late, 403 if others decide about it or the
+/// tool does not allow this kind of decision, 404 if there is no such approval request, or none that you may see.
 #[utoipa::path(
     post,
     path = "/api/approvals/{approvalId}",
     tag = "holds",
     operation_id = "decide",
     params(("approvalId" = String, Path, description = "The approval request.", example = "approval_1")),
-    request_body(content = DecisionRequest, example = json!({"approved": true, "reason": "checked with Hanako"})),
+    request_body(content = DecisionBody, example = json!({"approved": true, "reason": "checked with Hanako"})),
     responses((status = 200, description = "The decision is in force; `ignored` where it was made before.", body = AckResponse, example = json!({"ok": true}))),
 )]
 pub(crate) async fn decide(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     PathId(approval): PathId,
     request: Body,
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
-    let received = body(request, limits.body, &server.inner.bodies.of(&subject)).await?;
-    let decision: DecisionRequest = parse(&received.bytes, limits.json())?;
+    let received = body(request, limits.body, &server.inner.bodies.of(identity.subject())).await?;
+    let decision: DecisionRequest = parse_decision(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
-    let decided = server.inner.runtime.decide(&subject, approval, decision).await;
-    Ok(Json(AckResponse::taken(in_force(decided?)?)))
+    let decided = server.inner.runtime.decide(&identity, approval, decision).await;
+    Ok(Json(in_force(decided?)?))
 }

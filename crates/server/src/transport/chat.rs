@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     app::Server,
-    auth::Caller,
+    auth::{Caller, require_user},
     metrics::StreamKind,
     openapi::{self, ChatBody, StreamEvent, WaitHeader},
     request::{Failure, PathId},
@@ -46,11 +46,12 @@ use crate::{
 )]
 pub(crate) async fn post(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     headers: HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    turn(&server, &subject, Profile::AiSdk, &headers, request).await
+    require_user(&identity)?;
+    turn(&server, &identity, Profile::AiSdk, &headers, request).await
 }
 
 /// Replays the open message from its `start`, then streams what follows.
@@ -76,15 +77,15 @@ pub(crate) async fn post(
 )]
 pub(crate) async fn resume(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     headers: HeaderMap,
     PathId(chat): PathId,
 ) -> Result<Response, Failure> {
-    let place = server.inner.place(&subject, StreamKind::Resume)?;
+    let place = server.inner.place(identity.subject(), StreamKind::Resume)?;
     let view = view(Profile::AiSdk, Channel::Chat, |name| headers.get(name)?.to_str().ok());
     let runtime = &server.inner.runtime;
-    match runtime.resume(&subject, &ChatId::from(&*chat), view, Resume::Message).await? {
-        Some(response) => Ok(sse::response(sse::TurnEvents::new(response), runtime.clock().clone(), place)),
+    match runtime.resume(identity.subject(), &ChatId::from(&*chat), view, Resume::Message).await? {
+        Some(response) => Ok(sse::response(sse::TurnEvents::new(response), &identity, runtime.clock(), place)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }

@@ -7,15 +7,15 @@ use axum::{
 };
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use holdpoint_protocol::{
-    chunk::{Chunk, Chunks, Error, Finish},
+    chunk::{Chunk, Chunks},
     ids::{ChatId, RequestId},
     sse::encode_json,
     websocket::{WsRequest, WsResponse, WsResume, WsSend},
 };
 use holdpoint_runtime::{
-    driver::{Channel, Next, ResponseStream},
+    Identity,
+    driver::{Channel, GONE, Next, ResponseStream, gone_chunks},
     internals::project::{Profile, Resume, View},
-    subject::Subject,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     app::{Server, StreamPlace},
-    auth::Caller,
+    auth::{Caller, EXPIRED, expiry, require_user},
     metrics::StreamKind,
     openapi::WaitHeader,
     request::{Failure, Parameters, Upgrade},
@@ -55,19 +55,20 @@ pub(crate) struct SocketQuery {
 )]
 pub(crate) async fn get(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     Parameters(parameters): Parameters<SocketQuery>,
     upgrade: Upgrade,
 ) -> Result<Response, Failure> {
-    socket::accept(server, &subject.clone(), StreamKind::Ws, upgrade, move |server, socket, frames| {
+    require_user(&identity)?;
+    socket::accept(server, &identity.clone(), StreamKind::Ws, upgrade, move |server, socket, frames| {
         let (responses, active) = (FuturesUnordered::new(), Vec::new());
-        Connection { server, subject, wait: parameters.wait, socket, responses, active }.serve(frames)
+        Connection { server, identity, wait: parameters.wait, socket, responses, active }.serve(frames)
     })
 }
 
 struct Connection {
     server: Server,
-    subject: Subject,
+    identity: Identity,
     /// The `wait` of the handshake. A request's own `x-holdpoint-wait` takes precedence.
     wait: Option<String>,
     socket: Socket,
@@ -97,6 +98,7 @@ struct NextChunks {
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
         let (draining, closing) = (self.server.inner.draining.clone(), self.server.inner.closing.clone());
+        let mut expiry = expiry(&self.identity, &**self.server.inner.runtime.clock());
         loop {
             let is_draining = draining.is_cancelled();
             if is_draining && self.responses.is_empty() {
@@ -113,6 +115,7 @@ impl Connection {
                 Some(next_chunks) = self.responses.next(), if !self.responses.is_empty() => self.write(next_chunks).await,
                 () = draining.cancelled(), if !is_draining => Ok(()),
                 () = closing.cancelled() => Err(self.last_words().await),
+                () = &mut expiry => Err(self.expired().await),
             };
             if went.is_err() {
                 return;
@@ -142,15 +145,29 @@ impl Connection {
         self.socket.close(1001, "the server is shutting down").await
     }
 
+    /// Ends the connection, and every response on it, because its login has ended.
+    async fn expired(&mut self) -> Over {
+        for (request, _) in std::mem::take(&mut self.active) {
+            if let Err(over) = self.fail(request, EXPIRED.to_owned()).await {
+                return over;
+            }
+        }
+        self.socket.close_expired().await
+    }
+
     /// Sends the ready chunks and flushes once.
     async fn write(&mut self, next_chunks: NextChunks) -> Result<(), Over> {
         let NextChunks { mut open, chunks, next } = next_chunks;
         let mut ready: Vec<Chunk> = Vec::new();
         chunks.into_iter().for_each(|chunks| chunks.for_each(|chunk| ready.push(chunk)));
         if next == Next::Gone {
-            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
-            ready.push(Error { error_text }.into());
-            ready.push(Finish { finish_reason: None, message_metadata: None }.into());
+            match gone_chunks(open.sequence > 0 || !ready.is_empty()) {
+                Some(chunks) => ready.extend(chunks),
+                None => {
+                    self.active.retain(|(request, _)| *request != open.request);
+                    return self.fail(open.request, GONE.to_owned()).await;
+                }
+            }
         }
         for chunk in ready {
             let sequence = open.sequence;
@@ -205,7 +222,7 @@ impl Connection {
                 let active = self.active.iter().find(|(request, _)| *request == request_id);
                 if let Some((_, chat)) = active {
                     // The response ends properly, whether or not its client still reads it.
-                    let _ = self.server.inner.runtime.stop(&self.subject, chat, None).await;
+                    let _ = self.server.inner.runtime.stop(self.identity.subject(), chat, None).await;
                 }
                 Ok(())
             }
@@ -238,7 +255,7 @@ impl Connection {
         if self.active.iter().any(|(active, _)| active == request) {
             return Err(Failure::Conflict("this request id is in use on this connection".to_owned()));
         }
-        let place = self.server.inner.place(&self.subject, StreamKind::WsResponse);
+        let place = self.server.inner.place(self.identity.subject(), StreamKind::WsResponse);
         place.inspect_err(|failure| self.socket.rejected(failure))
     }
 
@@ -249,7 +266,7 @@ impl Connection {
             Ok(place) => place,
             Err(failure) => return self.fail(request_id, failure.to_string()).await,
         };
-        match self.server.inner.runtime.submit(&self.subject, request, view).await {
+        match self.server.inner.runtime.submit(&self.identity, request, view).await {
             Ok((chat, response)) => self.begin(request_id, chat, response, 0, place).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,
         }
@@ -266,7 +283,7 @@ impl Connection {
             Some(last) => (Resume::Segment, last.saturating_add(1)),
             None => (Resume::Message, 0),
         };
-        match self.server.inner.runtime.resume(&self.subject, &id, view, what).await {
+        match self.server.inner.runtime.resume(self.identity.subject(), &id, view, what).await {
             Ok(Some(response)) => self.begin(request_id, id, response, from, place).await,
             Ok(None) => self.send(&WsResponse::NoActive { request_id }).await,
             Err(error) => self.fail(request_id, Failure::from(error).to_string()).await,

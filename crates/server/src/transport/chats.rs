@@ -7,44 +7,83 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
-use holdpoint_runtime::internals::project::Listed;
+use holdpoint_runtime::{
+    driver::{RuntimeError, StoredChat},
+    identity::{Identity, Role},
+    internals::project::Listed,
+    subject::Subject,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
     list,
-    page::{PageQuery, with_next},
+    page::{PageQuery, with_next_of},
 };
 use crate::{
     app::Server,
-    auth::Caller,
+    auth::{Caller, require_user},
     openapi::{self, CallsQuery},
     request::{Failure, Parameters, PathId},
 };
 
-/// Lists the chats of this subject, most recently changed first.
+#[derive(Deserialize)]
+pub(crate) struct ScopeQuery {
+    all: Option<String>,
+}
+
+impl ScopeQuery {
+    /// Whether the chats of all subjects are asked for.
+    fn is_all(&self) -> Result<bool, Failure> {
+        match self.all.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("" | "true") => Ok(true),
+            Some(other) => Err(Failure::invalid(format!("all: {other:?} is not known; `true` and `false` are"))),
+        }
+    }
+}
+
+/// Lists the chats of this subject, or of everybody for an admin who asks for it, most recently changed first.
 #[utoipa::path(
     get,
     path = "/api/chats",
     tag = "chats",
     operation_id = "listChats",
-    params(PageQuery),
+    params(PageQuery, ("all" = Option<bool>, Query, description = "The chats of all subjects. It needs the role `admin`.")),
     responses((status = 200, description = "The chats.", body = Vec<ListedChat>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
 )]
 pub(crate) async fn list(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     Parameters(query): Parameters<PageQuery>,
+    Parameters(scope): Parameters<ScopeQuery>,
 ) -> Result<Response, Failure> {
-    let (limit, after) = query.read()?;
-    let page = server.inner.runtime.chats_page(&subject, after, limit).await?;
+    let ((limit, after), is_all) = (query.read()?, scope.is_all()?);
+    if is_all && !identity.is_admin() {
+        return Err(Failure::RoleRequired { role: Role::Admin });
+    }
+    let runtime = &server.inner.runtime;
+    let page = match is_all {
+        true => runtime.all_chats_page(after, limit).await?,
+        false => runtime.chats_page(identity.subject(), after, limit).await?,
+    };
     let chats = page.items.into_iter().map(|chat| ListedChat {
         id: chat.id,
+        subject: is_all.then(|| chat.subject.as_str().to_owned()),
         title: chat.title,
         updated_at: chat.updated_at.iso8601(),
         holds: chat.holds,
         is_running: chat.is_running,
     });
-    Ok(with_next(Json(chats.collect::<Vec<_>>()).into_response(), limit, page.next))
+    let parameters = if is_all { "&all=true" } else { "" };
+    Ok(with_next_of(parameters, Json(chats.collect::<Vec<_>>()).into_response(), limit, page.next))
+}
+
+/// The owner of a chat that is not the identity's own, for an admin. For everybody else there is no such chat.
+async fn owner(server: &Server, identity: &Identity, chat: &ChatId) -> Result<Subject, Failure> {
+    match identity.is_admin() {
+        true => server.inner.runtime.owner_of(chat).await?.ok_or(Failure::NotFound),
+        false => Err(Failure::NotFound),
+    }
 }
 
 /// Reads the stored messages, including open holds. A message that is being written is left out.
@@ -58,12 +97,21 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn messages(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     PathId(chat): PathId,
 ) -> Result<Response, Failure> {
-    let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
-    let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
+    let chat = open(&server, &identity, &chat).await?;
+    let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
     Ok(list::array(chat.messages().await?, held))
+}
+
+/// Opens a chat for reading.
+pub(super) async fn open(server: &Server, identity: &Identity, chat: &str) -> Result<StoredChat, Failure> {
+    let (runtime, chat) = (&server.inner.runtime, ChatId::from(chat));
+    match runtime.open(identity.subject(), &chat).await {
+        Err(RuntimeError::NotFound) => Ok(runtime.open(&owner(server, identity, &chat).await?, &chat).await?),
+        opened => Ok(opened?),
+    }
 }
 
 #[derive(Deserialize)]
@@ -85,7 +133,7 @@ pub(crate) struct HoldsQuery {
 )]
 pub(crate) async fn holds(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     PathId(chat): PathId,
     Parameters(query): Parameters<HoldsQuery>,
 ) -> Result<Response, Failure> {
@@ -94,9 +142,10 @@ pub(crate) async fn holds(
         Some("all") => Listed::Calls,
         Some(other) => return Err(Failure::invalid(format!("calls: {other:?} is not known; `all` is"))),
     };
-    let chat = server.inner.runtime.open(&subject, &ChatId::from(chat.as_str())).await?;
-    let held = server.inner.responses.of(&subject).hold(chat.bytes()).await?;
-    Ok(list::array(chat.holds(listed).await?, held))
+    let tools = server.inner.runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str()));
+    let chat = open(&server, &identity, &chat).await?;
+    let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
+    Ok(list::array(chat.holds(listed, &tools, &identity).await?, held))
 }
 
 /// The response to a stop.
@@ -117,10 +166,11 @@ pub(crate) struct Stopped {
 )]
 pub(crate) async fn stop(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     PathId(chat): PathId,
 ) -> Result<Json<Stopped>, Failure> {
-    server.inner.runtime.stop(&subject, &ChatId::from(chat.as_str()), None).await?;
+    require_user(&identity)?;
+    server.inner.runtime.stop(identity.subject(), &ChatId::from(chat.as_str()), None).await?;
     Ok(Json(Stopped { ok: true }))
 }
 
@@ -131,14 +181,21 @@ pub(crate) async fn stop(
     tag = "chats",
     operation_id = "deleteChat",
     params(("id" = String, Path, description = "The chat.", example = "chat_1")),
-    responses((status = 204, description = "The chat is gone.")),
+    responses((status = 204, description = "The chat is gone. Of requests to several nodes at the same moment, more than one may get this; later ones get 404.")),
 )]
 pub(crate) async fn delete(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     PathId(chat): PathId,
 ) -> Result<StatusCode, Failure> {
-    server.inner.runtime.delete(&subject, &ChatId::from(chat.as_str())).await?;
+    if !identity.is_admin() {
+        require_user(&identity)?;
+    }
+    let (runtime, chat) = (&server.inner.runtime, ChatId::from(chat.as_str()));
+    match runtime.delete(identity.subject(), &chat).await {
+        Err(RuntimeError::NotFound) => runtime.delete(&owner(&server, &identity, &chat).await?, &chat).await?,
+        deleted => deleted?,
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -48,11 +48,11 @@ pub(crate) enum ProfileName {
 )]
 pub(crate) async fn post(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     Parameters(parameters): Parameters<CheckQuery>,
     capture: Body,
 ) -> Result<Json<Vec<Violation>>, Failure> {
-    let capture = body(capture, server.inner.limits.body, &server.inner.bodies.of(&subject)).await?;
+    let capture = body(capture, server.inner.limits.body, &server.inner.bodies.of(identity.subject())).await?;
     let profile = match parameters.profile {
         ProfileName::AiSdk => Profile::AiSdk,
         ProfileName::AdkSse => Profile::AdkSse,

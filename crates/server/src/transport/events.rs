@@ -1,18 +1,17 @@
-//! `GET /api/events`: changes to the chats and approval requests of this subject.
+//! `GET /api/events`: changes to the chats of this subject, and to the approval requests that it may decide.
 
 use axum::{extract::State, response::Response};
 use holdpoint_protocol::response::ServerEvent;
-use holdpoint_runtime::driver::Change;
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use holdpoint_runtime::driver::{self, Change};
 use tokio_util::sync::CancellationToken;
 
-use super::sse::{self, Events};
+use super::sse::{self, Events, Flow};
 use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent, request::Failure};
 
-/// Streams changes to the chats and approval requests of this subject.
+/// Streams changes to your chats, and to the approval requests that you may decide.
 ///
-/// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}`, and
-/// `{"type":"missed"}` if some were lost: then read the lists again.
+/// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}` (with the role
+/// `approver`, in the chats of others too), and `{"type":"missed"}` if some were lost: then read the lists again.
 #[utoipa::path(
     get,
     path = "/api/events",
@@ -26,45 +25,54 @@ use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent
         example = json!({"data": "{\"type\":\"chat\",\"chatId\":\"chat_1\"}"}),
     )),
 )]
-pub(crate) async fn get(State(server): State<Server>, Caller(subject): Caller) -> Result<Response, Failure> {
-    let place = server.inner.place(&subject, StreamKind::Events)?;
+pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) -> Result<Response, Failure> {
+    let place = server.inner.place(identity.subject(), StreamKind::Events)?;
     let runtime = &server.inner.runtime;
     let draining = server.inner.draining.clone();
-    let changes = Changes { changes: runtime.changes(&subject), draining, is_first: true };
-    Ok(sse::response(changes, runtime.clock().clone(), place))
+    let changes = Changes { changes: runtime.changes(&identity), draining, is_first: true };
+    Ok(sse::response(changes, &identity, runtime.clock(), place))
 }
 
 struct Changes {
-    changes: Receiver<Change>,
+    changes: driver::Changes,
     draining: CancellationToken,
     is_first: bool,
 }
 
 impl Events for Changes {
-    async fn next(&mut self, out: &mut Vec<u8>) -> bool {
+    async fn next(&mut self, out: &mut Vec<u8>) -> Flow {
         if std::mem::take(&mut self.is_first) {
             // Nothing is missed from here on: a list read after this event is current.
             write(&ServerEvent::Ready, out);
-            return true;
+            return Flow::More;
         }
         let change = tokio::select! {
-            change = self.changes.recv() => change,
-            () = self.draining.cancelled() => return false,
+            change = self.changes.next() => change,
+            () = self.draining.cancelled() => return Flow::End,
         };
         match change {
-            Ok(Change::Chat { chat, approvals }) => {
+            Some(Change::Chat { chat, approvals }) => {
                 write(&ServerEvent::Chat { chat_id: chat.clone() }, out);
                 if approvals {
                     write(&ServerEvent::Approvals { chat_id: chat }, out);
                 }
-                true
+                Flow::More
             }
-            Ok(Change::Missed) | Err(RecvError::Lagged(_)) => {
+            Some(Change::Approvals { chat }) => {
+                write(&ServerEvent::Approvals { chat_id: chat }, out);
+                Flow::More
+            }
+            Some(Change::Missed) => {
                 write(&ServerEvent::Missed, out);
-                true
+                Flow::More
             }
-            Err(RecvError::Closed) => false,
+            None => Flow::End,
         }
+    }
+
+    /// The stream just ends: the client connects again, and gets 401.
+    fn expire(&mut self, _: &mut Vec<u8>) -> Flow {
+        Flow::End
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/health` and `/ready`.
 
 use axum::{Json, extract::State, http::StatusCode};
+use holdpoint_runtime::log::Health as LogHealth;
 use serde::Serialize;
 
 use crate::app::Server;
@@ -42,15 +43,16 @@ pub(crate) async fn alive(State(server): State<Server>) -> Json<Health> {
     security(()),
     responses(
         (status = 200, description = "It takes requests.", body = Health, example = json!({"status": "ready"})),
-        (status = 503, description = "It drains, or its log can't be written.", body = Health, example = json!({"status": "draining"})),
+        (status = 503, description = "It drains (`draining`), its log can't be written (`log-not-writable`), or a newer version has changed what is stored, and this one has to be upgraded (`outdated`).", body = Health, example = json!({"status": "draining"})),
     ),
 )]
 pub(crate) async fn ready(State(server): State<Server>) -> (StatusCode, Json<Health>) {
     if server.inner.draining.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, Health::new("draining", &server));
     }
-    match server.inner.runtime.is_writable().await {
-        true => (StatusCode::OK, Health::new("ready", &server)),
-        false => (StatusCode::SERVICE_UNAVAILABLE, Health::new("log-not-writable", &server)),
+    match server.inner.runtime.health().await {
+        LogHealth::Writable => (StatusCode::OK, Health::new("ready", &server)),
+        LogHealth::Outdated => (StatusCode::SERVICE_UNAVAILABLE, Health::new("outdated", &server)),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, Health::new("log-not-writable", &server)),
     }
 }

@@ -11,23 +11,23 @@ use holdpoint_protocol::{
     chunk::Error,
     ids::ChatId,
     live::{LiveFrame, Pong, ToolResult},
-    request::{AckStatus, ChatRequest},
+    request::{AckStatus, ChatRequest, MAX_REASON_BYTES},
     sse,
 };
 use holdpoint_runtime::{
+    Identity,
     driver::{Channel, LiveStream, Next, RuntimeError},
     internals::{
         project::{Out, Profile, View},
         turn::{Answered, FrontendResult},
     },
-    subject::Subject,
 };
 use serde::Deserialize;
 
 use super::socket::{self, Came, Frames, Over, Read, Socket};
 use crate::{
     app::Server,
-    auth::Caller,
+    auth::{Caller, EXPIRED, expiry, require_user},
     metrics::StreamKind,
     openapi::TextHeader,
     request::{Failure, Parameters, Upgrade},
@@ -58,22 +58,23 @@ pub(crate) struct LiveQuery {
 )]
 pub(crate) async fn get(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     Parameters(parameters): Parameters<LiveQuery>,
     upgrade: Upgrade,
 ) -> Result<Response, Failure> {
+    require_user(&identity)?;
     let is_progressive = parameters.text.as_deref() == Some("progressive");
     let view = View { profile: Profile::Adk, is_progressive, is_resubmit: false, channel: Channel::Live };
     let chat = parameters.id.as_deref().map(ChatId::from);
-    socket::accept(server, &subject.clone(), StreamKind::Live, upgrade, move |server, socket, frames| {
+    socket::accept(server, &identity.clone(), StreamKind::Live, upgrade, move |server, socket, frames| {
         let unknown_kinds = HashSet::new();
-        Connection { server, subject, view, chat, live: None, socket, unknown_kinds }.serve(frames)
+        Connection { server, identity, view, chat, live: None, socket, unknown_kinds }.serve(frames)
     })
 }
 
 struct Connection {
     server: Server,
-    subject: Subject,
+    identity: Identity,
     view: View,
     chat: Option<ChatId>,
     live: Option<LiveStream>,
@@ -88,6 +89,7 @@ const MAX_UNKNOWN_KINDS: usize = 16;
 impl Connection {
     async fn serve(mut self, mut frames: Frames) {
         let (draining, closing) = (self.server.inner.draining.clone(), self.server.inner.closing.clone());
+        let mut expiry = expiry(&self.identity, &**self.server.inner.runtime.clock());
         if self.chat.is_some() && self.look().await.is_err() {
             return;
         }
@@ -109,6 +111,7 @@ impl Connection {
                 next = next(&mut self.live, &mut written) => self.write(next, &mut written).await,
                 () = draining.cancelled(), if !is_draining => Ok(()),
                 () = closing.cancelled() => Err(self.last_words().await),
+                () = &mut expiry => Err(self.expired().await),
             };
             if went.is_err() {
                 return;
@@ -130,7 +133,7 @@ impl Connection {
     /// Follows the chat.
     async fn look(&mut self) -> Result<(), Over> {
         let Some(chat) = &self.chat else { return Ok(()) };
-        match self.server.inner.runtime.live(&self.subject, chat, self.view).await {
+        match self.server.inner.runtime.live(self.identity.subject(), chat, self.view).await {
             Ok(live) => self.live = Some(live),
             Err(error) => return Err(self.refuse(error).await),
         }
@@ -153,6 +156,14 @@ impl Connection {
             }
         }
         self.socket.close(1001, "the server is shutting down").await
+    }
+
+    /// Ends the connection because its login has ended.
+    async fn expired(&mut self) -> Over {
+        match self.error(EXPIRED).await {
+            Ok(()) => self.socket.close_expired().await,
+            Err(over) => over,
+        }
     }
 
     /// Sends the ready output and flushes once.
@@ -203,9 +214,12 @@ impl Connection {
         match frame {
             LiveFrame::Message(request) => self.message(request).await,
             LiveFrame::ToolResult(result) => self.result(result).await,
+            LiveFrame::Interrupt { reason: Some(reason) } if reason.len() > MAX_REASON_BYTES => {
+                self.error(&format!("`reason` is longer than {MAX_REASON_BYTES} bytes: shorten it")).await
+            }
             LiveFrame::Interrupt { reason } => {
                 if let Some(chat) = &self.chat
-                    && let Err(error) = self.server.inner.runtime.stop(&self.subject, chat, reason).await
+                    && let Err(error) = self.server.inner.runtime.stop(self.identity.subject(), chat, reason).await
                 {
                     return self.error(&Failure::from(error).to_string()).await;
                 }
@@ -252,7 +266,7 @@ impl Connection {
             }
             (Some(chat), _) => request.id = Some(chat.clone()),
             (None, _) => {
-                let found = self.server.inner.runtime.chat_of(&self.subject, &request).await;
+                let found = self.server.inner.runtime.chat_of(self.identity.subject(), &request).await;
                 let chat = match found {
                     Ok(chat) => chat,
                     Err(error) => return self.error(&Failure::from(error).to_string()).await,
@@ -264,12 +278,12 @@ impl Connection {
         let Some(chat) = self.chat.clone() else { return Ok(()) };
         let runtime = self.server.inner.runtime.clone();
         if self.live.is_none() {
-            match runtime.live_from_now(&self.subject, &chat, self.view).await {
+            match runtime.live_from_now(self.identity.subject(), &chat, self.view).await {
                 Ok(live) => self.live = Some(live),
                 Err(error) => return Err(self.refuse(error).await),
             }
         }
-        match runtime.submit_live(&self.subject, &chat, request, self.view).await {
+        match runtime.submit_live(&self.identity, &chat, request, self.view).await {
             Ok(taken) => {
                 let mut written = Vec::new();
                 if let Some(live) = &mut self.live {
@@ -285,13 +299,23 @@ impl Connection {
         let ToolResult { tool_call_id, result, error_text } = result;
         let status = if error_text.is_some() { AckStatus::Failed } else { AckStatus::Success };
         let result = FrontendResult { status, output: result, error_text, ack: None };
-        match self.server.inner.runtime.result(&self.subject, tool_call_id, result).await {
+        match self.server.inner.runtime.result(self.identity.subject(), tool_call_id, result).await {
             Ok(Answered::Taken | Answered::Again | Answered::NotAwaited) => Ok(()),
             Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
             Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
             Ok(Answered::InvalidValue(error)) => self.error(&format!("the result can't be used: {error}")).await,
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
-            Ok(Answered::Unknown) => self.error("there is no such call to give a result for").await,
+            // All but the last are of decisions.
+            Ok(
+                Answered::InvalidInput(_)
+                | Answered::UnfitInput { .. }
+                | Answered::NotAllowed(_)
+                | Answered::Remembered(_)
+                | Answered::NotRemembered(_)
+                | Answered::NotTheirs
+                | Answered::Voted { .. }
+                | Answered::Unknown,
+            ) => self.error("there is no such call to give a result for").await,
             Err(error) => self.error(&Failure::from(error).to_string()).await,
         }
     }

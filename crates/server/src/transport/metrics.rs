@@ -1,10 +1,13 @@
-//! `GET /metrics`: metrics for Prometheus. They name no chat and no subject.
+//! `GET /metrics`: metrics for Prometheus. They name no chat and no subject, and tools only to admins: a number of holds
+//! tells that somebody waits for somebody.
 
 use axum::{extract::State, response::Response};
 
 use crate::{app::Server, auth::Caller, metrics};
 
 /// Reads the metrics of this server.
+///
+/// Those by tool are for admins.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -18,6 +21,13 @@ use crate::{app::Server, auth::Caller, metrics};
         example = json!("# TYPE holdpoint_turns_started counter\nholdpoint_turns_started_total 3\n# EOF\n"),
     )),
 )]
-pub(crate) async fn get(State(server): State<Server>, Caller(_): Caller) -> Response {
-    metrics::response(server.metrics().await)
+pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) -> Response {
+    let text = server.metrics().await;
+    metrics::response(if identity.is_admin() { text } else { without_tools(&text) })
+}
+
+/// The samples that have no label for a tool.
+fn without_tools(text: &str) -> String {
+    let names_tool = |line: &str| !line.starts_with('#') && line.contains("tool=\"");
+    text.split_inclusive('\n').filter(|line| !names_tool(line)).collect()
 }

@@ -26,6 +26,11 @@ pub(crate) struct PageQuery {
 }
 
 impl PageQuery {
+    /// The query of a list that has parameters of its own, and refuses others.
+    pub(super) fn new(limit: Option<String>, after: Option<String>) -> Self {
+        Self { limit, after }
+    }
+
     /// The limit and the cursor.
     pub(super) fn read<C: FromStr<Err: Display>>(&self) -> Result<(usize, Option<C>), Failure> {
         let wrong = |limit: &str| Failure::invalid(format!("limit: {limit:?} is not a number from 1 to {MAX_LIMIT}"));
@@ -48,12 +53,43 @@ impl PageQuery {
 }
 
 /// Adds the link to the next page. It is relative, since the server may be mounted anywhere.
-pub(super) fn with_next(mut response: Response, limit: usize, next: Option<impl Display>) -> Response {
-    let link = next.map(|cursor| format!("<?limit={limit}&after={}>; rel=\"next\"", hex::encode(cursor.to_string())));
+pub(super) fn with_next(response: Response, limit: usize, next: Option<impl Display>) -> Response {
+    with_next_of("", response, limit, next)
+}
+
+/// The same for a list that has parameters of its own, such as `&all=true`.
+pub(super) fn with_next_of(
+    parameters: &str,
+    mut response: Response,
+    limit: usize,
+    next: Option<impl Display>,
+) -> Response {
+    let link = next
+        .map(|cursor| format!("<?limit={limit}&after={}{parameters}>; rel=\"next\"", hex::encode(cursor.to_string())));
     if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(header::LINK, link);
     }
     response
+}
+
+/// The parameters of a list for its `next` link: those that are set, escaped.
+pub(super) fn escaped(parameters: &[(&str, Option<&str>)]) -> String {
+    let mut text = String::new();
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            text += &format!("&{name}=");
+            text.extend(value.bytes().map(escaped_byte));
+        }
+    }
+    text
+}
+
+/// A byte of a query's value: as it is, or with a percent sign.
+fn escaped_byte(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    }
 }
 
 /// About the size of a value as JSON.

@@ -11,7 +11,7 @@ use futures::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
 };
-use holdpoint_runtime::{clock::Clock, subject::Subject};
+use holdpoint_runtime::{Identity, clock::Clock};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -34,12 +34,12 @@ pub(super) struct Over;
 /// Accepts a WebSocket and runs it.
 pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     server: Server,
-    subject: &Subject,
+    identity: &Identity,
     kind: StreamKind,
     Upgrade(upgrade, inflow): Upgrade,
     run: impl FnOnce(Server, Socket, Frames) -> R + Send + 'static,
 ) -> Result<Response, Failure> {
-    let limits = server.inner.limits;
+    let (limits, subject) = (server.inner.limits, identity.subject());
     let place = server.inner.place(subject, kind)?;
     // Larger messages are not read: the client gets an error, and the connection is closed (1009). The default read
     // buffer is 128 KiB per socket, and most sockets only wait.
@@ -173,6 +173,11 @@ impl Socket {
     pub(super) fn too_large(&self, error: &axum::Error) -> Option<Failure> {
         let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<tungstenite::Error>());
         matches!(cause, Some(tungstenite::Error::Capacity(_))).then_some(Failure::TooLarge { limit: self.limits.body })
+    }
+
+    /// Closes the connection because the login that opened it has ended.
+    pub(super) async fn close_expired(&mut self) -> Over {
+        self.close(1008, "the login has expired").await
     }
 
     pub(super) async fn close_too_large(&mut self) -> Over {

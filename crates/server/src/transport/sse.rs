@@ -1,7 +1,7 @@
 //! Responses as server-sent events. Events that are ready together are written together, and a comment breaks a
 //! silence.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -9,17 +9,21 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, future::BoxFuture};
 use holdpoint_protocol::{
     chunk::{Chunks, Error, Finish},
     sse,
 };
 use holdpoint_runtime::{
+    Identity,
     clock::Clock,
-    driver::{Next, ResponseStream},
+    driver::{GONE, Next, ResponseStream, gone_chunks},
 };
 
-use crate::app::StreamPlace;
+use crate::{
+    app::StreamPlace,
+    auth::{EXPIRED, expiry},
+};
 
 /// How long a response may be silent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -29,12 +33,31 @@ const WRITE_BYTES: usize = 64 * 1024;
 
 /// A source of events.
 pub(super) trait Events: Send + 'static {
-    /// Waits for events and appends all that are ready; returns `false` after the last one. Cancel-safe.
-    fn next(&mut self, out: &mut Vec<u8>) -> impl Future<Output = bool> + Send;
+    /// Waits for events and appends all that are ready. Cancel-safe.
+    fn next(&mut self, out: &mut Vec<u8>) -> impl Future<Output = Flow> + Send;
+
+    /// Appends the end of a stream whose login has ended. Returns `Flow::End`, or `Flow::Broken` if nothing can be said.
+    fn expire(&mut self, out: &mut Vec<u8>) -> Flow;
 }
 
-/// The response.
-pub(super) fn response(events: impl Events, clock: Arc<dyn Clock>, place: StreamPlace) -> Response {
+/// What follows the events that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// More events.
+    More,
+    /// The end.
+    End,
+    /// Nothing, because it failed: the connection is broken off, so that the client does not take it for the end.
+    Broken,
+}
+
+/// The response. It ends with the login of the identity that asked for it.
+pub(super) fn response(
+    events: impl Events,
+    identity: &Identity,
+    clock: &Arc<dyn Clock>,
+    place: StreamPlace,
+) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         // Without `no-transform`, proxies compress the stream, and buffer it to do so.
@@ -42,28 +65,33 @@ pub(super) fn response(events: impl Events, clock: Arc<dyn Clock>, place: Stream
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
         (header::HeaderName::from_static("x-vercel-ai-ui-message-stream"), "v1"),
     ];
-    (headers, Body::from_stream(stream(events, clock, place))).into_response()
+    (headers, Body::from_stream(stream(events, expiry(identity, &**clock), clock.clone(), place))).into_response()
 }
 
 fn stream(
     events: impl Events,
+    expiry: BoxFuture<'static, ()>,
     clock: Arc<dyn Clock>,
     place: StreamPlace,
-) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
-    futures::stream::unfold(Some((events, clock, place)), async |state| {
-        let (mut events, clock, place) = state?;
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    futures::stream::unfold(Some((events, expiry, clock, place)), async |state| {
+        let (mut events, mut expiry, clock, place) = state?;
         let mut out = Vec::new();
         let silence = clock.sleep_until(clock.now().after(KEEP_ALIVE_INTERVAL));
-        let goes_on = tokio::select! {
+        let flow = tokio::select! {
             biased;
-            goes_on = events.next(&mut out) => goes_on,
+            () = &mut expiry => events.expire(&mut out),
+            flow = events.next(&mut out) => flow,
             () = silence => {
                 sse::encode_comment("ping", &mut out);
-                true
+                Flow::More
             }
         };
+        if flow == Flow::Broken {
+            return Some((Err(io::Error::other(GONE)), None));
+        }
         place.sent(out.len());
-        Some((Ok(Bytes::from(out)), goes_on.then_some((events, clock, place))))
+        Some((Ok(Bytes::from(out)), (flow == Flow::More).then_some((events, expiry, clock, place))))
     })
 }
 
@@ -72,29 +100,42 @@ pub(super) struct TurnEvents {
     response: ResponseStream,
     /// Chunks that are ready but not written yet.
     ready: VecDeque<Chunks>,
-    is_over: bool,
+    has_begun: bool,
+    flow: Flow,
 }
 
 impl TurnEvents {
     pub(super) fn new(response: ResponseStream) -> Self {
-        Self { response, ready: VecDeque::new(), is_over: false }
+        Self { response, ready: VecDeque::new(), has_begun: false, flow: Flow::More }
     }
 
     async fn wait(&mut self) {
         let mut chunks = Vec::new();
         let next = self.response.read(&mut chunks).await;
         self.ready.extend(chunks);
-        if next == Next::Gone {
-            let error_text = "The server is restarting, or the chat was deleted. Please try again.".to_owned();
-            self.ready.push_back(Chunks::One(Error { error_text }.into()));
-            self.ready.push_back(Chunks::One(Finish { finish_reason: None, message_metadata: None }.into()));
-        }
-        self.is_over = next != Next::More;
+        self.has_begun |= !self.ready.is_empty();
+        self.flow = match next {
+            Next::More => Flow::More,
+            Next::End => Flow::End,
+            Next::Gone => match gone_chunks(self.has_begun) {
+                Some(chunks) => {
+                    self.ready.extend(chunks.map(Chunks::One));
+                    Flow::End
+                }
+                None => Flow::Broken,
+            },
+        };
     }
 }
 
+/// The end of a segment that can't go on.
+fn failed(text: &str) -> [Chunks; 2] {
+    let error = Error { error_text: text.to_owned() };
+    [error.into(), Finish { finish_reason: None, message_metadata: None }.into()].map(Chunks::One)
+}
+
 impl Events for TurnEvents {
-    async fn next(&mut self, out: &mut Vec<u8>) -> bool {
+    async fn next(&mut self, out: &mut Vec<u8>) -> Flow {
         if self.ready.is_empty() {
             self.wait().await;
         }
@@ -104,10 +145,22 @@ impl Events for TurnEvents {
                 None => break,
             }
         }
-        let goes_on = !self.is_over || !self.ready.is_empty();
-        if !goes_on {
+        if !self.ready.is_empty() {
+            return Flow::More;
+        }
+        if self.flow == Flow::End {
             sse::encode_done(out);
         }
-        goes_on
+        self.flow
+    }
+
+    fn expire(&mut self, out: &mut Vec<u8>) -> Flow {
+        if !self.has_begun {
+            // A segment without its `start` breaks the client (rule M1).
+            return Flow::Broken;
+        }
+        failed(EXPIRED).iter().for_each(|chunks| sse::encode_chunks(chunks, out));
+        sse::encode_done(out);
+        Flow::End
     }
 }

@@ -6,7 +6,7 @@ use holdpoint_runtime::internals::project::Profile;
 use super::turn::turn;
 use crate::{
     app::Server,
-    auth::Caller,
+    auth::{Caller, require_user},
     openapi::{self, ChatBody, StreamEvent, TextHeader, WaitHeader},
     request::Failure,
 };
@@ -34,9 +34,10 @@ use crate::{
 )]
 pub(crate) async fn post(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     headers: HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
-    turn(&server, &subject, Profile::Adk, &headers, request).await
+    require_user(&identity)?;
+    turn(&server, &identity, Profile::Adk, &headers, request).await
 }

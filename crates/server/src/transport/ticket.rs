@@ -13,7 +13,7 @@ use crate::{app::Server, auth::Caller, request::Failure};
     operation_id = "ticket",
     responses((status = 200, description = "The ticket.", body = Ticket, example = json!({"ticket": "9f2c…"}))),
 )]
-pub(crate) async fn post(State(server): State<Server>, Caller(subject): Caller) -> Result<Json<Ticket>, Failure> {
-    let ticket = server.inner.tickets.issue(&server.inner.runtime, subject).await?;
+pub(crate) async fn post(State(server): State<Server>, Caller(identity): Caller) -> Result<Json<Ticket>, Failure> {
+    let ticket = server.inner.tickets.issue(&server.inner.runtime, identity).await?;
     Ok(Json(Ticket { ticket }))
 }

@@ -27,12 +27,12 @@ pub(crate) struct ToolsQuery {
 )]
 pub(crate) async fn list(
     State(server): State<Server>,
-    Caller(subject): Caller,
+    Caller(identity): Caller,
     Parameters(query): Parameters<ToolsQuery>,
 ) -> Json<Vec<ListedTool>> {
     let runtime = &server.inner.runtime;
     let tools = match query.chat_id {
-        Some(chat) => runtime.tools_of(&subject, &ChatId::from(chat.as_str())),
+        Some(chat) => runtime.tools_of(identity.subject(), &ChatId::from(chat.as_str())),
         None => runtime.tools(),
     };
     let specs = tools.specs();

@@ -3,6 +3,7 @@
 use axum::{body::Body, http::HeaderMap, response::Response};
 use holdpoint_protocol::{request::ChatRequest, skim::Outline};
 use holdpoint_runtime::{
+    Identity,
     driver::Channel,
     internals::project::{Profile, View},
     subject::Subject,
@@ -18,13 +19,13 @@ use crate::{
 /// Takes a chat request and streams its response.
 pub(super) async fn turn(
     server: &Server,
-    subject: &Subject,
+    identity: &Identity,
     profile: Profile,
     headers: &HeaderMap,
     request: Body,
 ) -> Result<Response, Failure> {
     let view = view(profile, Channel::Chat, |name| headers.get(name)?.to_str().ok());
-    let limits = server.inner.limits;
+    let (limits, subject) = (server.inner.limits, identity.subject());
     let received = body(request, limits.body, &server.inner.bodies.of(subject)).await?;
     let request = match skimmed(server, subject, &received.bytes).await {
         Some(request) => request,
@@ -33,8 +34,8 @@ pub(super) async fn turn(
     let _held = received.into_held();
     let place = server.inner.place(subject, StreamKind::Turn)?;
     let runtime = &server.inner.runtime;
-    let (_, response) = runtime.submit(subject, request, view).await?;
-    Ok(sse::response(sse::TurnEvents::new(response), runtime.clock().clone(), place))
+    let (_, response) = runtime.submit(identity, request, view).await?;
+    Ok(sse::response(sse::TurnEvents::new(response), identity, runtime.clock(), place))
 }
 
 /// The smallest body for which it pays to look up whether its chat is known.

@@ -27,7 +27,10 @@ impl Binary {
     /// The same with settings in the environment.
     pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        command.args(["--listen", "127.0.0.1:0"]).args(args).envs(environment.iter().copied());
+        if !args.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        command.args(args).envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("starts");
         let mut line = String::new();

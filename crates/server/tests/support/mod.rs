@@ -3,6 +3,7 @@
 
 mod binary;
 mod client;
+pub(crate) mod issuer;
 mod live;
 pub(crate) mod process;
 
@@ -16,7 +17,7 @@ use holdpoint_runtime::{
     log::Log,
     model::ScriptModel,
 };
-use holdpoint_server::{ConnectionLimits, Keys, Limits, Server};
+use holdpoint_server::{ConnectionLimits, Keys, Limits, Server, ServerBuilder};
 use holdpoint_testkit::ManualClock;
 pub(crate) use live::Live;
 use serde_json::Value;
@@ -24,6 +25,9 @@ use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 /// Longer than anything here takes, shorter than anybody waits.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When the clock of a test begins, in milliseconds.
+pub(crate) const START: u64 = 1_700_000_000_000;
 
 /// The status of a WebSocket's handshake: 101 when it is open.
 pub(crate) async fn handshake(url: &str, headers: &[(&str, &str)]) -> u16 {
@@ -57,7 +61,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// The demo, in memory.
     pub(crate) fn demo() -> Self {
-        let clock = Arc::new(ManualClock::new(Timestamp(1_700_000_000_000)));
+        let clock = Arc::new(ManualClock::new(Timestamp(START)));
         let builder = Runtime::builder().clock(clock.clone());
         Self { builder, clock, keys: Keys::default(), limits: Limits::default() }
     }
@@ -76,8 +80,13 @@ impl Setup {
     }
 
     pub(crate) async fn start(self) -> TestServer {
+        self.start_with(|server| server).await
+    }
+
+    /// Starts it with a login of its own.
+    pub(crate) async fn start_with(self, build: impl FnOnce(ServerBuilder) -> ServerBuilder) -> TestServer {
         let runtime = self.builder.start().await.expect("the runtime starts");
-        let server = Server::with(runtime, self.keys, self.limits);
+        let server = build(Server::builder(runtime).keys(self.keys).limits(self.limits)).build();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = server.router();

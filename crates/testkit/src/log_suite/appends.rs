@@ -48,7 +48,7 @@ pub async fn racing_writers_leave_no_gaps(log: Shared) {
                     match one(&*log, event).await {
                         AppendResult::Committed { len } => break at = len,
                         AppendResult::Conflict { len } => at = len,
-                        AppendResult::Unknown => panic!("nothing failed"),
+                        AppendResult::NotGranted | AppendResult::Unknown => panic!("nothing failed"),
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
+    approvers::Approver,
     clock::Timestamp,
     log::{
         Append, AppendResult, DeleteResult, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Log,
@@ -24,12 +25,12 @@ fn hold(call: &str, since: u64) -> HoldRow {
 }
 
 fn opens(append: Append, opened: Vec<HoldRow>) -> Append {
-    Append { holds: HoldChanges { opened, closed: Vec::new() }, ..append }
+    Append { holds: HoldChanges { opened, ..HoldChanges::default() }, ..append }
 }
 
 fn closes(append: Append, closed: &[&str]) -> Append {
     Append {
-        holds: HoldChanges { opened: Vec::new(), closed: closed.iter().map(|call| (*call).into()).collect() },
+        holds: HoldChanges { closed: closed.iter().map(|call| (*call).into()).collect(), ..HoldChanges::default() },
         ..append
     }
 }
@@ -57,7 +58,7 @@ pub async fn holds_are_opened_and_closed_with_the_append(log: Shared) {
     must(&*log, closes(append("a", 2, 4), &["one", "never opened"])).await;
     // The same call waits again, for something else.
     let again = HoldRow { approval: None, deadline: Some(Timestamp(9)), ..hold("two", 5) };
-    let replaced = HoldChanges { opened: vec![again.clone()], closed: vec!["two".into()] };
+    let replaced = HoldChanges { opened: vec![again.clone()], closed: vec!["two".into()], ..HoldChanges::default() };
     must(&*log, Append { holds: replaced, ..append("a", 3, 5) }).await;
     assert_eq!(one(&*log, closes(append("a", 2, 4), &["one"])).await, AppendResult::Committed { len: 3 });
     let expected = vec![("b".to_owned(), hold("one", 3)), ("a".to_owned(), again)];
@@ -76,26 +77,30 @@ pub async fn holds_are_listed_in_order_and_in_pages(log: Shared) {
         let call = format!("call {}", number % 13);
         let mut row = hold(&call, number % 4);
         row.approval = row.approval.filter(|_| number % 3 > 0);
-        all.retain(|(other, _, known): &(String, _, HoldRow)| *other != chat || known.call != row.call);
+        all.retain(|(other, _, known, _): &(String, _, HoldRow, _)| *other != chat || known.call != row.call);
         let at = log.read(&ChatId::from(&*chat), 0, 1000).await.expect("it reads").len() as u64;
-        let opening = opens(append(&chat, at, number.into()), vec![row.clone()]);
+        let mut opening = opens(append(&chat, at, number.into()), vec![row.clone()]);
+        opening.holds.approvers = approvers(number).into_iter().map(|who| (row.call.clone(), who)).collect();
         must(&*log, Append { head: head(subject, true, 1), ..opening }).await;
-        all.push((chat, subject, row));
+        all.push((chat, subject, row, approvers(number)));
     }
-    all.sort_by(|(a, _, x), (b, _, y)| (x.since, &x.call, a).cmp(&(y.since, &y.call, b)));
+    all.sort_by(|(a, _, x, _), (b, _, y, _)| (x.since, &x.call, a).cmp(&(y.since, &y.call, b)));
     let subjects = ["ann", "bob", "nobody"].map(|subject| HoldsOf::Subject(subject.into()));
     let chats = ["chat 3", "chat 7", "none"].map(|chat| HoldsOf::Chat(chat.into()));
-    for of in subjects.into_iter().chain(chats) {
+    let approvers = ["subject:carol", "group:carol", "group:finance", "group:none"];
+    let approvers = approvers.map(|name| HoldsOf::Approver(name.parse().expect("a name")));
+    for of in subjects.into_iter().chain(chats).chain(approvers) {
         for only_approvals in [false, true] {
-            let fits = |(chat, whose, row): &&(String, &str, HoldRow)| {
+            let fits = |(chat, whose, row, named): &&(String, &str, HoldRow, Vec<Approver>)| {
                 let is_theirs = match &of {
                     HoldsOf::Subject(subject) => subject.as_str() == *whose,
                     HoldsOf::Chat(only) => only.as_str() == chat,
+                    HoldsOf::Approver(approver) => named.contains(approver),
                 };
                 is_theirs && (row.approval.is_some() || !only_approvals)
             };
             let expected: Vec<_> =
-                all.iter().filter(fits).map(|(chat, _, row)| (ChatId::from(&**chat), row.clone())).collect();
+                all.iter().filter(fits).map(|(chat, _, row, _)| (ChatId::from(&**chat), row.clone())).collect();
             for limit in [1, 3, 1000] {
                 let mut query = HoldQuery { of: of.clone(), only_approvals, after: None };
                 let mut found = Vec::new();
@@ -110,6 +115,51 @@ pub async fn holds_are_listed_in_order_and_in_pages(log: Shared) {
             }
         }
     }
+}
+
+/// Who may decide about the hold of this number.
+fn approvers(number: u64) -> Vec<Approver> {
+    let names = ["subject:carol", "group:carol", "group:finance"].into_iter().zip([2, 3, 5]);
+    names.filter(|(_, every)| number.is_multiple_of(*every)).map(|(name, _)| name.parse().expect("a name")).collect()
+}
+
+/// Whoever may decide finds a hold as long as it is open and names them, and no longer than its chat.
+pub async fn approvers_are_those_of_the_hold_now(log: Shared) {
+    let named = |call: &str, names: &[&str]| -> Vec<(ToolCallId, Approver)> {
+        names.iter().map(|name| (call.into(), name.parse().expect("a name"))).collect()
+    };
+    let opens = |append: Append, call: &str, names: &[&str]| {
+        let holds = HoldChanges {
+            opened: vec![hold(call, 1)],
+            closed: Vec::new(),
+            approvers: named(call, names),
+            told: Vec::new(),
+        };
+        Append { holds, ..append }
+    };
+    let found = async |name: &str| {
+        let of = HoldsOf::Approver(name.parse().expect("a name"));
+        let holds = listed(&*log, HoldQuery { of, only_approvals: true, after: None }).await;
+        holds.into_iter().map(|(chat, hold)| format!("{chat} {}", hold.call)).collect::<Vec<_>>()
+    };
+    must(&*log, opens(append("a", 0, 1), "one", &["group:finance", "subject:carol"])).await;
+    must(&*log, opens(append("b", 0, 1), "one", &["group:finance", "group:finance"])).await;
+    let lost = one(&*log, opens(append("a", 0, 2), "lost", &["group:finance"])).await;
+    assert_eq!(lost, AppendResult::Conflict { len: 1 });
+    assert_eq!(found("group:finance").await, ["a one", "b one"]);
+    assert_eq!(found("subject:carol").await, ["a one"]);
+    assert_eq!((found("group:carol").await, found("subject:ann").await), (vec![], vec![]));
+    // Somebody is added, and somebody else is not named any more.
+    must(&*log, opens(append("a", 1, 3), "one", &["group:finance", "group:directors"])).await;
+    assert_eq!((found("subject:carol").await, found("group:directors").await), (vec![], vec!["a one".to_owned()]));
+    must(&*log, opens(append("a", 2, 4), "two", &["group:finance"])).await;
+    must(&*log, closes(append("a", 3, 5), &["one"])).await;
+    assert_eq!(found("group:finance").await, ["b one", "a two"]);
+    assert_eq!(log.delete(&"b".into(), 1).await, Ok(DeleteResult::Deleted));
+    assert_eq!(found("group:finance").await, ["a two"]);
+    // Another append of the same call says that the owner decides.
+    must(&*log, opens(append("a", 4, 6), "two", &[])).await;
+    assert_eq!(found("group:finance").await, Vec::<String>::new());
 }
 
 /// Up to a time, earliest first.

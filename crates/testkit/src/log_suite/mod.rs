@@ -6,28 +6,34 @@
 //! where `new_memory_log()` returns `(kept, Arc<dyn Log>)`: an empty log, and a guard that must outlive it.
 
 mod appends;
+mod chains;
 mod chats;
+mod grants;
 mod holds;
 mod owners;
 mod races;
 mod reads;
+mod records;
 mod tails;
 
 use std::sync::Arc;
 
 pub use appends::*;
 use bytes::Bytes;
+pub use chains::*;
 pub use chats::*;
+pub use grants::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendId, AppendResult, Batch, Head, HoldChanges, Log, Ownership},
+    log::{Append, AppendId, AppendResult, Batch, GrantChanges, Head, HoldChanges, Log, Ownership},
     subject::Subject,
 };
 pub use holds::*;
 pub use owners::*;
 pub use races::*;
 pub use reads::*;
+pub use records::*;
 pub use tails::*;
 
 /// Generates a module with one test per property of a log.
@@ -55,11 +61,25 @@ macro_rules! log_contract_suite {
                 a_key_finds_the_chat_for_its_subject_only,
                 a_deleted_chat_leaves_a_tombstone,
                 a_deletion_is_a_compare_and_set,
+                batches_carry_the_hash_of_the_one_before,
+                conflicts_and_repetitions_leave_the_chain_whole,
+                a_chat_goes_on_from_the_hash_in_its_tombstone,
+                the_record_is_listed_in_order_and_in_pages,
+                the_record_of_a_deleted_chat_stays_without_contents,
+                a_page_of_a_large_record_ends_early,
                 lengths_are_those_of_the_last_append_or_deletion,
+                a_grant_is_made_and_used_with_the_append,
+                an_append_without_its_grant_writes_nothing,
+                a_grant_for_one_use_is_used_once,
+                nothing_is_granted_after_a_revocation,
+                a_revocation_is_recorded_once,
+                a_deleted_chat_takes_its_grants_along,
+                grants_are_listed_in_order_and_in_pages,
                 holds_are_opened_and_closed_with_the_append,
                 holds_are_listed_in_order_and_in_pages,
                 a_page_of_large_holds_ends_early,
                 deadlines_come_earliest_first,
+                approvers_are_those_of_the_hold_now,
                 holds_are_counted_by_tool_kind_and_age,
                 an_owner_is_written_with_the_append,
                 open_chats_of_others_are_counted,
@@ -94,6 +114,8 @@ pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
         digest: None,
+        audit: Vec::new(),
+        grants: GrantChanges::default(),
     }
 }
 

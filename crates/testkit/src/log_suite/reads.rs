@@ -22,7 +22,7 @@ pub async fn a_commit_can_be_read_at_once(log: Shared) {
                 must(&*log, event).await;
                 let read = log.read(&chat, at, 10).await.expect("it reads");
                 assert_eq!(read.iter().map(|batch| batch.first).collect::<Vec<_>>(), [at]);
-                assert_eq!(log.find(&subject, &format!("{writer} {at}")).await, Ok(Some(chat.clone())));
+                assert_eq!(log.find(&subject, &format!("{writer} {at}")).await, Ok(Some(chat.clone().into())));
                 let heads = log.heads(HeadQuery::default(), 100).await.expect("it lists");
                 let len = heads.iter().find(|(id, ..)| *id == chat).map(|(_, len, _)| *len);
                 assert_eq!(len, Some(at + 1));
@@ -90,7 +90,7 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
 }
 
 fn wakeup(chat: &str, len: u64, holds: bool) -> Wakeup {
-    Wakeup::Chat(ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(len), holds })
+    Wakeup::Chat(ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(len), holds, approvers: Vec::new() })
 }
 
 /// A wakeup comes after its commit, and a failed append causes none.

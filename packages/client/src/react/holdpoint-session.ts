@@ -7,6 +7,7 @@ import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error
 import { Listeners } from "../server/listeners.js";
 import { retryUntilResponse } from "../server/retry-until-response.js";
 import { Server } from "../server/server.js";
+import { type EditedInputs, editedInputOf } from "../tools/edited-inputs.js";
 import { FrontendToolExecutor, type ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { FrontendCall, ToolHandlers } from "../tools/tool-handler.js";
 import { LiveChatTransport } from "../transport/live-chat-transport.js";
@@ -31,6 +32,8 @@ export type SessionState = {
   tools: ToolSpec[] | undefined;
   toolRuns: Readonly<Record<ToolCallId, ToolProgress>>;
   holds: ChatHold[] | undefined;
+  /** Inputs that approvers have changed, until the record shows them. */
+  editedInputs: EditedInputs;
   history: HistoryStatus;
   unsent: readonly MessageId[];
   stopping: StopProgress | undefined;
@@ -89,7 +92,11 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
         this.#status = response.status;
         return response;
       },
-      onChunk: callbacks.onChunk,
+      onChunk: (chunk) => {
+        // No stream may be reading.
+        if (chunk !== "[DONE]") this.#noteEdit(chunk);
+        callbacks.onChunk(chunk);
+      },
       onConnection: (connection) => this.set({ connection }),
       onUnread: () => this.set({ unread: this.#state.unread + 1 }),
     });
@@ -100,6 +107,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
       tools: undefined,
       toolRuns: {},
       holds: undefined,
+      editedInputs: {},
       history: { state: this.isStored ? "loading" : "loaded" },
       unsent: [],
       stopping: undefined,
@@ -192,6 +200,11 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     this.#listeners.call();
   }
 
+  /** A call runs with another input than the one that the model gave. */
+  setInput(toolCallId: ToolCallId, input: unknown): void {
+    this.set({ editedInputs: { ...this.#state.editedInputs, [toolCallId]: input } });
+  }
+
   /** The stored messages were read, or the server refused. */
   setHistory(history: HistoryStatus): void {
     if (history.state !== "loaded" || this.#state.history.state !== "loaded") this.set({ history });
@@ -239,8 +252,14 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     if (chunk.type === "finish") this.#failures = 0;
     this.autoSend?.observe(chunk as Parameters<AutoSend["observe"]>[0]);
     this.executor.observeChunk(chunk);
+    this.#noteEdit(chunk);
     const isTool = chunk.type.startsWith("tool-") && !chunk.type.endsWith("-delta");
     if (isTool || (chunk.type === "start" && this.isResuming)) this.onOutdated?.();
+  }
+
+  #noteEdit(chunk: Chunk): void {
+    const edited = editedInputOf(chunk);
+    if (edited !== undefined) this.setInput(edited.toolCallId, edited.input);
   }
 
   /**

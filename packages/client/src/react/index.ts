@@ -1,7 +1,10 @@
 export type { WebSocketTransportClass } from "./create-transport.js";
 export type { HistoryStatus } from "./holdpoint-session.js";
-export { type UseApprovalsHelpers, useApprovals } from "./use-approvals.js";
+export { type UseApprovalHelpers, useApproval } from "./use-approval.js";
+export { type UseApprovalsHelpers, type UseApprovalsOptions, useApprovals } from "./use-approvals.js";
+export { type UseAuditHelpers, type UseAuditOptions, useAudit } from "./use-audit.js";
 export { type UseChatsHelpers, useChats } from "./use-chats.js";
+export { type UseGrantsHelpers, useGrants } from "./use-grants.js";
 export { type PendingHold, type StopProgress, type UseHoldpointHelpers, useHoldpoint } from "./use-holdpoint.js";
 export type { HoldpointMode, LiveSettings, ModeOptions, UseHoldpointOptions } from "./use-holdpoint-options.js";
 export { useHolds } from "./use-holds.js";

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolPart, UiMessage } from "../protocol.js";
+import type { ApprovalId, ChatHold, Decision, MessageId, ToolCallId, ToolPart, UiMessage } from "../protocol.js";
 import { isSettled, toolPartOf, toolPartsOf } from "../tools/tool-part.js";
 
 /** The server's record of a chat. */
@@ -107,17 +107,18 @@ function withDecisions<UI_MESSAGE extends UIMessage>(
     const tool = toolPartOf(part);
     const { approval } = tool ?? {};
     if (tool?.state !== "approval-requested" || approval === undefined || undecided.has(approval.id)) return part;
-    const decision = holds.find(({ approvalId }) => approvalId === approval.id)?.decision;
-    return decision === undefined ? part : (decidedPart(tool, decision) as unknown as typeof part);
+    const hold = holds.find(({ approvalId }) => approvalId === approval.id);
+    return hold?.decision === undefined ? part : (decidedPart(tool, hold, hold.decision) as unknown as typeof part);
   };
   const parts = message.parts.map(answer);
   return parts.every((part, at) => part === message.parts[at]) ? message : { ...message, parts };
 }
 
-function decidedPart(tool: ToolPart, { kind, reason }: NonNullable<ChatHold["decision"]>): ToolPart {
+function decidedPart(tool: ToolPart, { input }: ChatHold, { kind, reason }: Decision): ToolPart {
   const id = tool.approval?.id ?? "";
-  const approval = { ...tool.approval, id, approved: kind === "approve", ...(reason !== undefined && { reason }) };
-  return { ...tool, state: "approval-responded", approval };
+  const approval = { ...tool.approval, id, approved: kind !== "deny", ...(reason !== undefined && { reason }) };
+  // The input that an approver has put in place of the model's is the one that runs.
+  return { ...tool, state: "approval-responded", approval, ...(kind === "edit" && { input }) };
 }
 
 function isSame(ours: UIMessage, theirs: UiMessage): boolean {

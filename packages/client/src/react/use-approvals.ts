@@ -1,21 +1,39 @@
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import type { ApprovalId, DecisionRequest, PendingApproval } from "../protocol.js";
-import { ApprovalsClient } from "../server/approvals-client.js";
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+import type { ApprovalId, PendingApproval } from "../protocol.js";
+import type { ApprovalDecision } from "../server/approval-decision.js";
+import { ApprovalsFeed } from "../server/approvals-feed.js";
+import type { ApprovalsFilter } from "../server/approvals-filter.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { reachabilityOf } from "../server/reachability.js";
 import type { ServerOptions } from "../server/server-options.js";
 import { useServerOptions } from "./use-server-options.js";
 
+/** Options of {@link useApprovals}. */
+export type UseApprovalsOptions = ServerOptions & {
+  /** Which approval requests. Default: all. */
+  filter?: ApprovalsFilter | undefined;
+  /** How many are loaded at first and with every `loadMore`, up to 1,000. Default: 100. */
+  pageSize?: number | undefined;
+};
+
 /** The inbox, live. */
 export type UseApprovalsHelpers = {
-  /** The open approval requests, oldest first; `undefined` until the first list arrives. */
+  /** The open approval requests that are loaded, oldest first; `undefined` until the first ones arrive. */
   approvals: PendingApproval[] | undefined;
-  /** Decides one request. Resolves once the decision is in force or refused, and never rejects. */
-  decide: (approvalId: ApprovalId, decision: DecisionRequest) => Promise<SettledDecision>;
+  /** Whether there may be more than `approvals`. */
+  hasMore: boolean;
+  /** Loads the next ones. Does nothing while some are being loaded, or if there are none. */
+  loadMore: () => void;
+  isLoadingMore: boolean;
+  /**
+   * Decides one request: approves, denies, approves another input, or answers in the tool's place, as far as its
+   * `allowed` says so. Resolves once the decision is in force, counted or refused, and never rejects.
+   */
+  decide: (approvalId: ApprovalId, decision: ApprovalDecision) => Promise<SettledDecision>;
   /** This page's decisions by approval request, from the inbox and from chats. */
   decisions: Readonly<Record<ApprovalId, DecisionProgress>>;
-  /** The last error, until the next list arrives. */
+  /** The last error, until something is read again. */
   error: HoldpointError | undefined;
   /** Whether the server responds and changes are being received. */
   isConnected: boolean;
@@ -23,54 +41,55 @@ export type UseApprovalsHelpers = {
   staleSince: Date | undefined;
 };
 
-/** All approval requests that this user can decide, across chats, live. */
-export function useApprovals(options: ServerOptions = {}): UseApprovalsHelpers {
+/**
+ * The approval requests that this user can decide, across chats, live. What is loaded stays loaded while requests come
+ * and go.
+ */
+export function useApprovals(options: UseApprovalsOptions = {}): UseApprovalsHelpers {
   const server = useServerOptions(options);
-  const { client, decider, reachability } = useMemo(() => {
-    return { client: new ApprovalsClient(server), decider: new Decider(server), reachability: reachabilityOf(server) };
-  }, [server]);
+  const { pageSize = 100, filter = {} } = options;
+  const { tool, chat, requestedBy, q } = filter;
+  const { decider, reachability } = useMemo(
+    () => ({ decider: new Decider(server), reachability: reachabilityOf(server) }),
+    [server],
+  );
+  const feed = useMemo(
+    () => new ApprovalsFeed(server, { tool, chat, requestedBy, q }, pageSize),
+    [server, tool, chat, requestedBy, q, pageSize],
+  );
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { state, since } = useSyncExternalStore(reachability.subscribe, reachability.getStatus, reachability.getStatus);
-  const [approvals, setApprovals] = useState<PendingApproval[]>();
-  const [error, setError] = useState<HoldpointError>();
-  const [isFollowing, setIsFollowing] = useState(false);
-  const [lostAt, setLostAt] = useState<Date>();
-
-  useEffect(() => {
-    const lost = () => setLostAt((before) => before ?? new Date());
-    const stop = client.watch({
-      onChange: (list) => {
-        setApprovals(list);
-        setError(undefined);
-        setLostAt(undefined);
-      },
-      onConnection: (isConnected) => {
-        setIsFollowing(isConnected);
-        if (!isConnected) lost();
-      },
-      onError: (failure) => {
-        setError(failure);
-        lost();
-      },
-    });
-    return () => {
-      stop();
-      setApprovals(undefined);
-      setIsFollowing(false);
-      setLostAt(undefined);
-    };
-  }, [client]);
+  const known = useSyncExternalStore(feed.subscribe, feed.getState, feed.getState);
 
   const decide = useCallback(
-    async (approvalId: ApprovalId, decision: DecisionRequest) => {
+    async (approvalId: ApprovalId, decision: ApprovalDecision) => {
       const settled = await decider.decide(approvalId, decision);
       // The event will remove it too; until then the caller must not see the request again.
-      if (settled.state === "in-force") setApprovals((list) => list?.filter((open) => open.approvalId !== approvalId));
+      if (settled.state === "in-force") feed.remove(approvalId);
+      if (settled.state === "voted") feed.refresh(approvalId);
       return settled;
     },
-    [decider],
+    [decider, feed],
   );
+  const { approvals, hasMore, isLoadingMore, error, isFollowing, lostAt } = known;
   const isConnected = isFollowing && state === "connected";
-  const staleSince = approvals === undefined ? undefined : (lostAt ?? (state === "unreachable" ? since : undefined));
-  return { approvals, decide, decisions, error, isConnected, staleSince };
+  const unreachableSince = state === "unreachable" ? since : undefined;
+  const staleSince = approvals === undefined ? undefined : earlier(lostAt, unreachableSince);
+  return {
+    approvals,
+    hasMore,
+    loadMore: feed.loadMore,
+    isLoadingMore,
+    decide,
+    decisions,
+    error,
+    isConnected,
+    staleSince,
+  };
+}
+
+/** The earlier of two times. Either may become known first, and what is shown must not move. */
+function earlier(one: Date | undefined, other: Date | undefined): Date | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other < one ? other : one;
 }

@@ -5,6 +5,7 @@ import type { ApprovalId, ChatHold, MessageId, ToolCallId, ToolSpec } from "../p
 import type { DecisionProgress } from "../server/decider.js";
 import { asHoldpointError, type HoldpointError } from "../server/holdpoint-error.js";
 import type { ServerStatus } from "../server/reachability.js";
+import { withEditedInputs } from "../tools/edited-inputs.js";
 import type { ToolProgress } from "../tools/frontend-tool-executor.js";
 import type { ToolHandlers } from "../tools/tool-handler.js";
 import type { LiveChatTransportOptions } from "../transport/live-chat-transport.js";
@@ -99,7 +100,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     [mode, server],
   );
   const state = useSyncExternalStore(session.subscribe, session.getState, session.getState);
-  const { connection, tools, toolRuns, holds, history, unsent, stopping, unread } = state;
+  const { connection, tools, toolRuns, holds, history, unsent, stopping, unread, editedInputs } = state;
   const { decider } = session;
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const { subscribe, getStatus } = session.server.reachability;
@@ -145,7 +146,9 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
       if (sessionRef.current === session && (latest.current.resume ?? true)) return current.resumeStream();
     });
   }, [session, current]);
-  const { messages, status, resumeStream } = chat;
+  const { status, resumeStream } = chat;
+  // The SDK can't change the input of a call that it has shown, in the middle of a response.
+  const messages = useMemo(() => withEditedInputs(chat.messages, editedInputs), [chat.messages, editedInputs]);
   const isIdle = status === "ready" || status === "error";
 
   const follower = useMemo(
@@ -183,6 +186,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
   const retryTool = useCallback((toolCallId: ToolCallId) => session.executor.retry(toolCallId), [session]);
   return {
     ...chat,
+    messages,
     ...submissions,
     ...turn,
     id: chatId,

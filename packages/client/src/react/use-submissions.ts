@@ -2,6 +2,7 @@ import type { Chat, UseChatHelpers } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useMemo } from "react";
 import type { ApprovalId, ToolCallId } from "../protocol.js";
+import type { ApprovalDecision } from "../server/approval-decision.js";
 import type { SettledDecision } from "../server/decider.js";
 import { toolPartsOf } from "../tools/tool-part.js";
 import type { ChatFollower } from "./chat-follower.js";
@@ -12,6 +13,11 @@ export type SubmissionHelpers<UI_MESSAGE extends UIMessage> = Pick<
   UseChatHelpers<UI_MESSAGE>,
   "addToolApprovalResponse" | "addToolOutput" | "addToolResult"
 > & {
+  /**
+   * Decides a request: approves, denies, approves another input, or answers in the tool's place, as far as `allowed` of
+   * its hold says so. Resolves once the decision is in force or refused.
+   */
+  decide: (approvalId: ApprovalId, decision: ApprovalDecision) => Promise<SettledDecision>;
   /** Approves a request. Resolves once the decision is in force or refused. */
   approve: (approvalId: ApprovalId, reason?: string) => Promise<SettledDecision>;
   /** Denies a request. Resolves once the decision is in force or refused. */
@@ -29,13 +35,15 @@ export function useSubmissions<UI_MESSAGE extends UIMessage>({
   follower: ChatFollower<UI_MESSAGE>;
 }): SubmissionHelpers<UI_MESSAGE> {
   return useMemo(() => {
-    const decide = async (id: ApprovalId, approved: boolean, reason?: string) => {
-      const settled = await session.decider.decide(id, { approved, ...(reason !== undefined && { reason }) });
+    const decide = async (id: ApprovalId, decision: ApprovalDecision) => {
+      const settled = await session.decider.decide(id, decision);
       if (settled.state === "in-force") {
         // A live connection delivers the continuation. Elsewhere the SDK requests it now, once nothing is left to
         // decide.
         const call = callOf(chat.messages, id);
+        if (call !== undefined && settled.kind === "edit") session.setInput(call, settled.input);
         if (session.live !== undefined && call !== undefined) session.autoSend?.delivered([`approval:${call}`]);
+        const { approved, reason } = settled;
         await chat.addToolApprovalResponse({ id, approved, ...(reason !== undefined && { reason }) });
       }
       await follower.refresh();
@@ -56,10 +64,13 @@ export function useSubmissions<UI_MESSAGE extends UIMessage>({
       );
       await follower.refresh();
     };
+    const answer = (id: ApprovalId, approved: boolean, reason?: string) =>
+      decide(id, { approved, ...(reason !== undefined && { reason }) });
     return {
-      approve: (id, reason) => decide(id, true, reason),
-      deny: (id, reason) => decide(id, false, reason),
-      addToolApprovalResponse: async ({ id, approved, reason }) => void (await decide(id, approved, reason)),
+      decide,
+      approve: (id, reason) => answer(id, true, reason),
+      deny: (id, reason) => answer(id, false, reason),
+      addToolApprovalResponse: async ({ id, approved, reason }) => void (await answer(id, approved, reason)),
       // The SDK's types depend on the message type's tools, which are irrelevant here.
       addToolOutput: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolOutput"],
       addToolResult: addToolOutput as UseChatHelpers<UI_MESSAGE>["addToolResult"],

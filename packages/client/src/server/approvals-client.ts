@@ -1,4 +1,5 @@
 import type { PendingApproval } from "../protocol.js";
+import { type ApprovalsFilter, approvalsPath } from "./approvals-filter.js";
 import { followRecord } from "./follow-record.js";
 import type { HoldpointError } from "./holdpoint-error.js";
 import { readPages } from "./read-pages.js";
@@ -25,9 +26,9 @@ export class ApprovalsClient {
     this.#server = new Server(options);
   }
 
-  /** The open approval requests, oldest first. */
-  async list(signal?: AbortSignal): Promise<PendingApproval[]> {
-    return await readPages<PendingApproval>(this.#server, "/api/approvals", signal);
+  /** The open approval requests, or those that a filter names, oldest first. */
+  async list(signal?: AbortSignal, filter: ApprovalsFilter = {}): Promise<PendingApproval[]> {
+    return await readPages<PendingApproval>(this.#server, approvalsPath(filter), signal);
   }
 
   /** Follows the inbox, across reconnects, until the returned function is called. */

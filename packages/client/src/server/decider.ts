@@ -1,4 +1,5 @@
-import type { AckResponse, ApprovalId, DecisionRequest } from "../protocol.js";
+import type { AckResponse, ApprovalId, DecisionKind, GrantId, Remember } from "../protocol.js";
+import { type ApprovalDecision, kindOf } from "./approval-decision.js";
 import { asHoldpointError, HoldpointError, notHoldpoint } from "./holdpoint-error.js";
 import { Listeners } from "./listeners.js";
 import { perServer } from "./per-server.js";
@@ -9,8 +10,16 @@ import type { ServerOptions } from "./server-options.js";
 /** The progress of one of this page's decisions. */
 export type DecisionProgress = {
   approvalId: ApprovalId;
+  kind: DecisionKind;
+  /** False for a denial only. */
   approved: boolean;
   reason?: string;
+  /** For `edit`: the input that was sent. */
+  input?: unknown;
+  /** For `answer`: the output that was sent. */
+  output?: unknown;
+  /** The grant that was asked for. */
+  remember?: Remember;
   /** How often it was sent. */
   attempts: number;
 } & (
@@ -21,6 +30,18 @@ export type DecisionProgress = {
       state: "in-force";
       /** Whether the same decision was already in force. */
       ignored: boolean;
+      /** The grant that it made. */
+      grant?: GrantId;
+    }
+  | {
+      /** The server has counted it, and others have to approve as well: the request is still open. */
+      state: "voted";
+      /** How many have approved. */
+      votes: number;
+      /** How many have to. */
+      quorum: number;
+      /** Whether it was counted before. */
+      ignored: boolean;
     }
   | {
       /** The decision is not in force. */
@@ -30,8 +51,8 @@ export type DecisionProgress = {
     }
 );
 
-/** A decision that is in force or refused. */
-export type SettledDecision = Extract<DecisionProgress, { state: "in-force" | "refused" }>;
+/** A decision that the server has answered: it is in force, counted or refused. */
+export type SettledDecision = Extract<DecisionProgress, { state: "in-force" | "voted" | "refused" }>;
 
 /** How many settled decisions are kept. */
 const KEPT = 500;
@@ -39,7 +60,7 @@ const KEPT = 500;
 /** A page's decisions on one server's approval requests. */
 class Decisions {
   readonly #listeners = new Listeners();
-  readonly #underWay = new Map<ApprovalId, { decision: DecisionRequest; settled: Promise<SettledDecision> }>();
+  readonly #underWay = new Map<ApprovalId, { decision: ApprovalDecision; settled: Promise<SettledDecision> }>();
   #progress: Readonly<Record<ApprovalId, DecisionProgress>> = {};
 
   get progress(): Readonly<Record<ApprovalId, DecisionProgress>> {
@@ -50,21 +71,19 @@ class Decisions {
     return this.#listeners.add(listener);
   }
 
-  decide(server: Server, approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
+  decide(server: Server, approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
     const running = this.#underWay.get(approvalId);
     if (running === undefined) {
       const settled = this.#send(server, approvalId, decision).finally(() => this.#underWay.delete(approvalId));
       this.#underWay.set(approvalId, { decision, settled });
       return settled;
     }
-    if (running.decision.approved === decision.approved && running.decision.reason === decision.reason) {
-      return running.settled;
-    }
+    if (bodyOf(running.decision) === bodyOf(decision)) return running.settled;
     const error = new HoldpointError("other-decision", "Another decision about this request is being sent.");
     return Promise.resolve({ ...decisionOf(approvalId, decision), attempts: 0, state: "refused", error });
   }
 
-  async #send(server: Server, approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
+  async #send(server: Server, approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
     const sent = decisionOf(approvalId, decision);
     let attempts = 0;
     let failure: HoldpointError | undefined;
@@ -88,8 +107,11 @@ class Decisions {
     };
     let settled: SettledDecision;
     try {
-      const { ignored = false } = await retryUntilResponse(server, attempt, { onRetry });
-      settled = { ...sent, attempts, state: "in-force", ignored };
+      const { ignored = false, votes, quorum, grant } = await retryUntilResponse(server, attempt, { onRetry });
+      const isVote = votes !== undefined && quorum !== undefined && votes < quorum;
+      settled = isVote
+        ? { ...sent, attempts, state: "voted", votes, quorum, ignored }
+        : { ...sent, attempts, state: "in-force", ignored, ...(grant !== undefined && { grant }) };
     } catch (error) {
       settled = { ...sent, attempts, state: "refused", error: asHoldpointError(error, "http-error") };
     }
@@ -107,8 +129,22 @@ class Decisions {
   }
 }
 
-function decisionOf(approvalId: ApprovalId, { approved, reason }: DecisionRequest) {
-  return { approvalId, approved, ...(reason !== undefined && { reason }) };
+function decisionOf(approvalId: ApprovalId, decision: ApprovalDecision) {
+  const { reason, input, output, remember } = decision;
+  return {
+    approvalId,
+    kind: kindOf(decision),
+    approved: decision.approved !== false,
+    ...(reason !== undefined && { reason }),
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
+    ...(remember !== undefined && { remember }),
+  };
+}
+
+/** For a comparison. */
+function bodyOf({ approved, input, output, reason, remember }: ApprovalDecision): string {
+  return JSON.stringify([approved, input, output, reason, remember]);
 }
 
 const decisionsOf = perServer(() => new Decisions());
@@ -134,10 +170,10 @@ export class Decider {
   readonly subscribe = (listener: () => void): (() => void) => this.#decisions.subscribe(listener);
 
   /**
-   * Decides one request. Resolves once the decision is in force or refused, and never rejects. Repeating a decision
+   * Decides one request. Resolves once the decision is in force, counted or refused, and never rejects. Repeating a decision
    * that is being sent returns the same promise; a different decision is refused without being sent.
    */
-  decide(approvalId: ApprovalId, decision: DecisionRequest): Promise<SettledDecision> {
+  decide(approvalId: ApprovalId, decision: ApprovalDecision): Promise<SettledDecision> {
     return this.#decisions.decide(this.#server, approvalId, decision);
   }
 }

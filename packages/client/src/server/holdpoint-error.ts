@@ -41,6 +41,8 @@ export class HoldpointError extends Error {
   readonly status: number | undefined;
   /** The server's reason, in words. */
   readonly reason: string | undefined;
+  /** The JSON pointer of the field at fault, if one is, such as `/input/amount`. */
+  readonly pointer: string | undefined;
   /** How long the server asked to wait before a retry. */
   readonly retryAfterMs: number | undefined;
 
@@ -50,6 +52,7 @@ export class HoldpointError extends Error {
     details: {
       status?: number | undefined;
       reason?: string | undefined;
+      pointer?: string | undefined;
       retryAfterMs?: number | undefined;
       cause?: unknown;
     } = {},
@@ -58,6 +61,7 @@ export class HoldpointError extends Error {
     this.code = code;
     this.status = details.status;
     this.reason = details.reason;
+    this.pointer = details.pointer;
     this.retryAfterMs = details.retryAfterMs;
   }
 
@@ -72,11 +76,11 @@ export class HoldpointError extends Error {
     const { status } = response;
     if (isWebPage(response)) return notHoldpoint(response);
     const text = await response.text().catch(() => "");
-    const { code, reason } = problemOf(text);
+    const { code, reason, pointer } = problemOf(text);
     const words = reason ?? (text.trim() || response.statusText || "no reason given");
     const retryAfterMs = retryAfter(response.headers.get("retry-after"));
     const message = `The server responded with ${status}: ${words}`;
-    return new HoldpointError(code ?? "http-error", message, { status, reason, retryAfterMs });
+    return new HoldpointError(code ?? "http-error", message, { status, reason, pointer, retryAfterMs });
   }
 }
 
@@ -90,9 +94,13 @@ export function isUnknown(error: unknown): boolean {
   return error instanceof HoldpointError && error.status === 404 && error.code !== "not-holdpoint";
 }
 
-/** Whether a web page came instead of data: a development server, a sign-in page, or another server's error. */
-export function isWebPage(response: Response): boolean {
-  return response.status < 500 && (response.headers.get("content-type") ?? "").startsWith("text/html");
+/**
+ * Whether a web page came instead of data: a development server, a sign-in page, or another server's error. One that is
+ * to be saved is a file of a call.
+ */
+export function isWebPage({ status, headers }: Response): boolean {
+  const isPage = (headers.get("content-type") ?? "").startsWith("text/html");
+  return status < 500 && isPage && !(headers.get("content-disposition") ?? "").startsWith("attachment");
 }
 
 /** The error for a response that a Holdpoint server would not send. */
@@ -119,15 +127,23 @@ export function asHoldpointError(error: unknown, code: HoldpointErrorCode): Hold
   return new HoldpointError(code, error instanceof Error ? error.message : String(error), { cause: error });
 }
 
-function problemOf(text: string): { code?: ProblemCode | undefined; reason?: string | undefined } {
+function problemOf(text: string): {
+  code?: ProblemCode | undefined;
+  reason?: string | undefined;
+  pointer?: string | undefined;
+} {
   try {
     const answer: unknown = JSON.parse(text);
     if (typeof answer !== "object" || answer === null) return {};
-    const { type, reason, detail, error } = answer as Partial<Record<string, unknown>>;
+    const { type, reason, detail, error, pointer } = answer as Partial<Record<string, unknown>>;
     // A newer server may report more kinds than this version lists.
     const code = typeof type === "string" && type.startsWith(PREFIX) ? type.slice(PREFIX.length) : undefined;
     const said = [reason, detail, error].find((each) => typeof each === "string" && each !== "");
-    return { code: code as ProblemCode | undefined, reason: said as string | undefined };
+    return {
+      code: code as ProblemCode | undefined,
+      reason: said as string | undefined,
+      pointer: typeof pointer === "string" ? pointer : undefined,
+    };
   } catch {
     return {};
   }

@@ -1,9 +1,19 @@
 import type { ApprovalId, Chunk, MessageId, PartId, ToolCallId, UiMessage } from "../protocol.js";
+import { editedInputChunk, editedInputOf, isSameJson } from "../tools/edited-inputs.js";
 import { toolPartOf } from "../tools/tool-part.js";
 
 /** A text or reasoning block: the length known, and the length received in the current replay. */
 type Block = { length: number; isEnded: boolean; received: number };
-type Call = { isAvailable: boolean; isSettled: boolean; requests: Map<ApprovalId, ApprovalRequest>; input: Block };
+type Call = {
+  isAvailable: boolean;
+  isSettled: boolean;
+  requests: Map<ApprovalId, ApprovalRequest>;
+  input: Block;
+  /** The input as it was shown. An approver may have changed it while the connection was lost. */
+  shown: unknown;
+  /** The input's JSON in the current replay, if it comes as deltas. */
+  replayed: string;
+};
 /** An approval request, and whether its step was closed: the connection can be lost in between. */
 type ApprovalRequest = { isClosed: boolean };
 type Kind = "text" | "reasoning";
@@ -30,7 +40,10 @@ export class KnownMessage {
   /** The server starts a replay of the message. */
   startReplay(): void {
     for (const block of this.#blocks.values()) block.received = 0;
-    for (const call of this.#calls.values()) call.input.received = 0;
+    for (const call of this.#calls.values()) {
+      call.input.received = 0;
+      call.replayed = "";
+    }
     this.#others.received = 0;
     this.#heldStep = undefined;
     this.#request = undefined;
@@ -77,13 +90,15 @@ export class KnownMessage {
         return [chunk];
       case "tool-input-delta": {
         const call = this.#call(chunk.toolCallId);
+        if (call.isAvailable) call.replayed += chunk.inputTextDelta;
         const inputTextDelta = call.isAvailable ? "" : advance(call.input, chunk.inputTextDelta);
         return inputTextDelta === "" ? [] : [{ ...chunk, inputTextDelta }];
       }
       case "tool-input-available": {
         const call = this.#call(chunk.toolCallId);
-        if (call.isAvailable || call.isSettled) return [];
+        if (call.isAvailable || call.isSettled) return changedInput(chunk.toolCallId, call, chunk.input);
         call.isAvailable = true;
+        call.shown = chunk.input;
         return [chunk];
       }
       case "tool-approval-request": {
@@ -101,7 +116,7 @@ export class KnownMessage {
         const call = this.#call(chunk.toolCallId);
         if (call.isSettled) return [];
         call.isSettled = !("preliminary" in chunk && chunk.preliminary === true);
-        return [chunk];
+        return [...changedInput(chunk.toolCallId, call, parsed(call.replayed)), chunk];
       }
       case "finish-step": {
         const isKnown = this.#request?.isClosed ?? false;
@@ -117,11 +132,15 @@ export class KnownMessage {
       case "reset-step":
       case "start-step":
         return [chunk];
-      default:
+      default: {
+        const edited = editedInputOf(chunk);
+        // Not repeated in a replay, which announces the edited input instead.
+        if (edited !== undefined) return changedInput(edited.toolCallId, this.#call(edited.toolCallId), edited.input);
         this.#others.received++;
         if (this.#others.received <= this.#others.known) return [];
         this.#others.known = this.#others.received;
         return [chunk];
+      }
     }
   }
 
@@ -140,6 +159,7 @@ export class KnownMessage {
       const call = this.#call(tool.toolCallId);
       call.isAvailable = tool.state !== "input-streaming";
       call.isSettled = tool.state.startsWith("output-");
+      call.shown = tool.input;
       if (tool.approval !== undefined) call.requests.set(tool.approval.id, { isClosed: true });
     }
   }
@@ -177,10 +197,25 @@ export class KnownMessage {
     let call = this.#calls.get(id);
     if (call === undefined) {
       const input = { length: 0, isEnded: false, received: 0 };
-      call = { isAvailable: false, isSettled: false, requests: new Map(), input };
+      call = { isAvailable: false, isSettled: false, requests: new Map(), input, shown: undefined, replayed: "" };
       this.#calls.set(id, call);
     }
     return call;
+  }
+}
+
+/** An input that differs from the one that was shown. */
+function changedInput(id: ToolCallId, call: Call, input: unknown): Chunk[] {
+  if (input === undefined || call.shown === undefined || isSameJson(input, call.shown)) return [];
+  call.shown = input;
+  return [editedInputChunk(id, input)];
+}
+
+function parsed(json: string): unknown {
+  try {
+    return json === "" ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
   }
 }
 

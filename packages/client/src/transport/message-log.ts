@@ -1,4 +1,5 @@
 import type { Chunk, MessageId, UiMessage } from "../protocol.js";
+import { editedInputOf } from "../tools/edited-inputs.js";
 import { chunksFromStored, isSettledMessage } from "./chunks-from-stored.js";
 import { KnownMessage } from "./known-message.js";
 
@@ -109,6 +110,11 @@ export class MessageLog {
   }
 
   #add(chunk: Chunk): void {
+    const edited = editedInputOf(chunk);
+    if (edited !== undefined) {
+      this.#edit(chunk, edited);
+      return;
+    }
     if (chunk.type === "tool-approval-request") this.#awaitsDecision = true;
     else if (chunk.type !== "finish-step") this.#awaitsDecision = false;
     if (chunk.type !== "error") this.#kept += append(this.#all, chunk);
@@ -118,6 +124,19 @@ export class MessageLog {
     const errorText = "This answer is too long to be kept. Load the chat again to see all of it.";
     this.#all = [];
     this.#unread = [{ type: "error", errorText }];
+    this.#count();
+  }
+
+  /** A reader that starts over gets only the edited input. One that has read the other one is told. */
+  #edit(chunk: Chunk, { toolCallId, input }: NonNullable<ReturnType<typeof editedInputOf>>): void {
+    const isAnnounced = (item: Item) =>
+      item !== PAUSE && item.type === "tool-input-available" && item.toolCallId === toolCallId;
+    const changed = (item: Chunk): Chunk => (isAnnounced(item) ? ({ ...item, input } as Chunk) : item);
+    this.#awaitsDecision = false;
+    this.#all = this.#all.map(changed);
+    if (this.#unread.some(isAnnounced))
+      this.#unread = this.#unread.map((item) => (item === PAUSE ? item : changed(item)));
+    else this.#unread.push(chunk);
     this.#count();
   }
 
@@ -135,6 +154,8 @@ const SILENT: ReadonlySet<string> = new Set([
   "finish",
   "abort",
   "message-metadata",
+  // Its call's outcome follows, and the reader that comes for that gets the edited input.
+  "data-holdpoint-input",
 ]);
 
 /** Appends a chunk, joining deltas of the same block. Returns by how much the list grew. */

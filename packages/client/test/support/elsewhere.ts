@@ -1,4 +1,4 @@
-import type { ChatHold, PendingApproval, UiMessage } from "../../src/protocol.js";
+import type { ChatHold, DecisionRequest, PendingApproval, UiMessage } from "../../src/protocol.js";
 
 /** What another program sees and does: plain requests, with nothing of the package's in between. */
 export function elsewhere(url: string) {
@@ -15,6 +15,11 @@ export function elsewhere(url: string) {
     /** Decides; gives the status. */
     decide: async (approvalId: string, approved: boolean, reason?: string) =>
       (await post(`/api/approvals/${approvalId}`, { approved, reason })).status,
+    /** Decides in any of the ways that there are. */
+    decideWith: async (approvalId: string, decision: DecisionRequest) => {
+      const response = await post(`/api/approvals/${approvalId}`, decision);
+      if (!response.ok) throw new Error(await response.text());
+    },
     /** Gives a frontend call its result; gives the status. */
     acknowledge: async (toolCallId: string, output: unknown) =>
       (await post("/api/tools/ack", { toolCallId, status: "success", output, requestedAt: new Date().toISOString() }))

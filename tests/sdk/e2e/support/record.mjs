@@ -8,8 +8,8 @@ export const isTool = (part) => part.type.startsWith("tool-") || part.type === "
 
 /** The possible causes of an outcome, by the state of its part. */
 const CAUSES = {
-  // A browser's timeout can be an output too: of a tool that returns the ack.
-  "output-available": ["ran", "result", "expired"],
+  // A browser's timeout can be an output too: of a tool that returns the ack. So can a person's answer in the tool's place.
+  "output-available": ["ran", "result", "expired", "decision"],
   "output-error": ["ran", "result", "expired", "stopped", "superseded", "interrupted", "refused"],
   "output-denied": ["decision", "superseded"],
 };
@@ -43,7 +43,8 @@ function judgePart(part) {
   if (!causes) return assert.equal(part.callProviderMetadata, undefined, `an open call has no cause: ${told}`);
   const { cause, decidedBy, decidedAt, edited, ...rest } = settledOf(part) ?? {};
   assert.ok(causes.includes(cause), `a cause that fits the state: ${told}`);
-  assert.equal(edited, false, told);
+  assert.equal(typeof edited, "boolean", told);
+  assert.ok(!edited || decidedBy.length > 0, `somebody has edited: ${told}`);
   assert.deepEqual(rest, {}, told);
   assert.ok(Array.isArray(decidedBy) && decidedBy.every((by) => typeof by === "string" && by !== ""), told);
   assert.equal(decidedBy.length > 0, decidedAt !== undefined, `a decision has its time: ${told}`);
@@ -72,7 +73,9 @@ export function agree(messages, holds) {
 }
 
 function settledAlike(part, { state, outcome, decision, approvalId, allowed, expiresAt }) {
-  const { cause, decidedBy, decidedAt } = settledOf(part);
+  const { cause, decidedBy, decidedAt, edited } = settledOf(part);
+  assert.equal(decision?.originalInput !== undefined, edited);
+  assert.equal(decision?.kind === "edit", edited);
   assert.equal(state, "settled");
   assert.deepEqual(
     { cause: outcome.cause, output: outcome.output, errorText: outcome.errorText },

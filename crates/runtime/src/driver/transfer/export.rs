@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Line, VERSION};
 use crate::{
     fact::Fact,
-    log::{Log, LogError, Stored},
+    log::{Batch, Log, LogError, Stored},
 };
 
 /// The number of batches per read.
@@ -31,13 +31,16 @@ pub enum ExportError {
 
 /// Writes one chat, as of this call: later appends are left out. Returns the number of its facts.
 pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result<u64, ExportError> {
-    let Some(Stored::Chat { len, head }) = log.stored(chat).await? else { return Err(ExportError::NotFound) };
-    let (subject, updated_at) = (head.subject, head.updated_at);
-    line(out, &Line::Chat { version: VERSION, chat: chat.clone(), subject, updated_at })?;
+    let Some(Stored::Chat { len, head, .. }) = log.stored(chat).await? else { return Err(ExportError::NotFound) };
+    let updated_at = head.updated_at;
     // The facts are counted from the beginning of this chat. The log counts those of deleted chats with the same id too.
-    let (mut end, mut base) = (0, None);
+    let (mut end, mut base, mut hash) = (0, None, None);
     while end < len {
         let batches = log.read(chat, end, PAGE).await?;
+        if let (None, Some(Batch { first: position, .. })) = (base, batches.first()) {
+            let (subject, position) = (head.subject.clone(), *position);
+            line(out, &Line::Chat { version: VERSION, chat: chat.clone(), subject, updated_at, position })?;
+        }
         if batches.is_empty() {
             return Err(ExportError::Unreadable { at: end, problem: "it is missing".to_owned() });
         }
@@ -49,12 +52,14 @@ pub async fn export(log: &dyn Log, chat: &ChatId, out: &mut dyn Write) -> Result
             // lost.
             serde_json::from_slice::<Vec<Fact>>(&batch.payload).map_err(unreadable)?;
             let facts: Vec<Value> = serde_json::from_slice(&batch.payload).map_err(unreadable)?;
-            line(out, &Line::Facts { chat: chat.clone(), first: batch.first - base, facts })?;
+            let (first, previous_hash) = (batch.first - base, batch.previous_hash);
+            line(out, &Line::Facts { chat: chat.clone(), first, facts, previous_hash })?;
+            hash = batch.hash(chat);
             end = batch.first + u64::from(batch.count);
         }
     }
     let length = len - base.unwrap_or_default();
-    line(out, &Line::End { chat: chat.clone(), length })?;
+    line(out, &Line::End { chat: chat.clone(), length, hash })?;
     Ok(length)
 }
 

@@ -12,11 +12,15 @@ use super::{Line, VERSION};
 use crate::{
     clock::Timestamp,
     driver::{
+        audit,
         head::{HeadData, Hold},
-        record::key_of,
+        record::keys_of,
     },
     fact::{Fact, text_of},
-    log::{Append, AppendId, AppendResult, HoldChanges, Log, LogError, NodeId, Ownership, Stored},
+    log::{
+        self, Append, AppendId, AppendResult, AuditRow, BatchHash, Break, GrantChanges, HoldChanges, Key, Log,
+        LogError, NodeId, Ownership, Stored, Walk,
+    },
     subject::Subject,
     turn::ChatState,
 };
@@ -69,6 +73,8 @@ pub enum ImportError {
     Fact { at: u64, problem: String },
     #[error("{0} does not begin with its subject, or names another one")]
     Subject(ChatId),
+    #[error("{chat} was changed since it was recorded: {broken}")]
+    Chain { chat: ChatId, broken: Box<Break> },
     #[error("{0} is larger than {MAX_CHAT_BYTES} bytes")]
     TooLarge(ChatId),
     #[error(transparent)]
@@ -89,14 +95,22 @@ struct Draft {
     state: ChatState,
     title: String,
     bytes: usize,
+    /// Where the last turn begins.
+    turn: u64,
     batches: Vec<Batch>,
+    /// Where it began in the log that it comes from.
+    position: u64,
+    chain: Walk,
+    /// The last time that a fact has: some have none of their own.
+    time: Timestamp,
 }
 
 struct Batch {
     first: u64,
     count: u32,
     payload: Bytes,
-    keys: Vec<Box<str>>,
+    keys: Vec<Key>,
+    audit: Vec<AuditRow>,
 }
 
 impl<'a> Importer<'a> {
@@ -112,21 +126,23 @@ impl<'a> Importer<'a> {
         }
         let wrong = |error: serde_json::Error| ImportError::Line(error.to_string());
         match Line::deserialize(json::parse(line).map_err(wrong)?).map_err(wrong)? {
-            Line::Chat { version, chat, subject, updated_at } => {
+            Line::Chat { version, chat, subject, updated_at, position } => {
                 self.finish()?;
-                self.chat = Some(Draft::new(version, chat, subject, updated_at)?);
+                self.chat = Some(Draft { position, ..Draft::new(version, chat, subject, updated_at)? });
                 Ok(None)
             }
-            Line::Facts { chat, first, facts } => {
+            Line::Facts { chat, first, facts, previous_hash } => {
                 let draft = self.chat.as_mut().filter(|draft| draft.chat == chat).ok_or(ImportError::Stray)?;
-                draft.add(first, &facts)?;
+                draft.add(first, &facts, previous_hash)?;
                 Ok(None)
             }
-            Line::End { chat, length } => {
+            Line::End { chat, length, hash } => {
                 let draft = self.chat.take().filter(|draft| draft.chat == chat).ok_or(ImportError::Stray)?;
                 if draft.state.len != length || length == 0 {
                     return Err(ImportError::Gap { chat, found: draft.state.len, wanted: length });
                 }
+                let end = draft.chain.end(draft.chain.position(), hash);
+                end.map_err(|broken| ImportError::Chain { chat, broken: Box::new(broken) })?;
                 self.write(draft).await.map(Some)
             }
         }
@@ -145,7 +161,7 @@ impl<'a> Importer<'a> {
         // Positions of a deleted chat are not used again.
         let base = match self.log.stored(&chat).await? {
             None => 0,
-            Some(Stored::Tombstone { len, subject: owner }) if owner == subject => len,
+            Some(Stored::Tombstone { len, subject: owner, .. }) if owner == subject => len,
             Some(Stored::Tombstone { .. }) => return Ok(Imported::Taken { chat }),
             Some(Stored::Chat { .. }) => {
                 let is_same = self.has(&chat, &batches, state.len).await?;
@@ -165,10 +181,13 @@ impl<'a> Importer<'a> {
             count: batch.count,
             payload: batch.payload,
             head: head.clone(),
-            keys: batch.keys,
+            keys: batch.keys.into_iter().map(|key| Key { at: key.at.map(|at| base + at), ..key }).collect(),
             holds: if number == last { changes.clone() } else { HoldChanges::default() },
             ownership,
             digest: None,
+            audit: batch.audit,
+            // A grant is for the log in which a person made it.
+            grants: GrantChanges::default(),
         });
         // One call of the log writes everything or nothing.
         let results = self.log.append_many(appends.collect()).await;
@@ -213,16 +232,29 @@ impl Draft {
         if !(1..=MAX_ID_BYTES).contains(&chat.as_str().len()) {
             return Err(ImportError::Id);
         }
-        let (state, title) = (ChatState::default(), String::new());
-        Ok(Self { chat, subject, updated_at, state, title, bytes: 0, batches: Vec::new() })
+        let (state, title, chain) = (ChatState::default(), String::new(), Walk::new(chat.clone()));
+        let (batches, position) = (Vec::new(), 0);
+        Ok(Self {
+            chat,
+            subject,
+            updated_at,
+            state,
+            title,
+            bytes: 0,
+            turn: 0,
+            batches,
+            position,
+            chain,
+            time: updated_at,
+        })
     }
 
-    fn add(&mut self, first: u64, values: &[Value]) -> Result<(), ImportError> {
+    fn add(&mut self, first: u64, values: &[Value], previous_hash: Option<BatchHash>) -> Result<(), ImportError> {
         if first != self.state.len || values.is_empty() {
             return Err(ImportError::Gap { chat: self.chat.clone(), found: self.state.len, wanted: first });
         }
-        let mut keys = Vec::new();
-        for value in values {
+        let (mut keys, mut audit) = (Vec::new(), Vec::new());
+        for (index, value) in (0..).zip(values) {
             let at = self.state.len;
             let wrong = |problem: String| ImportError::Fact { at, problem };
             if has_forbidden_key(value) {
@@ -238,14 +270,26 @@ impl Draft {
             {
                 self.title = text_of(message).chars().take(80).collect();
             }
-            keys.extend(key_of(&fact));
+            keys.extend(keys_of(&fact, self.turn));
+            let original = |call: &_| self.state.calls.get(call).map(|call| call.input.clone());
+            let original = if let Fact::Decided { call, .. } = &fact { original(call) } else { None };
             self.state.apply(&fact);
+            self.time = audit::time_of(&fact).unwrap_or(self.time);
+            audit.extend(audit::row(index, &fact, &self.state, |_| original, self.time));
+            if matches!(fact, Fact::TurnEnded { .. }) {
+                self.turn = self.state.len;
+            }
         }
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
         let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);
         let count = count.ok_or_else(|| ImportError::TooLarge(self.chat.clone()))?;
-        self.batches.push(Batch { first, count, payload: payload.into(), keys });
+        let payload = Bytes::from(payload);
+        let position = self.position.checked_add(first).ok_or_else(|| ImportError::TooLarge(self.chat.clone()))?;
+        let stored = log::Batch { first: position, count, payload: payload.clone(), owner: None, previous_hash };
+        let chat = || self.chat.clone();
+        self.chain.batch(&stored).map_err(|broken| ImportError::Chain { chat: chat(), broken: Box::new(broken) })?;
+        self.batches.push(Batch { first, count, payload, keys, audit });
         Ok(())
     }
 }

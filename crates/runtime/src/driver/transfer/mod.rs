@@ -12,7 +12,7 @@ pub use import::{ImportError, Imported, Importer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{clock::Timestamp, subject::Subject};
+use crate::{clock::Timestamp, log::BatchHash, subject::Subject};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -22,11 +22,36 @@ const VERSION: u32 = 1;
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 enum Line {
     /// A chat begins.
-    Chat { version: u32, chat: ChatId, subject: Subject, updated_at: Timestamp },
+    Chat {
+        version: u32,
+        chat: ChatId,
+        subject: Subject,
+        updated_at: Timestamp,
+        /// Where it begins in its log: after those that had its id before. The hashes are of these positions.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        position: u64,
+    },
     /// Facts of the chat, from a position on.
-    Facts { chat: ChatId, first: u64, facts: Vec<Value> },
+    Facts {
+        chat: ChatId,
+        first: u64,
+        facts: Vec<Value>,
+        /// The hash of the facts before. Earlier versions have written none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous_hash: Option<BatchHash>,
+    },
     /// The chat is complete.
-    End { chat: ChatId, length: u64 },
+    End {
+        chat: ChatId,
+        length: u64,
+        /// The hash of the last facts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<BatchHash>,
+    },
+}
+
+fn is_zero(position: &u64) -> bool {
+    *position == 0
 }
 
 #[cfg(test)]

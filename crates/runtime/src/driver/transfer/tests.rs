@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     driver::{Next, Runtime},
-    log::{Batch, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Log, MemoryLog, Ownership, Stored},
+    log::{Batch, Found, HeadQuery, HoldChanges, HoldQuery, HoldsOf, Log, MemoryLog, Ownership, Stored},
     project::View,
 };
 
@@ -62,7 +62,7 @@ async fn a_chat_comes_back_as_it_was() {
     assert_eq!(open.len(), 1, "it still waits");
     // The key by which the inbox finds it.
     let approval = exported.split_once("\"approval\":\"").and_then(|(_, rest)| rest.split_once('"')).expect("an id").0;
-    assert_eq!(to.find(&Subject::local(), approval).await, Ok(Some(chat.clone())));
+    assert_eq!(to.find(&Subject::local(), approval).await, Ok(Some(Found { chat: chat.clone(), at: Some(0) })));
 
     // Importing again changes nothing.
     assert_eq!(import(&to, &exported).await.expect("imported"), [Imported::Known { chat: chat.clone() }]);
@@ -88,6 +88,7 @@ async fn nothing_is_imported_that_is_not_whole() {
         ("a key that breaks clients", forbidden, "browser"),
         ("a wrong length", exported.replacen("\"length\":", "\"length\":1", 1), "facts here"),
         ("no JSON", "{".to_owned(), "not a line"),
+        ("a fact that was changed", exported.replacen("Hanako", "Mallory", 1), "was changed"),
         ("an empty id", exported.replace("\"chat\":\"a\"", "\"chat\":\"\""), "1 to 256"),
     ] {
         let log = MemoryLog::default();
@@ -118,6 +119,8 @@ async fn what_cannot_be_exported_says_why() {
         holds: HoldChanges::default(),
         ownership: Ownership::Release,
         digest: None,
+        audit: Vec::new(),
+        grants: crate::log::GrantChanges::default(),
     };
     log.append_many(vec![append]).await;
     let error = export(&log, &"broken".into(), &mut Vec::new()).await.expect_err("it can't be decoded");

@@ -17,6 +17,7 @@ use super::{
     error::PostgresError,
     hosts::Hosts,
     options::{Encryption, PostgresOptions, Target, parse},
+    schema::KNOWN,
     tls::Tls,
 };
 
@@ -46,6 +47,8 @@ pub(super) struct Connector {
     encryption: Encryption,
     /// The hosts, the ports and the database, for messages.
     pub(super) place: String,
+    /// The schema of the tables.
+    pub(super) schema: String,
     /// The schema, quoted, with its dot.
     prefix: String,
     pub(super) is_poll_only: bool,
@@ -63,6 +66,7 @@ impl Connector {
             tls,
             encryption,
             place,
+            schema: String::new(),
             prefix: String::new(),
             is_poll_only: options.poll_only,
             connect_timeout: options.connect_timeout,
@@ -72,12 +76,18 @@ impl Connector {
 
     /// Sets the schema of the tables.
     pub(super) fn set_schema(&mut self, schema: &str) {
+        schema.clone_into(&mut self.schema);
         self.prefix = format!("{}.", quoted(schema));
     }
 
     /// The text of a statement, with the schema in it.
     pub(super) fn resolved(&self, text: &str) -> String {
         text.replace("@.", &self.prefix)
+    }
+
+    /// The error of tables that a newer version has changed.
+    pub(super) fn newer(&self, found: i64) -> PostgresError {
+        PostgresError::Newer { place: self.place.clone(), schema: self.schema.clone(), found, known: KNOWN }
     }
 
     /// A connection that can write.

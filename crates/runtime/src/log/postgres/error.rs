@@ -92,6 +92,19 @@ pub enum PostgresError {
         /// The host, the port and the database.
         place: String,
     },
+    /// The user may not use the schema.
+    #[error(
+        "the user {user} may not use the schema {schema} of PostgreSQL at {place}. Grant it: \
+         GRANT USAGE, CREATE ON SCHEMA {schema} TO {user}"
+    )]
+    NoUsage {
+        /// The host, the port and the database.
+        place: String,
+        /// The schema.
+        schema: String,
+        /// The user.
+        user: String,
+    },
     /// The tables belong to another program.
     #[error(
         "the schema {schema} of PostgreSQL at {place} has tables of another program. Choose another schema or database, \
@@ -202,6 +215,8 @@ pub(super) enum Failure {
     Late(Duration),
     /// Something in the tables can't be read.
     Damaged(String),
+    /// There was no usable connection a moment ago, and the next attempt is yet to come.
+    Waiting,
     /// The log's task has ended.
     Stopped,
 }
@@ -230,7 +245,7 @@ impl Failure {
         let error = match self {
             Self::Statement(error) => error,
             Self::Damaged(_) => return Reach::Request,
-            Self::Connect(_) | Self::Late(_) | Self::Stopped => return Reach::Database,
+            Self::Connect(_) | Self::Late(_) | Self::Waiting | Self::Stopped => return Reach::Database,
         };
         let Some(db) = error.as_db_error() else {
             // Values that can't be encoded are the request's fault. So is a size that no message can have.
@@ -263,6 +278,16 @@ impl Failure {
         }
     }
 
+    /// Whether a newer program may have changed the tables.
+    pub(super) fn may_be_of_newer_tables(&self) -> bool {
+        match self {
+            Self::Connect(PostgresError::Newer { .. }) => true,
+            // A statement that does not fit them any more.
+            Self::Statement(error) => error.code().is_some_and(|code| code.code().starts_with("42")),
+            _ => false,
+        }
+    }
+
     /// Converts it to a [`LogError`] that names the operation.
     pub(super) fn doing(self, what: impl std::fmt::Display) -> LogError {
         let is_damage = match &self {
@@ -290,6 +315,7 @@ impl std::fmt::Display for Failure {
             Self::Connect(error) => write!(f, "{error}"),
             Self::Late(limit) => write!(f, "no reply within {} ms", limit.as_millis()),
             Self::Damaged(what) => f.write_str(what),
+            Self::Waiting => f.write_str("it could not be used a moment ago"),
             Self::Stopped => f.write_str("the log has stopped"),
         }
     }

@@ -6,7 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use crate::log::{Append, AppendResult, HoldRow, Ownership};
+use super::{
+    audit::Audit,
+    grants::{Claims, Made, Used},
+};
+use crate::log::{Append, AppendResult, BatchHash, HoldRow, Ownership};
 
 /// A chat as it was locked.
 pub(super) struct Locked {
@@ -14,6 +18,10 @@ pub(super) struct Locked {
     pub(super) len: u64,
     pub(super) owner: Option<Uuid>,
     pub(super) subject: Vec<u8>,
+    /// The hash of its last batch.
+    pub(super) hash: Option<BatchHash>,
+    /// Whether a chain may begin: every node that may write knows of it. One that did not would leave a gap.
+    pub(super) may_begin_chain: bool,
 }
 
 /// A chat after the appends decided so far.
@@ -22,6 +30,7 @@ struct Chat<'a> {
     len: u64,
     owner: Option<Uuid>,
     subject_before: Vec<u8>,
+    hash: Option<BatchHash>,
     /// The last append that was accepted.
     last: Option<&'a Append>,
 }
@@ -48,10 +57,16 @@ pub(super) struct Plan<'a> {
     pub(super) chats: Chats<'a>,
     pub(super) batches: Batches<'a>,
     pub(super) digests: Digests<'a>,
+    pub(super) audit: Audit<'a>,
     pub(super) keys: Keys<'a>,
     pub(super) closed: Closed<'a>,
     pub(super) opened: Opened<'a>,
+    /// Holds whose approvers are replaced.
+    pub(super) cleared: Closed<'a>,
+    pub(super) approvers: Approvers<'a>,
     pub(super) moved: Moved<'a>,
+    pub(super) made: Made<'a>,
+    pub(super) used: Used,
     /// The nodes that take a chat.
     pub(super) takers: BTreeSet<Uuid>,
 }
@@ -75,6 +90,7 @@ pub(super) struct Chats<'a> {
     pub(super) subjects: Vec<&'a [u8]>,
     pub(super) are_open: Vec<bool>,
     pub(super) owners: Vec<Option<Uuid>>,
+    pub(super) hashes: Vec<Option<Vec<u8>>>,
 }
 
 /// Columns of new batches.
@@ -86,6 +102,7 @@ pub(super) struct Batches<'a> {
     pub(super) append_ids: Vec<Uuid>,
     pub(super) payloads: Vec<&'a [u8]>,
     pub(super) owners: Vec<Option<Uuid>>,
+    pub(super) previous_hashes: Vec<Option<Vec<u8>>>,
 }
 
 /// Columns of new digests.
@@ -102,6 +119,7 @@ pub(super) struct Keys<'a> {
     pub(super) subjects: Vec<&'a [u8]>,
     pub(super) keys: Vec<&'a [u8]>,
     pub(super) chats: Vec<i64>,
+    pub(super) ats: Vec<Option<i64>>,
 }
 
 /// Columns of holds that end.
@@ -124,6 +142,15 @@ pub(super) struct Opened<'a> {
     pub(super) data: Vec<&'a [u8]>,
 }
 
+/// Columns of those who may decide about holds.
+#[derive(Default)]
+pub(super) struct Approvers<'a> {
+    pub(super) chats: Vec<i64>,
+    pub(super) calls: Vec<&'a [u8]>,
+    pub(super) kinds: Vec<&'static str>,
+    pub(super) names: Vec<&'a [u8]>,
+}
+
 /// Columns of chats that have another subject than before.
 #[derive(Default)]
 pub(super) struct Moved<'a> {
@@ -132,16 +159,18 @@ pub(super) struct Moved<'a> {
 }
 
 /// Decides all appends, each as if the ones before it were committed.
-pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) -> Plan<'a> {
+pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, mut claims: Claims) -> Plan<'a> {
     let mut chats: BTreeMap<Vec<u8>, Chat<'a>> = locked
         .into_iter()
-        .map(|(id, Locked { number, len, owner, subject })| {
-            (id, Chat { number, len, owner, subject_before: subject, last: None })
+        .map(|(id, Locked { number, len, owner, subject, hash, may_begin_chain })| {
+            let hash = hash.or(may_begin_chain.then_some(BatchHash::BEGINNING));
+            (id, Chat { number, len, owner, subject_before: subject, hash, last: None })
         })
         .collect();
     let mut plan = Plan { results: Vec::with_capacity(appends.len()), ..Plan::default() };
     let mut keys = BTreeMap::new();
     let mut holds: BTreeMap<(i64, &'a str), Option<(&'a Append, &'a HoldRow)>> = BTreeMap::new();
+    let mut approvers: BTreeMap<(i64, &'a str), BTreeSet<(&'static str, &'a str)>> = BTreeMap::new();
     for (index, append) in (0..).zip(appends) {
         let chat = chats.get_mut(append.chat.as_str().as_bytes());
         let len = chat.as_ref().map_or(0, |chat| chat.len);
@@ -160,6 +189,10 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) 
             plan.results.push(AppendResult::Committed { len });
             continue;
         };
+        if !claims.claim(append) {
+            plan.results.push(AppendResult::NotGranted);
+            continue;
+        }
         chat.owner = match append.ownership {
             Ownership::Release => None,
             Ownership::Take(node) => Some(Uuid::from_u128(node.0)),
@@ -171,26 +204,35 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) 
         chat.len = len + u64::from(append.count);
         chat.last = Some(append);
         plan.batches.add(chat, len, append);
+        chat.hash = chat.hash.map(|hash| BatchHash::of(&append.chat, len, append.count, &append.payload, hash));
+        plan.audit.add(chat.number, len, append);
+        plan.made.add(chat.number, len, append);
         if let Some(digest) = &append.digest {
             plan.digests.chats.push(chat.number);
             plan.digests.firsts.push(len.cast_signed());
             plan.digests.data.push(digest);
         }
         for key in &append.keys {
-            keys.insert((append.head.subject.as_str(), &**key), chat.number);
+            keys.insert((key.subject(&append.head), &*key.id), (chat.number, key.at));
         }
         for call in &append.holds.closed {
             holds.insert((chat.number, call.as_str()), None);
+            approvers.insert((chat.number, call.as_str()), BTreeSet::new());
         }
         for hold in &append.holds.opened {
             holds.insert((chat.number, hold.call.as_str()), Some((append, hold)));
+            approvers.insert((chat.number, hold.call.as_str()), BTreeSet::new());
+        }
+        for (call, approver) in &append.holds.approvers {
+            approvers.entry((chat.number, call.as_str())).or_default().insert(approver.parts());
         }
         plan.results.push(AppendResult::Committed { len: chat.len });
     }
-    for ((subject, key), chat) in keys {
+    for ((subject, key), (chat, at)) in keys {
         plan.keys.subjects.push(subject.as_bytes());
         plan.keys.keys.push(key.as_bytes());
         plan.keys.chats.push(chat);
+        plan.keys.ats.push(at.map(u64::cast_signed));
     }
     for ((chat, call), hold) in holds {
         match hold {
@@ -201,6 +243,17 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>) 
             }
         }
     }
+    for ((chat, call), named) in approvers {
+        plan.cleared.chats.push(chat);
+        plan.cleared.calls.push(call.as_bytes());
+        for (kind, name) in named {
+            plan.approvers.chats.push(chat);
+            plan.approvers.calls.push(call.as_bytes());
+            plan.approvers.kinds.push(kind);
+            plan.approvers.names.push(name.as_bytes());
+        }
+    }
+    plan.used = claims.used();
     for chat in chats.values() {
         plan.finish(chat);
     }
@@ -219,6 +272,7 @@ impl<'a> Plan<'a> {
         chats.subjects.push(subject);
         chats.are_open.push(head.is_open);
         chats.owners.push(chat.owner);
+        chats.hashes.push(chat.hash.map(|hash| hash.as_bytes().to_vec()));
         if chat.subject_before != subject {
             self.moved.numbers.push(chat.number);
             self.moved.subjects.push(subject);
@@ -241,6 +295,7 @@ impl<'a> Batches<'a> {
         self.append_ids.push(Uuid::from_u128(append.append_id.0));
         self.payloads.push(&append.payload);
         self.owners.push(chat.owner);
+        self.previous_hashes.push(chat.hash.map(|hash| hash.as_bytes().to_vec()));
     }
 }
 

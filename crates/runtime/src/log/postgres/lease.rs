@@ -12,10 +12,10 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::{
-    connection::{Connector, Sql},
+    connection::{Connector, Parameter, Sql},
     error::Failure,
     pool::Pool,
-    reader,
+    reader, schema,
 };
 use crate::log::NodeId;
 
@@ -28,10 +28,19 @@ const SHORTEST_LIMIT: Duration = Duration::from_millis(500);
 /// More time for a renewal that needs a new connection.
 const TIME_TO_CONNECT: Duration = Duration::from_secs(3);
 
+/// A node that can't use the tables any more gets no lease, so that others take over what it ran. Returns whether it has got
+/// one, the format of the tables, and the oldest one that a node may know.
 const RENEW: Sql = Sql {
-    text: "INSERT INTO @.nodes (id, lease_until, version) VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)
-           ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, version = excluded.version",
-    types: &[Type::UUID, Type::FLOAT8, Type::TEXT],
+    text: "WITH renewed AS (
+               INSERT INTO @.nodes (id, lease_until, version, format)
+               SELECT $1, clock_timestamp() + $2 * interval '1 ms', $3, $4 FROM @.holdpoint WHERE compatible <= $4
+               FOR KEY SHARE
+               ON CONFLICT (id) DO UPDATE
+               SET lease_until = excluded.lease_until, version = excluded.version, format = excluded.format
+               RETURNING id
+           )
+           SELECT EXISTS (SELECT 1 FROM renewed), format, compatible FROM @.holdpoint",
+    types: &[Type::UUID, Type::FLOAT8, Type::TEXT, Type::INT8],
 };
 /// The rows of nodes that own a chat are kept: a chat whose owner has no row is taken over at once.
 const CLEAN: Sql = Sql {
@@ -68,6 +77,7 @@ const ABANDONED: Sql = Sql {
 pub(super) struct Leases {
     /// A connection of their own: a lease must not lapse because reads are slow.
     pool: Pool,
+    connector: Arc<Connector>,
     pub(super) length: Duration,
     last_cleaning: Mutex<Option<Instant>>,
 }
@@ -76,20 +86,32 @@ impl Leases {
     pub(super) fn new(connector: Arc<Connector>, length: Duration) -> Self {
         // A connection that stalls is replaced while there is still time to renew.
         let limit = (length / 3).clamp(SHORTEST_LIMIT.min(connector.request_timeout), connector.request_timeout);
-        let pool = Pool::new(connector, 1, limit).with_time_to_connect(TIME_TO_CONNECT);
-        Self { pool, length, last_cleaning: Mutex::default() }
+        let pool = Pool::new(Arc::clone(&connector), 1, limit).with_time_to_connect(TIME_TO_CONNECT);
+        Self { pool, connector, length, last_cleaning: Mutex::default() }
     }
 
     /// See [`crate::log::Log::renew`].
-    pub(super) async fn renew(&self, node: NodeId) -> Result<(), Failure> {
-        self.pool.run(RENEW, &[&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION")]).await?;
+    pub(super) async fn renew(&self, node: NodeId) -> Result<u32, Failure> {
+        let parameters: [Parameter<'_>; 4] =
+            [&uuid(node), &millis(self.length), &env!("CARGO_PKG_VERSION"), &schema::KNOWN];
+        let rows = self.pool.run(RENEW, &parameters).await?;
+        let Some(row) = rows.first() else { return Err(Failure::Damaged("the table holdpoint is empty".to_owned())) };
+        let (is_renewed, found, compatible): (bool, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        if !is_renewed {
+            return Err(Failure::Connect(self.connector.newer(found)));
+        }
         if self.is_to_clean()
             && let Err(failure) = self.pool.run(CLEAN, &[&millis(self.length * 10)]).await
         {
             // The lease is renewed all the same.
             tracing::debug!(%failure, "the rows of nodes that are gone could not be removed");
         }
-        Ok(())
+        if compatible < schema::KNOWN
+            && let Err(failure) = self.pool.query(&raise(schema::KNOWN), &[], &[]).await
+        {
+            tracing::debug!(%failure, "the oldest format that a node may know could not be raised");
+        }
+        Ok(u32::try_from(compatible.min(schema::KNOWN)).unwrap_or_default())
     }
 
     fn is_to_clean(&self) -> bool {
@@ -111,6 +133,21 @@ impl Leases {
         let rows = self.pool.run(ABANDONED, &[&uuid(node), &reader::most(limit)]).await?;
         rows.iter().map(|row| Ok(ChatId::from(reader::text(row, 0)?))).collect()
     }
+}
+
+/// From now on, no node that does not know this format gets a lease, unless there is one now. Older nodes do not say what
+/// they know. The lock is for a node that gets its first lease at this moment; each statement sees what was committed
+/// before it.
+fn raise(format: i64) -> String {
+    format!(
+        "DO $raise$ BEGIN
+             PERFORM 1 FROM @.holdpoint FOR UPDATE;
+             UPDATE @.holdpoint SET compatible = {format}
+             WHERE compatible < {format} AND NOT EXISTS (
+                 SELECT 1 FROM @.nodes WHERE lease_until > clock_timestamp() AND coalesce(format, 1) < {format}
+             );
+         END $raise$"
+    )
 }
 
 fn uuid(node: NodeId) -> Uuid {

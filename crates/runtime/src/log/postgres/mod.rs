@@ -5,8 +5,10 @@
 //! are the cost, and this way many appends share them. Nodes meet only here: the compare-and-set of an append is a
 //! locked row.
 
+mod audit;
 mod connection;
 mod error;
+mod grants;
 mod group;
 mod hosts;
 mod lease;
@@ -24,7 +26,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -47,10 +49,11 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
+    Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
+    WAKEUPS, Wakeup,
 };
-use crate::{clock::Timestamp, subject::Subject};
+use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
 /// Requests queued for the writer before callers have to wait.
 const QUEUE: usize = 1024;
@@ -71,6 +74,8 @@ pub struct PostgresLog {
     commits: Arc<AtomicU64>,
     health: watch::Receiver<Health>,
     last_commit: LastCommit,
+    /// Set when a newer program may have changed the tables.
+    is_outdated: Arc<AtomicBool>,
 }
 
 impl PostgresLog {
@@ -92,7 +97,8 @@ impl PostgresLog {
             health: health_set,
             last_commit: last_commit.clone(),
         };
-        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, options.lease);
+        let is_outdated = Arc::<AtomicBool>::default();
+        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, options.lease, Arc::clone(&is_outdated));
         writer.start().await?;
         tokio::spawn(writer.run());
         let listener = outbox.map(|outbox| {
@@ -104,6 +110,7 @@ impl PostgresLog {
             requests,
             readers: Pool::new(Arc::clone(&connector), options.readers, options.request_timeout),
             leases: Leases::new(Arc::clone(&connector), options.lease),
+            is_outdated,
             connector,
             listener,
             wakeups,
@@ -166,6 +173,10 @@ impl Log for PostgresLog {
         self.wakeups.subscribe()
     }
 
+    fn hears_other_nodes(&self) -> bool {
+        self.listener.is_some()
+    }
+
     fn health(&self) -> watch::Receiver<Health> {
         self.health.clone()
     }
@@ -178,7 +189,7 @@ impl Log for PostgresLog {
             // The writer may be busy with a transaction that takes its whole time.
             let probing = self.ask(|answer| Request::Probe { answer });
             let written = timeout(self.connector.request_timeout, probing).await;
-            if written == Ok(Some(true)) { Health::Writable } else { Health::Failing }
+            written.ok().flatten().unwrap_or(Health::Failing)
         })
     }
 
@@ -203,7 +214,7 @@ impl Log for PostgresLog {
         })
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         Box::pin(async move {
             let found = reader::find(&self.readers, subject, key).await;
             found.map_err(|failure| self.named(failure, format_args!("could not find {key}")))
@@ -213,11 +224,11 @@ impl Log for PostgresLog {
     fn keep_ticket<'a>(
         &'a self,
         ticket: &'a [u8],
-        subject: &'a Subject,
+        identity: &'a Identity,
         expires: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LogError>> {
         Box::pin(async move {
-            let kept = tickets::keep(&self.readers, ticket, subject, expires).await;
+            let kept = tickets::keep(&self.readers, ticket, identity, expires).await;
             kept.map(|()| true).map_err(|failure| self.named(failure, "could not keep a ticket"))
         })
     }
@@ -226,7 +237,7 @@ impl Log for PostgresLog {
         &'a self,
         ticket: &'a [u8],
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Subject>, LogError>> {
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
         Box::pin(async move {
             let redeemed = tickets::redeem(&self.readers, ticket, now).await;
             redeemed.map_err(|failure| self.named(failure, "could not redeem a ticket"))
@@ -261,13 +272,40 @@ impl Log for PostgresLog {
         })
     }
 
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        Box::pin(async move {
+            let listed = audit::list(&self.readers, &query, limit).await;
+            listed.map_err(|failure| self.named(failure, "could not read the record"))
+        })
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        Box::pin(async move {
+            let listed = grants::list(&self.readers, &query, limit).await;
+            listed.map_err(|failure| self.named(failure, "could not list the grants"))
+        })
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            let revoked = grants::revoke(&self.readers, &revocation).await;
+            revoked.map_err(|failure| self.named(failure, "could not revoke a grant"))
+        })
+    }
+
     fn lease(&self) -> Option<Duration> {
         Some(self.leases.length)
     }
 
-    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<(), LogError>> {
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
         Box::pin(async move {
             let renewed = self.leases.renew(node).await;
+            if renewed.as_ref().is_err_and(Failure::may_be_of_newer_tables) {
+                // The writer checks them, says so, and tries again from time to time.
+                self.is_outdated.store(true, Ordering::Relaxed);
+                let (answer, _) = oneshot::channel();
+                let _ = self.requests.try_send(Request::Probe { answer });
+            }
             renewed.map_err(|failure| self.named(failure, "could not renew the lease"))
         })
     }

@@ -5,7 +5,7 @@
 //! They are hints: a lost one costs a reader one polling interval.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -23,6 +23,7 @@ use super::{
     error::Failure,
 };
 use crate::{
+    approvers::Approver,
     log::{ChatChange, Wakeup},
     subject::Subject,
 };
@@ -55,6 +56,9 @@ struct Message {
     /// The chats that changed. `None`: any may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chats: Option<Vec<Change>>,
+    /// Who else than the owner could decide in a chat, or can now. Versions before this do not read it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    approvers: Vec<(ChatId, Vec<Approver>)>,
 }
 
 /// A chat that changed: its subject, its length if known, and whether its holds may have changed.
@@ -69,7 +73,7 @@ pub(super) struct Outbox {
 
 #[derive(Default)]
 struct Pending {
-    chats: HashMap<ChatId, Change>,
+    chats: HashMap<ChatId, (Change, BTreeSet<Approver>)>,
     /// There were too many chats to name.
     is_everything: bool,
 }
@@ -81,13 +85,14 @@ impl Outbox {
         if pending.is_everything {
             return;
         }
-        let ChatChange { chat, subject, len, holds } = change;
+        let ChatChange { chat, subject, len, holds, approvers } = change;
         if pending.chats.len() >= MAX_CHATS && !pending.chats.contains_key(chat) {
             pending.chats = HashMap::new();
             pending.is_everything = true;
         } else {
-            let first = || (chat.clone(), subject.clone(), *len, false);
-            let known = pending.chats.entry(chat.clone()).or_insert_with(first);
+            let first = || ((chat.clone(), subject.clone(), *len, false), BTreeSet::new());
+            let (known, told) = pending.chats.entry(chat.clone()).or_insert_with(first);
+            told.extend(approvers.iter().cloned());
             known.1 = subject.clone();
             known.2 = known.2.max(*len);
             known.3 |= holds;
@@ -101,29 +106,33 @@ impl Outbox {
         let Pending { chats, is_everything } =
             std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         let named = if is_everything { None } else { payloads(from, chats) };
-        named.unwrap_or_else(|| vec![written(&Message { from: from.to_owned(), chats: None })])
+        named.unwrap_or_else(|| vec![written(&Message { from: from.to_owned(), chats: None, approvers: Vec::new() })])
     }
 }
 
 /// `None` if there are too many, or one is too long.
-fn payloads(from: &str, chats: HashMap<ChatId, Change>) -> Option<Vec<String>> {
-    let frame = written(&Message { from: from.to_owned(), chats: Some(Vec::new()) }).len();
+fn payloads(from: &str, chats: HashMap<ChatId, (Change, BTreeSet<Approver>)>) -> Option<Vec<String>> {
+    let message = |chats, approvers| written(&Message { from: from.to_owned(), chats: Some(chats), approvers });
+    // With the key of the approvers, which may not be there.
+    let frame = message(Vec::new(), Vec::new()).len() + r#","approvers":[]"#.len();
     let mut payloads = Vec::new();
-    let (mut part, mut size) = (Vec::new(), frame);
-    for change in chats.into_values() {
-        let length = written(&change).len() + 1;
+    let (mut part, mut told, mut size) = (Vec::new(), Vec::new(), frame);
+    for (change, approvers) in chats.into_values() {
+        let approvers = (change.0.clone(), approvers.into_iter().collect::<Vec<_>>());
+        let length = written(&change).len() + written(&approvers).len() + 2;
         if frame + length > MAX_PAYLOAD {
             return None;
         }
         if size + length > MAX_PAYLOAD {
-            payloads.push(written(&Message { from: from.to_owned(), chats: Some(std::mem::take(&mut part)) }));
+            payloads.push(message(std::mem::take(&mut part), std::mem::take(&mut told)));
             size = frame;
         }
         size += length;
         part.push(change);
+        told.extend(Some(approvers).filter(|(_, approvers)| !approvers.is_empty()));
     }
     if !part.is_empty() {
-        payloads.push(written(&Message { from: from.to_owned(), chats: Some(part) }));
+        payloads.push(message(part, told));
     }
     (payloads.len() <= MAX_PAYLOADS).then_some(payloads)
 }
@@ -215,7 +224,7 @@ impl Listener {
 
     fn pass_on(&self, notification: &Notification) {
         // Another version may send what this one can't read.
-        let Ok(Message { from, chats }) = serde_json::from_str(notification.payload()) else { return };
+        let Ok(Message { from, chats, approvers }) = serde_json::from_str(notification.payload()) else { return };
         if from == self.from || notification.channel() != self.channel {
             return;
         }
@@ -223,8 +232,10 @@ impl Listener {
             let _ = self.wakeups.send(Wakeup::Any);
             return;
         };
+        let mut approvers: HashMap<ChatId, Vec<Approver>> = approvers.into_iter().collect();
         for (chat, subject, len, holds) in chats {
-            let _ = self.wakeups.send(Wakeup::Chat(ChatChange { chat, subject, len, holds }));
+            let approvers = approvers.remove(&chat).unwrap_or_default();
+            let _ = self.wakeups.send(Wakeup::Chat(ChatChange { chat, subject, len, holds, approvers }));
         }
     }
 }
@@ -234,7 +245,7 @@ mod tests {
     use super::*;
 
     fn change(chat: &str) -> ChatChange {
-        ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(3), holds: false }
+        ChatChange { chat: chat.into(), subject: "ann".into(), len: Some(3), holds: false, approvers: Vec::new() }
     }
 
     fn taken(outbox: &Outbox) -> Vec<Message> {
@@ -246,11 +257,15 @@ mod tests {
     #[test]
     fn a_chat_is_named_once() {
         let outbox = Outbox::default();
-        outbox.add(&ChatChange { holds: true, ..change("チ\0") });
+        let approvers = |names: &[&str]| names.iter().map(|name| name.parse().expect("a name")).collect::<Vec<_>>();
+        let told = approvers(&["group:finance"]);
+        outbox.add(&ChatChange { holds: true, approvers: told.clone(), ..change("チ\0") });
+        outbox.add(&ChatChange { approvers: approvers(&["group:directors", "group:finance"]), ..change("チ\0") });
         outbox.add(&ChatChange { len: Some(9), ..change("チ\0") });
         outbox.add(&change("チ\0"));
         let chats = Some(vec![("チ\0".into(), "ann".into(), Some(9), true)]);
-        assert_eq!(taken(&outbox), [Message { from: "me".to_owned(), chats }]);
+        let all = vec![("チ\0".into(), approvers(&["group:directors", "group:finance"]))];
+        assert_eq!(taken(&outbox), [Message { from: "me".to_owned(), chats, approvers: all }]);
         assert_eq!(taken(&outbox), []);
     }
 
@@ -267,7 +282,7 @@ mod tests {
 
     #[test]
     fn too_many_chats_are_everything() {
-        let everything = [Message { from: "me".to_owned(), chats: None }];
+        let everything = [Message { from: "me".to_owned(), chats: None, approvers: Vec::new() }];
         let outbox = Outbox::default();
         (0..=MAX_CHATS).for_each(|number| outbox.add(&change(&format!("{number}"))));
         assert_eq!(taken(&outbox), everything);

@@ -63,6 +63,39 @@ impl fmt::Debug for PostgresOptions {
     }
 }
 
+/// The parameters that the client library knows.
+const PARAMETERS: [&str; 17] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+];
+
+/// Checks a parameter of a URL alone, so that an error names it.
+fn check(name: &str, parameter: &str) -> Result<(), PostgresError> {
+    let wrong = |reason: String| Err(PostgresError::Url { reason });
+    if name != "user" && !PARAMETERS.contains(&name) {
+        return wrong(format!("it has the unknown parameter {name}"));
+    }
+    match format!("postgres://user@host?{parameter}").parse::<Config>() {
+        Ok(_) => Ok(()),
+        Err(_) => wrong(format!("the value of the parameter {name} can't be used")),
+    }
+}
+
 /// How a connection is encrypted, as libpq defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encryption {
@@ -112,7 +145,15 @@ pub(super) fn parse(options: &PostgresOptions) -> Result<Target, PostgresError> 
             | "krbsrvname" | "requirepeer" => {
                 return Err(wrong(&format!("the parameter {name} is not supported")));
             }
-            _ => others.push(parameter),
+            _ => {
+                // What looks like a parameter may be the rest of a password that is not encoded.
+                let is_word =
+                    parameter.len() > name.len() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase());
+                if is_word && base.contains('@') && !parameters.contains('@') {
+                    check(name, parameter)?;
+                }
+                others.push(parameter);
+            }
         }
     }
     let mut encryption = encryption.unwrap_or(Encryption::Prefer);
@@ -223,6 +264,32 @@ mod tests {
         let found = target("postgres://ann:a?sslmode=disable@h/x?sslmode=require").expect("it is read");
         assert_eq!(found.encryption, Encryption::Require, "the password says nothing about it");
         assert_eq!(found.config.get_password(), Some(&b"a?sslmode=disable"[..]));
+    }
+
+    #[test]
+    fn a_parameter_that_can_not_be_used_is_named() {
+        for (url, says) in [
+            ("postgres://ann:x@h/x?sslmod=require", "it has the unknown parameter sslmod"),
+            ("postgres://ann:x@h/x?application_name=a&pool_size=5", "it has the unknown parameter pool_size"),
+            ("postgres://ann:x@h/x?connect_timeout=soon", "the value of the parameter connect_timeout can't be used"),
+            ("postgres://ann:x@h/x?sslkey=a", "the parameter sslkey is not supported"),
+            // The rest of a password may look like one.
+            ("postgres://ann:x@y?word=1@h/x", "it can't be read"),
+            ("postgres://ann:x?word=1", "it can't be read"),
+        ] {
+            let error = target(url).expect_err(url).to_string();
+            assert!(error.contains(&format!("can't be used: {says}. ")), "{url}: {error}");
+        }
+        for known in PARAMETERS.into_iter().filter(|known| !["host", "hostaddr", "port"].contains(known)) {
+            let value = match known {
+                "channel_binding" => "prefer",
+                "load_balance_hosts" => "disable",
+                "sslnegotiation" => "postgres",
+                "target_session_attrs" => "any",
+                _ => "1",
+            };
+            assert!(target(&format!("postgres://ann:x@h/x?{known}={value}")).is_ok(), "{known}");
+        }
     }
 
     #[test]

@@ -15,15 +15,15 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Deadline, Digest, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
-        Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery,
+        HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
 
 /// `after` may be inside a batch: start with the last batch that begins at or before it.
 const BATCHES: Sql = Sql {
-    text: "SELECT first, count, payload, owner FROM @.batches
+    text: "SELECT first, count, payload, owner, previous_hash FROM @.batches
            WHERE chat = (SELECT number FROM @.chats WHERE id = $1)
                AND first >= coalesce(
                    (SELECT max(first) FROM @.batches
@@ -38,12 +38,13 @@ const DIGESTS: Sql = Sql {
     types: &[Type::BYTEA, Type::INT8, Type::INT8],
 };
 const STORED: Sql = Sql {
-    text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM @.chats WHERE id = $1",
+    text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL, hash
+           FROM @.chats WHERE id = $1",
     types: &[Type::BYTEA],
 };
 const LENGTHS: Sql = Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
 const FIND: Sql = Sql {
-    text: "SELECT id FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
+    text: "SELECT id, at FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
            WHERE keys.subject = $1 AND key = $2",
     types: &[Type::BYTEA, Type::BYTEA],
 };
@@ -79,6 +80,7 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
             count: u32::try_from(row.try_get::<_, i64>(1)?).map_err(|error| Failure::Damaged(error.to_string()))?,
             payload: bytes(row, 2)?,
             owner: row.try_get::<_, Option<Uuid>>(3)?.map(|owner| NodeId(owner.as_u128())),
+            previous_hash: hash(row, 4)?,
         })
     };
     rows.iter().map(batch).collect()
@@ -126,10 +128,10 @@ pub(super) async fn heads(pool: &Pool, query: &HeadQuery, limit: usize) -> Resul
 pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>> {
     let rows = pool.run(STORED, &[&chat.as_str().as_bytes()]).await?;
     let stored = |row: &Row| {
-        let (_, len, head) = listed(row)?;
+        let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
         Ok(match row.try_get(6)? {
-            true => Stored::Tombstone { len, subject: head.subject },
-            false => Stored::Chat { len, head },
+            true => Stored::Tombstone { len, subject: head.subject, hash },
+            false => Stored::Chat { len, head, hash },
         })
     };
     rows.first().map(stored).transpose()
@@ -157,36 +159,50 @@ fn listed(row: &Row) -> Result<Listed> {
 }
 
 /// See [`crate::log::Log::find`].
-pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<ChatId>> {
+pub(super) async fn find(pool: &Pool, subject: &Subject, key: &str) -> Result<Option<Found>> {
     let rows = pool.run(FIND, &[&subject.as_str().as_bytes(), &key.as_bytes()]).await?;
-    rows.first().map(|row| Ok(ChatId::from(text(row, 0)?))).transpose()
+    let found = |row: &Row| {
+        let at = row.try_get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+        Ok(Found { chat: ChatId::from(text(row, 0)?), at })
+    };
+    rows.first().map(found).transpose()
 }
 
 /// See [`crate::log::Log::holds`].
 pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Result<Vec<ListedHold>> {
-    let (of, id) = match &query.of {
-        HoldsOf::Subject(subject) => ("holds.subject", subject.as_str()),
-        HoldsOf::Chat(chat) => ("chats.id", chat.as_str()),
-    };
     // The sizes are summed by the database, so that a page with large inputs does not have to be sent whole.
-    let mut select = Select::new(&format!(
-        "SELECT id, call, tool, approval, since, deadline, data
+    let columns = "SELECT id, call, tool, approval, since, deadline, data
          FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY since, call, id ROWS UNBOUNDED PRECEDING) AS bytes
-               FROM (SELECT id, call, tool, approval, since, deadline, data
-                     FROM @.holds AS holds JOIN @.chats AS chats ON number = chat WHERE {of} = $1"
-    ));
+               FROM (SELECT id, call, tool, approval, holds.since, deadline, data FROM";
+    const HOLDS: &str = "@.holds AS holds JOIN @.chats AS chats ON number = chat WHERE";
+    // `first` is the table whose index has the order of the list.
+    let (first, from, id) = match &query.of {
+        HoldsOf::Subject(subject) => ("holds", format!("{HOLDS} holds.subject = $1"), subject.as_str()),
+        HoldsOf::Chat(chat) => ("holds", format!("{HOLDS} chats.id = $1"), chat.as_str()),
+        HoldsOf::Approver(approver) => {
+            let (kind, name) = approver.parts();
+            let from = "@.approvers AS approvers JOIN @.holds AS holds USING (chat, call)
+                        JOIN @.chats AS chats ON number = chat";
+            ("approvers", format!("{from} WHERE kind = '{kind}' AND name = $1"), name)
+        }
+    };
+    let mut select = Select::new(&format!("{columns} {from}"));
     select.bytes(id);
     if query.only_approvals {
         select.and(" AND approval IS NOT NULL");
     }
     if let Some((since, call, chat)) = &query.after {
-        select.number(number(since.0));
-        select.bytes(call.as_str());
-        select.bytes(chat.as_str());
+        let since = select.number(number(since.0));
+        let call = select.bytes(call.as_str());
+        let id = select.bytes(chat.as_str());
         // The first condition is for the index, which does not have the chat's id.
-        select.and(" AND (since, call) >= ($2, $3) AND (since, call, id) > ($2, $3, $4)");
+        match first {
+            "holds" => select.and(format_args!(" AND (holds.since, call) >= (${since}, ${call})")),
+            _ => select.and(format_args!(" AND approvers.since >= ${since}")),
+        }
+        select.and(format_args!(" AND (holds.since, call, id) > (${since}, ${call}, ${id})"));
     }
-    select.order("since, call, id", limit);
+    select.order(&format!("{first}.since, call, id"), limit);
     select.and(format_args!(
         ") AS page) AS summed WHERE bytes - octet_length(data) <= {PAGE_BYTES} ORDER BY since, call, id"
     ));
@@ -240,7 +256,7 @@ pub(super) async fn usage(pool: &Pool, subject: &Subject, node: NodeId, limit: u
 }
 
 /// A statement with conditions that vary. There are few variants, so all stay prepared.
-struct Select {
+pub(super) struct Select {
     text: String,
     types: Vec<Type>,
     values: Vec<Value>,
@@ -252,22 +268,22 @@ enum Value {
 }
 
 impl Select {
-    fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned(), types: Vec::new(), values: Vec::new() }
     }
 
-    fn and(&mut self, condition: impl std::fmt::Display) {
+    pub(super) fn and(&mut self, condition: impl std::fmt::Display) {
         let _ = write!(self.text, "{condition}");
     }
 
     /// Adds a parameter. Returns its number.
-    fn bytes(&mut self, text: &str) -> usize {
+    pub(super) fn bytes(&mut self, text: &str) -> usize {
         self.types.push(Type::BYTEA);
         self.values.push(Value::Bytes(text.as_bytes().to_vec()));
         self.values.len()
     }
 
-    fn number(&mut self, number: i64) -> usize {
+    pub(super) fn number(&mut self, number: i64) -> usize {
         self.types.push(Type::INT8);
         self.values.push(Value::Number(number));
         self.values.len()
@@ -278,7 +294,7 @@ impl Select {
         self.and(format_args!(" ORDER BY {order} LIMIT ${limit}"));
     }
 
-    async fn run(&self, pool: &Pool) -> Result<Vec<Row>> {
+    pub(super) async fn run(&self, pool: &Pool) -> Result<Vec<Row>> {
         let values = self.values.iter().map(|value| -> Parameter<'_> {
             match value {
                 Value::Bytes(bytes) => bytes,
@@ -294,7 +310,15 @@ fn time(row: &Row, column: usize) -> Result<Timestamp> {
     Ok(Timestamp(row.try_get::<_, i64>(column)?.cast_unsigned()))
 }
 
-fn bytes(row: &Row, column: usize) -> Result<Bytes> {
+/// The hash of a batch.
+pub(super) fn hash(row: &Row, column: usize) -> Result<Option<BatchHash>> {
+    let Some(bytes) = row.try_get::<_, Option<&[u8]>>(column)? else { return Ok(None) };
+    let bytes: [u8; 32] =
+        bytes.try_into().map_err(|_| Failure::Damaged(format!("a hash has {} bytes, not 32", bytes.len())))?;
+    Ok(Some(bytes.into()))
+}
+
+pub(super) fn bytes(row: &Row, column: usize) -> Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.try_get(column)?))
 }
 
@@ -307,7 +331,7 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 /// A position as a database integer. None exceeds its range.
-fn number(position: u64) -> i64 {
+pub(super) fn number(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }
 

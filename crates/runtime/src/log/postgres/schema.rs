@@ -9,12 +9,22 @@ use tokio_postgres::{Error, types::Type};
 
 use super::{
     connection::{Connection, Connector, quoted},
-    error::PostgresError,
+    error::{Failure, PostgresError},
 };
+use crate::log::FORMAT;
 
 /// The migrations, each from one format to the next, with the oldest format whose programs can go on using the tables
 /// afterwards. Never change a released one: add another.
-pub(super) const MIGRATIONS: &[Migration] = &[Migration { sql: FORMAT_1, compatible: 1 }];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { sql: FORMAT_1, compatible: 1 },
+    Migration { sql: FORMAT_2, compatible: 1 },
+    Migration { sql: FORMAT_3, compatible: 1 },
+];
+
+/// The newest format that this program knows. A format of what the runtime stores is a format of the tables too, so a new
+/// one adds a migration, be it without a statement.
+pub(super) const KNOWN: i64 = FORMAT as i64;
+const _: () = assert!(MIGRATIONS.len() == FORMAT as usize);
 
 /// One migration.
 pub(super) struct Migration {
@@ -148,6 +158,60 @@ const FORMAT_1: &str = "
     );
 ";
 
+/// A key leads to the turn that it belongs to, and nodes say what they can read. A ticket carries an identity; that of a
+/// node of format 1 has none: its subject is a user, as every subject was then. A chat has the hash of its last batch, and
+/// each step of a call is in the record.
+const FORMAT_2: &str = "
+    ALTER TABLE @.keys ADD COLUMN at bigint;          -- where that turn begins; older keys lack it
+    ALTER TABLE @.chats ADD COLUMN hash bytea;        -- of its last batch; a tombstone keeps it
+    -- The steps of calls. They stay when a chat is deleted.
+    CREATE TABLE @.audit (
+        chat     bigint NOT NULL,                     -- its number
+        position bigint NOT NULL,                     -- of the event
+        at       bigint NOT NULL,                     -- milliseconds since 1970, UTC
+        owner    bytea NOT NULL,                      -- of the chat, at that time
+        tool     bytea NOT NULL,
+        actor    bytea,                               -- the person who did it, if any
+        data     bytea NOT NULL,                      -- JSON
+        contents bytea,                               -- JSON; removed with the chat
+        PRIMARY KEY (chat, position)
+    );
+    CREATE INDEX audit_by_time ON @.audit (at, chat, position);
+    CREATE INDEX audit_by_owner ON @.audit (owner, at, chat, position);
+    CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor IS NOT NULL;
+    CREATE INDEX audit_by_tool ON @.audit (tool, at, chat, position);
+    ALTER TABLE @.nodes ADD COLUMN format bigint;     -- of the tables that it can read; older nodes do not say
+    ALTER TABLE @.tickets ADD COLUMN identity bytea;  -- JSON: subject, roles, groups
+";
+
+/// Grants. The table that was made for them before has never had a row.
+const FORMAT_3: &str = "
+    DROP TABLE @.grants;
+    -- Decisions made in advance.
+    CREATE TABLE @.grants (
+        id           bytea PRIMARY KEY,
+        subject      bytea NOT NULL,                  -- the owner of the chats that it is for
+        chat         bigint,                          -- the number of the only chat that it is for
+        tool         bytea NOT NULL,
+        maker        bytea NOT NULL,
+        made_in      bigint NOT NULL,                 -- the number of the chat
+        position     bigint NOT NULL,                 -- of the event that made it
+        made_at      bigint NOT NULL,                 -- milliseconds since 1970, UTC
+        expires_at   bigint,
+        uses         bigint,                          -- how often it can be used
+        used         bigint NOT NULL,                 -- how often it was used
+        last_used_at bigint,
+        revoked_at   bigint,
+        revoked_by   bytea,
+        data         bytea NOT NULL                   -- JSON
+    );
+    CREATE INDEX grants_by_time ON @.grants (made_at, id);
+    CREATE INDEX grants_by_subject ON @.grants (subject, made_at, id);
+    CREATE INDEX grants_by_maker ON @.grants (maker, made_at, id);
+    CREATE INDEX grants_usable ON @.grants (subject, tool, made_at, id) WHERE revoked_at IS NULL;
+    CREATE INDEX grants_by_chat ON @.grants (chat) WHERE chat IS NOT NULL;
+";
+
 /// Checks the server, migrates the tables, and gives the connector its schema. Returns the number of the schema.
 pub(super) async fn prepare(
     connector: Connector,
@@ -180,7 +244,9 @@ pub(super) async fn prepare(
         )
         .await
         .map_err(failed)?;
-    let Some(row) = rows.first() else { return Err(PostgresError::NoSchema { place }) };
+    let Some(row) = rows.first() else {
+        return Err(no_schema(&connection, place.clone()).await.unwrap_or_else(failed));
+    };
     let (schema, number): (String, u32) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
     drop(connection);
     match Arc::get_mut(&mut connector) {
@@ -190,6 +256,28 @@ pub(super) async fn prepare(
     let connection = connector.connect().await?;
     migrate(&connection, migrations, &place, &schema, number).await?;
     Ok((connector, number))
+}
+
+/// The error for a search path without a schema that can be used: there is none, or it may not be used.
+async fn no_schema(connection: &Connection, place: String) -> Result<PostgresError, Error> {
+    // `current_schema` leaves out what the user may not use.
+    let found = "SELECT quote_ident(nspname), quote_ident(current_user)
+                 FROM unnest(string_to_array(current_setting('search_path'), ',')) WITH ORDINALITY AS path (name, at)
+                 JOIN pg_namespace ON nspname = replace(trim(BOTH ' \"' FROM name), '$user', current_user)
+                 WHERE NOT has_schema_privilege(pg_namespace.oid, 'USAGE') ORDER BY at LIMIT 1";
+    let rows = connection.query(found, &[], &[]).await?;
+    Ok(match rows.first() {
+        Some(row) => PostgresError::NoUsage { place, schema: row.try_get(0)?, user: row.try_get(1)? },
+        None => PostgresError::NoSchema { place },
+    })
+}
+
+/// Checks on a new connection that this program can use the tables: a newer one may have migrated them meanwhile.
+pub(super) async fn check(connector: &Connector, connection: &Connection) -> Result<(), Failure> {
+    let rows = connection.query("SELECT format, compatible FROM @.holdpoint", &[], &[]).await?;
+    let Some(row) = rows.first() else { return Err(Failure::Damaged("the table holdpoint is empty".to_owned())) };
+    let (found, compatible): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    if compatible > KNOWN { Err(Failure::Connect(connector.newer(found))) } else { Ok(()) }
 }
 
 /// Creates a schema. Two nodes that do so at once may both try.

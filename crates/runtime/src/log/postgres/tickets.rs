@@ -3,7 +3,7 @@
 use tokio_postgres::types::Type;
 
 use super::{connection::Sql, error::Failure, pool::Pool};
-use crate::{clock::Timestamp, subject::Subject};
+use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
 /// How many unused tickets a subject may have. The oldest are dropped.
 const MAX_TICKETS: i64 = 100;
@@ -16,24 +16,33 @@ const KEEP: Sql = Sql {
                    SELECT digest FROM @.tickets WHERE subject = $2 ORDER BY expires DESC OFFSET $4
                )
            )
-           INSERT INTO @.tickets (digest, subject, expires) VALUES ($1, $2, $3)",
-    types: &[Type::BYTEA, Type::BYTEA, Type::INT8, Type::INT8],
+           INSERT INTO @.tickets (digest, subject, expires, identity) VALUES ($1, $2, $3, $5)",
+    types: &[Type::BYTEA, Type::BYTEA, Type::INT8, Type::INT8, Type::BYTEA],
 };
 const REDEEM: Sql =
-    Sql { text: "DELETE FROM @.tickets WHERE digest = $1 RETURNING subject, expires", types: &[Type::BYTEA] };
+    Sql { text: "DELETE FROM @.tickets WHERE digest = $1 RETURNING subject, expires, identity", types: &[Type::BYTEA] };
 
 /// See [`crate::log::Log::keep_ticket`].
-pub(super) async fn keep(pool: &Pool, ticket: &[u8], subject: &Subject, expires: Timestamp) -> Result<(), Failure> {
+pub(super) async fn keep(pool: &Pool, ticket: &[u8], identity: &Identity, expires: Timestamp) -> Result<(), Failure> {
+    let subject = identity.subject().as_str().as_bytes();
+    // This can't fail: all keys are strings.
+    let stored = serde_json::to_vec(identity).unwrap_or_default();
     let expires = i64::try_from(expires.0).unwrap_or(i64::MAX);
-    pool.run(KEEP, &[&ticket, &subject.as_str().as_bytes(), &expires, &(MAX_TICKETS - 1)]).await?;
+    pool.run(KEEP, &[&ticket, &subject, &expires, &(MAX_TICKETS - 1), &stored]).await?;
     Ok(())
 }
 
 /// See [`crate::log::Log::redeem_ticket`].
-pub(super) async fn redeem(pool: &Pool, ticket: &[u8], now: Timestamp) -> Result<Option<Subject>, Failure> {
+pub(super) async fn redeem(pool: &Pool, ticket: &[u8], now: Timestamp) -> Result<Option<Identity>, Failure> {
     let rows = pool.run(REDEEM, &[&ticket]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let expires: i64 = row.try_get(1)?;
-    let subject = super::reader::text(row, 0)?;
-    Ok((u64::try_from(expires).unwrap_or_default() > now.0).then(|| Subject::from(subject)))
+    if u64::try_from(expires).unwrap_or_default() <= now.0 {
+        return Ok(None);
+    }
+    Ok(match row.try_get::<_, Option<&[u8]>>(2)? {
+        // What can't be read is not a ticket of ours, and identifies nobody.
+        Some(stored) => serde_json::from_slice(stored).ok(),
+        None => Some(Identity::from(Subject::from(super::reader::text(row, 0)?))),
+    })
 }

@@ -5,7 +5,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -20,6 +20,7 @@ use super::{
     connection::{Connection, Connector},
     error::{Failure, PostgresError, Reach},
     notify::Outbox,
+    schema,
     transaction::{Appends, Delete, Deletion, PREPARED, Probe, Transaction},
 };
 use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Health, Wakeup};
@@ -41,7 +42,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from
 pub(super) enum Request {
     Append { appends: Vec<Append>, answer: oneshot::Sender<Vec<AppendResult>> },
     Delete { chat: ChatId, expected: u64, answer: oneshot::Sender<Result<DeleteResult, Failure>> },
-    Probe { answer: oneshot::Sender<bool> },
+    Probe { answer: oneshot::Sender<Health> },
 }
 
 /// The time of the last commit.
@@ -79,6 +80,8 @@ pub(super) struct Writer {
     reports: Reports,
     /// The length of a lease.
     lease: Duration,
+    /// Set when a newer program may have changed the tables.
+    is_outdated: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -88,8 +91,9 @@ impl Writer {
         waiting: mpsc::Receiver<Request>,
         reports: Reports,
         lease: Duration,
+        is_outdated: Arc<AtomicBool>,
     ) -> Self {
-        Self { connector, connection: None, retry: None, waiting, reports, lease }
+        Self { connector, connection: None, retry: None, waiting, reports, lease, is_outdated }
     }
 
     /// Connects ahead of the first request.
@@ -146,9 +150,10 @@ impl Writer {
             let _ = answer.send(self.delete(chat, expected).await);
         }
         if !probes.is_empty() {
-            let is_written = self.probe().await.is_ok();
+            drop(self.probe().await);
+            let health = *self.reports.health.borrow();
             for answer in probes {
-                let _ = answer.send(is_written);
+                let _ = answer.send(health);
             }
         }
     }
@@ -196,7 +201,7 @@ impl Writer {
             Deletion::Conflict => DeleteResult::Conflict,
             Deletion::Nothing => DeleteResult::Deleted,
             Deletion::Deleted(subject) => {
-                self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true });
+                self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true, approvers: Vec::new() });
                 DeleteResult::Deleted
             }
         })
@@ -242,20 +247,24 @@ impl Writer {
 
     /// The connection, made anew if it is lost.
     async fn connected(&mut self) -> Result<&Connection, Failure> {
-        if self.connection.as_ref().is_some_and(Connection::is_closed) {
+        // The tables are checked on every new connection.
+        let is_outdated = self.is_outdated.swap(false, Ordering::Relaxed);
+        if is_outdated || self.connection.as_ref().is_some_and(Connection::is_closed) {
             self.connection = None;
         }
         if self.connection.is_none() {
             if let Some((at, _)) = self.retry
                 && Instant::now() < at
             {
-                let waiting = std::io::Error::other("it could not be reached a moment ago");
-                let place = self.connector.place.clone();
-                return Err(Failure::Connect(PostgresError::Unreachable { place, source: waiting }));
+                return Err(Failure::Waiting);
             }
             let connection = self.connector.connect().await.map_err(Failure::Connect)?;
             let limit = self.connector.request_timeout;
-            timeout(limit, connection.prepare(PREPARED)).await.map_err(|_| Failure::Late(limit))??;
+            let prepared = async {
+                schema::check(&self.connector, &connection).await?;
+                Ok::<_, Failure>(connection.prepare(PREPARED).await?)
+            };
+            timeout(limit, prepared).await.map_err(|_| Failure::Late(limit))??;
             self.connection = Some(connection);
         }
         self.connection.as_ref().ok_or(Failure::Stopped)
@@ -280,13 +289,18 @@ impl Writer {
     /// No write succeeds at present. The connection may be in any state, so it is dropped.
     fn failing(&mut self, failure: Failure) -> Failure {
         self.connection = None;
+        if matches!(failure, Failure::Waiting) {
+            // The failure before says why.
+            return failure;
+        }
         let now = Instant::now();
         let (at, pause) = self.retry.unwrap_or((now, BACKOFF.0));
         if at <= now {
             self.retry = Some((now + pause, (pause * 2).min(BACKOFF.1)));
         }
         // Logged once until a write succeeds again.
-        if self.set_health(Health::Failing) {
+        let is_newer = matches!(failure, Failure::Connect(PostgresError::Newer { .. }));
+        if self.set_health(if is_newer { Health::Outdated } else { Health::Failing }) {
             tracing::error!(place = self.connector.place, %failure, "the log can't be written; retrying");
         }
         failure

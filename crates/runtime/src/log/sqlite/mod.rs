@@ -3,7 +3,10 @@
 //! One thread does all writing. It commits everything that arrived during the previous commit in one transaction: the
 //! `fsync` is the cost, and this way many appends share one. Readers have their own threads and never block the writer.
 
+mod audit;
 mod error;
+mod grants;
+mod holds;
 mod open;
 mod reader;
 mod schema;
@@ -33,8 +36,9 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, Batch, Deadline, DeleteResult, Digest, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-    ListedHold, Log, LogError, NodeId, Stored, Usage, WAKEUPS, Wakeup,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
+    Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
+    WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -203,7 +207,7 @@ impl Log for SqliteLog {
         self.query(move |connection| reader::stored(connection, &wanted), move || format!("could not read chat {chat}"))
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, LogError>> {
+    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
         let (whose, wanted) = (subject.clone(), key.to_owned());
         self.query(move |connection| reader::find(connection, &whose, &wanted), move || format!("could not find {key}"))
     }
@@ -229,6 +233,22 @@ impl Log for SqliteLog {
             move |connection| reader::usage(connection, &whose, node, most),
             || "could not count the open chats".to_owned(),
         )
+    }
+
+    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        self.query(move |connection| audit::list(connection, &query, limit), || "could not read the record".to_owned())
+    }
+
+    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
+        self.query(move |connection| grants::list(connection, &query, limit), || "could not list the grants".to_owned())
+    }
+
+    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(async move {
+            let revoked = self.ask(|answer| Request::Revoke { revocation, answer }).await;
+            let revoked = revoked.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
+            revoked.map_err(|error| error.doing(format_args!("could not revoke a grant in {}", self.folder)))
+        })
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {

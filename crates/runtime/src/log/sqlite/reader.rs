@@ -20,8 +20,8 @@ use super::{
 use crate::{
     clock::Timestamp,
     log::{
-        Batch, Deadline, Digest, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf,
-        Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery,
+        HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -110,7 +110,7 @@ pub(super) fn batches(
     // `after` may be inside a batch: start with the last batch that begins at or before it.
     let mut select = connection.prepare_cached(
         "WITH this AS (SELECT number FROM chats WHERE id = ?1)
-         SELECT first, count, payload, owner FROM batches
+         SELECT first, count, payload, owner, previous_hash FROM batches
          WHERE chat = (SELECT number FROM this)
              AND first >= coalesce(
                  (SELECT max(first) FROM batches WHERE chat = (SELECT number FROM this) AND first <= ?2), 0)
@@ -119,7 +119,8 @@ pub(super) fn batches(
     )?;
     let batch = |row: &Row<'_>| {
         let owner = row.get::<_, Option<[u8; 16]>>(3)?.map(|id| NodeId(u128::from_be_bytes(id)));
-        Ok(Batch { first: row.get::<_, i64>(0)?.cast_unsigned(), count: row.get(1)?, payload: bytes(row, 2)?, owner })
+        let first = row.get::<_, i64>(0)?.cast_unsigned();
+        Ok(Batch { first, count: row.get(1)?, payload: bytes(row, 2)?, owner, previous_hash: hash(row, 4)? })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
 }
@@ -153,14 +154,14 @@ pub(super) fn heads(connection: &Connection, query: &HeadQuery, limit: usize) ->
 /// See [`crate::log::Log::stored`].
 pub(super) fn stored(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Option<Stored>> {
     let mut select = connection.prepare_cached(
-        "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL FROM chats WHERE id = ?1",
+        "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL, hash FROM chats WHERE id = ?1",
     )?;
     let stored = |row: &Row<'_>| {
         let is_deleted: bool = row.get(6)?;
-        let (_, len, head) = listed(row)?;
+        let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
         Ok(match is_deleted {
-            true => Stored::Tombstone { len, subject: head.subject },
-            false => Stored::Chat { len, head },
+            true => Stored::Tombstone { len, subject: head.subject, hash },
+            false => Stored::Chat { len, head, hash },
         })
     };
     select.query_row([chat.as_str()], stored).optional()
@@ -177,10 +178,13 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
 }
 
 /// See [`crate::log::Log::find`].
-pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rusqlite::Result<Option<ChatId>> {
+pub(super) fn find(connection: &Connection, subject: &Subject, key: &str) -> rusqlite::Result<Option<Found>> {
     connection
-        .prepare_cached("SELECT id FROM keys JOIN chats ON number = chat WHERE keys.subject = ?1 AND key = ?2")?
-        .query_row((subject.as_str(), key), |row| Ok(ChatId::from(row.get_ref(0)?.as_str()?)))
+        .prepare_cached("SELECT id, at FROM keys JOIN chats ON number = chat WHERE keys.subject = ?1 AND key = ?2")?
+        .query_row((subject.as_str(), key), |row| {
+            let at = row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned);
+            Ok(Found { chat: ChatId::from(row.get_ref(0)?.as_str()?), at })
+        })
         .optional()
 }
 
@@ -304,27 +308,45 @@ pub(super) fn select_heads(query: &HeadQuery) -> (String, Vec<Value>) {
 
 /// Like [`select_heads`], for holds.
 pub(super) fn select_holds(query: &HoldQuery) -> (String, Vec<Value>) {
-    let (of, id) = match &query.of {
-        HoldsOf::Subject(subject) => ("holds.subject", subject.as_str()),
-        HoldsOf::Chat(chat) => ("id", chat.as_str()),
+    let columns = "SELECT id, holds.call, tool, approval, holds.since, deadline, data FROM";
+    // `first` has the index with the order of the list.
+    let (first, mut sql, mut parameters) = match &query.of {
+        HoldsOf::Subject(subject) => {
+            let sql = format!("{columns} holds JOIN chats ON number = chat WHERE holds.subject = ?1");
+            ("holds", sql, vec![Value::from(subject.as_str().to_owned())])
+        }
+        HoldsOf::Chat(chat) => {
+            let sql = format!("{columns} holds JOIN chats ON number = chat WHERE id = ?1");
+            ("holds", sql, vec![Value::from(chat.as_str().to_owned())])
+        }
+        HoldsOf::Approver(approver) => {
+            let (kind, name) = approver.parts();
+            let sql = format!(
+                "{columns} approvers CROSS JOIN holds USING (chat, call) JOIN chats ON number = chat
+                 WHERE kind = ?1 AND name = ?2"
+            );
+            ("approvers", sql, vec![Value::from(kind.to_owned()), Value::from(name.to_owned())])
+        }
     };
-    let mut sql = format!(
-        "SELECT id, call, tool, approval, since, deadline, data FROM holds JOIN chats ON number = chat WHERE {of} = ?1"
-    );
-    let mut parameters = vec![Value::from(id.to_owned())];
     if query.only_approvals {
         sql.push_str(" AND approval IS NOT NULL");
     }
     if let Some((since, call, chat)) = &query.after {
+        let at = parameters.len();
         parameters.extend([
             Value::from(number(since.0)),
             Value::from(call.as_str().to_owned()),
             Value::from(chat.as_str().to_owned()),
         ]);
+        let (since, call, id) = (at + 1, at + 2, at + 3);
         // The first condition is for the index, which does not have the chat's id.
-        sql.push_str(" AND (since, call) >= (?2, ?3) AND (since, call, id) > (?2, ?3, ?4)");
+        let _ = match first {
+            "holds" => write!(sql, " AND (holds.since, holds.call) >= (?{since}, ?{call})"),
+            _ => write!(sql, " AND approvers.since >= ?{since}"),
+        };
+        let _ = write!(sql, " AND (holds.since, holds.call, id) > (?{since}, ?{call}, ?{id})");
     }
-    let _ = write!(sql, " ORDER BY since, call, id LIMIT ?{}", parameters.len() + 1);
+    let _ = write!(sql, " ORDER BY {first}.since, holds.call, id LIMIT ?{}", parameters.len() + 1);
     (sql, parameters)
 }
 
@@ -334,6 +356,10 @@ fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
 
 fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(column)?.as_blob()?))
+}
+
+fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<BatchHash>> {
+    Ok(row.get::<_, Option<[u8; 32]>>(column)?.map(BatchHash::from))
 }
 
 /// A position as an SQLite integer. None exceeds its range.

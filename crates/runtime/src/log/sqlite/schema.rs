@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::error::SqliteError;
 
 /// The migrations, each from one version to the next. Never change a released one: add another.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
     -- What a chat looks like from outside.
@@ -130,6 +130,62 @@ const VERSION_2: &str = "
         CAST(value AS BLOB)
     FROM chats, json_each(CASE WHEN json_valid(CAST(head AS TEXT)) THEN CAST(head AS TEXT) ELSE '{}' END, '$.holds')
     WHERE is_open;
+";
+
+/// A key leads to the turn that it belongs to.
+const VERSION_3: &str = "
+    ALTER TABLE keys ADD COLUMN at INTEGER;        -- where that turn begins; older keys lack it
+";
+
+/// Each batch carries the hash of the one before it, and each step of a call is in the record.
+const VERSION_4: &str = "
+    ALTER TABLE chats ADD COLUMN hash BLOB;        -- of its last batch; a tombstone keeps it
+
+    -- The steps of calls. They stay when a chat is deleted.
+    CREATE TABLE audit (
+        chat     INTEGER NOT NULL,             -- its number
+        position INTEGER NOT NULL,             -- of the event
+        at       INTEGER NOT NULL,             -- milliseconds since 1970, UTC
+        owner    TEXT NOT NULL,                -- of the chat, at that time
+        tool     TEXT NOT NULL,
+        actor    TEXT,                         -- the person who did it, if any
+        data     BLOB NOT NULL,                -- JSON
+        contents BLOB,                         -- JSON; removed with the chat
+        PRIMARY KEY (chat, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX audit_by_time ON audit (at, chat, position);
+    CREATE INDEX audit_by_owner ON audit (owner, at, chat, position);
+    CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor IS NOT NULL;
+    CREATE INDEX audit_by_tool ON audit (tool, at, chat, position);
+";
+
+/// Grants. The table that was made for them before has never had a row.
+const VERSION_5: &str = "
+    DROP TABLE grants;
+
+    -- Decisions made in advance.
+    CREATE TABLE grants (
+        id           TEXT PRIMARY KEY,
+        subject      TEXT NOT NULL,            -- the owner of the chats that it is for
+        chat         INTEGER,                  -- the number of the only chat that it is for
+        tool         TEXT NOT NULL,
+        maker        TEXT NOT NULL,
+        made_in      INTEGER NOT NULL,         -- the number of the chat
+        position     INTEGER NOT NULL,         -- of the event that made it
+        made_at      INTEGER NOT NULL,         -- milliseconds since 1970, UTC
+        expires_at   INTEGER,
+        uses         INTEGER,                  -- how often it can be used
+        used         INTEGER NOT NULL,         -- how often it was used
+        last_used_at INTEGER,
+        revoked_at   INTEGER,
+        revoked_by   TEXT,
+        data         BLOB NOT NULL             -- JSON
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX grants_by_time ON grants (made_at, id);
+    CREATE INDEX grants_by_subject ON grants (subject, made_at, id);
+    CREATE INDEX grants_by_maker ON grants (maker, made_at, id);
+    CREATE INDEX grants_usable ON grants (subject, tool, made_at, id) WHERE revoked_at IS NULL;
+    CREATE INDEX grants_by_chat ON grants (chat) WHERE chat IS NOT NULL;
 ";
 
 /// Configures the writing connection. Returns the resulting journal mode.

@@ -19,7 +19,9 @@ fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     let head = Head { subject: Subject::local(), is_open: true, updated_at: Timestamp(1), data: Bytes::new() };
     let (chat, payload) = (ChatId::from(chat), Bytes::from_static(payload.as_bytes()));
     let (keys, holds, ownership) = (Vec::new(), HoldChanges::default(), Ownership::Release);
-    Append { chat, expected, append_id: AppendId(7), count: 1, payload, head, keys, holds, ownership, digest: None }
+    let (digest, audit, grants) = (None, Vec::new(), crate::log::GrantChanges::default());
+    let (append_id, count) = (AppendId(7), 1);
+    Append { chat, expected, append_id, count, payload, head, keys, holds, ownership, digest, audit, grants }
 }
 
 /// Short enough for a test that waits for the writer to give up.
@@ -86,10 +88,10 @@ fn a_newer_file_is_left_alone() {
     drop(log);
     other.pragma_update(None, "user_version", 99).expect("it writes");
     let error = SqliteLog::open(dir.path()).expect_err("it is newer");
-    assert!(matches!(error, SqliteError::Newer { found: 99, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, SqliteError::Newer { found: 99, known: 5, .. }), "{error:?}");
     let text = error.to_string();
     assert!(text.contains(FILE) && text.ends_with("use a newer holdpoint"), "{text}");
-    other.pragma_update(None, "user_version", 2).expect("it writes");
+    other.pragma_update(None, "user_version", schema::MIGRATIONS.len() as i64).expect("it writes");
     SqliteLog::open(dir.path()).expect("the refusal left no lock behind");
 }
 
@@ -174,6 +176,36 @@ fn no_list_looks_at_what_it_does_not_give() {
             let (sql, _) = reader::select_holds(&HoldQuery { of, only_approvals, after: after.clone() });
             // Holds of the same call id in different chats are put in order.
             assert_uses(&other, &sql, &[index, "INTEGER PRIMARY KEY", "USE TEMP B-TREE FOR LAST TERM"]);
+        }
+    }
+}
+
+#[test]
+fn a_page_of_the_record_is_read_from_an_index() {
+    let (_dir, _log, other) = log_and_other(LATE);
+    let all = AuditQuery::default;
+    let local = || Some(Subject::local());
+    for after in [None, Some((Timestamp(1), ChatId::from("a"), 7))] {
+        for (query, indexes) in [
+            (all(), &["audit_by_time"][..]),
+            (AuditQuery { chat: Some("a".into()), ..all() }, &["PRIMARY KEY (chat="]),
+            (AuditQuery { tool: Some("pay".into()), ..all() }, &["audit_by_tool"]),
+            (AuditQuery { seen_by: local(), ..all() }, &["audit_by_owner", "audit_by_actor"]),
+            (
+                AuditQuery { subject: local(), since: Some(Timestamp(3)), ..all() },
+                &["audit_by_owner", "audit_by_actor"],
+            ),
+        ] {
+            let (sql, _) = audit::select(&AuditQuery { after: after.clone(), ..query }, 10);
+            let plan: Vec<String> = other
+                .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                .and_then(|mut plan| plan.raw_query().mapped(|row| row.get("detail")).collect())
+                .expect("it explains");
+            let reads: Vec<&String> = plan.iter().filter(|step| step.contains(" audit USING ")).collect();
+            assert_eq!(reads.len(), indexes.len(), "{sql}: {plan:?}");
+            for (read, index) in reads.iter().zip(indexes) {
+                assert!(read.contains(index), "{sql}: {plan:?}");
+            }
         }
     }
 }

@@ -13,8 +13,8 @@ use holdpoint_protocol::ids::ChatId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::{error::QueryFailure, open::Folder, schema};
-use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Health, HoldRow, Ownership, Wakeup};
+use super::{audit, error::QueryFailure, grants, holds, open::Folder, schema};
+use crate::log::{Append, AppendResult, BatchHash, ChatChange, DeleteResult, Health, Ownership, Revocation, Wakeup};
 use crate::subject::Subject;
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
@@ -32,6 +32,10 @@ pub(super) enum Request {
         expected: u64,
         result: Deletion,
         answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
+    },
+    Revoke {
+        revocation: Revocation,
+        answer: oneshot::Sender<Result<(), QueryFailure>>,
     },
     Probe {
         answer: oneshot::Sender<bool>,
@@ -190,12 +194,19 @@ impl Writer {
                     Deletion::Conflict => DeleteResult::Conflict,
                     Deletion::Nothing => DeleteResult::Deleted,
                     Deletion::Deleted(subject) => {
-                        self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true });
+                        self.wake(ChatChange {
+                            chat,
+                            subject,
+                            len: Some(expected + 1),
+                            holds: true,
+                            approvers: Vec::new(),
+                        });
                         DeleteResult::Deleted
                     }
                 };
                 let _ = answer.send(Ok(deleted));
             }
+            Request::Revoke { answer, .. } => drop(answer.send(Ok(()))),
             Request::Probe { answer } => drop(answer.send(true)),
         }
     }
@@ -217,6 +228,7 @@ fn fail(request: Request, error: &rusqlite::Error) {
     match request {
         Request::Append { appends, answer, .. } => drop(answer.send(vec![AppendResult::Unknown; appends.len()])),
         Request::Delete { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
+        Request::Revoke { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Probe { answer } => drop(answer.send(false)),
     }
 }
@@ -238,6 +250,7 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
             }
         }
         Request::Delete { chat, expected, result, .. } => *result = delete(transaction, chat, *expected)?,
+        Request::Revoke { revocation, .. } => grants::revoke(transaction, revocation)?,
         Request::Probe { .. } => schema::touch(transaction)?,
     }
     Ok(())
@@ -253,16 +266,22 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
     if append.count == 0 {
         return Ok(AppendResult::Committed { len });
     }
+    if !grants::claim(transaction, append)? {
+        return Ok(AppendResult::NotGranted);
+    }
     let end = len + u64::from(append.count);
     let owner = match append.ownership {
         Ownership::Release => None,
         Ownership::Take(node) => Some(node.0.to_be_bytes()),
         Ownership::Keep => before.as_ref().and_then(|before| before.owner),
     };
-    let number = set_head(transaction, before, append, end, owner)?;
+    let previous = before.as_ref().and_then(|before| before.hash).map_or(BatchHash::BEGINNING, BatchHash::from);
+    let hash = BatchHash::of(&append.chat, len, append.count, &append.payload, previous);
+    let number = set_head(transaction, before, append, After { len: end, owner, hash })?;
     transaction
         .prepare_cached(
-            "INSERT INTO batches (chat, first, count, append_id, payload, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO batches (chat, first, count, append_id, payload, owner, previous_hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute((
             number,
@@ -271,6 +290,7 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
             append.append_id.0.to_be_bytes(),
             &append.payload[..],
             owner,
+            previous.as_bytes(),
         ))?;
     if let Some(digest) = &append.digest {
         transaction.prepare_cached("REPLACE INTO digests (chat, first, data) VALUES (?1, ?2, ?3)")?.execute((
@@ -280,41 +300,17 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
         ))?;
     }
     for key in &append.keys {
-        transaction.prepare_cached("REPLACE INTO keys (subject, key, chat) VALUES (?1, ?2, ?3)")?.execute((
-            append.head.subject.as_str(),
-            key,
+        transaction.prepare_cached("REPLACE INTO keys (subject, key, chat, at) VALUES (?1, ?2, ?3, ?4)")?.execute((
+            key.subject(&append.head),
+            &key.id,
             number,
+            key.at.map(u64::cast_signed),
         ))?;
     }
-    for call in &append.holds.closed {
-        transaction
-            .prepare_cached("DELETE FROM holds WHERE chat = ?1 AND call = ?2")?
-            .execute((number, call.as_str()))?;
-    }
-    for hold in &append.holds.opened {
-        open_hold(transaction, number, &append.head.subject, hold)?;
-    }
+    holds::change(transaction, number, &append.head.subject, &append.holds)?;
+    audit::add(transaction, number, len, append)?;
+    grants::make(transaction, number, len, append)?;
     Ok(AppendResult::Committed { len: end })
-}
-
-fn open_hold(transaction: &Transaction<'_>, number: i64, subject: &Subject, hold: &HoldRow) -> rusqlite::Result<()> {
-    let HoldRow { call, tool, approval, since, deadline, data } = hold;
-    transaction
-        .prepare_cached(
-            "REPLACE INTO holds (chat, call, subject, tool, approval, since, deadline, data)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute((
-            number,
-            call.as_str(),
-            subject.as_str(),
-            tool,
-            approval.as_ref().map(|approval| approval.as_str()),
-            since.0.cast_signed(),
-            deadline.map(|deadline| deadline.0.cast_signed()),
-            &data[..],
-        ))?;
-    Ok(())
 }
 
 /// A chat before an append.
@@ -322,9 +318,17 @@ struct Before {
     number: i64,
     len: u64,
     owner: Option<[u8; 16]>,
+    hash: Option<[u8; 32]>,
     /// The append leaves the indexed columns unchanged, except perhaps the owner.
     keeps_indexes: bool,
     has_subject: bool,
+}
+
+/// A chat after an append.
+struct After {
+    len: u64,
+    owner: Option<[u8; 16]>,
+    hash: BatchHash,
 }
 
 fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Option<Before>> {
@@ -332,7 +336,7 @@ fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Opti
     transaction
         .prepare_cached(
             "SELECT
-                 number, len, owner, subject = ?2,
+                 number, len, owner, hash, subject = ?2,
                  subject = ?2 AND is_open = ?3 AND updated_at = ?4 AND deleted_at IS NULL
              FROM chats WHERE id = ?1",
         )?
@@ -341,8 +345,9 @@ fn find(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Opti
                 number: row.get(0)?,
                 len: row.get::<_, i64>(1)?.cast_unsigned(),
                 owner: row.get(2)?,
-                has_subject: row.get(3)?,
-                keeps_indexes: row.get(4)?,
+                hash: row.get(3)?,
+                has_subject: row.get(4)?,
+                keeps_indexes: row.get(5)?,
             })
         })
         .optional()
@@ -363,28 +368,28 @@ fn set_head(
     transaction: &Transaction<'_>,
     before: Option<Before>,
     append: &Append,
-    len: u64,
-    owner: Option<[u8; 16]>,
+    After { len, owner, hash }: After,
 ) -> rusqlite::Result<i64> {
     let Append { chat, head, .. } = append;
     let (subject, data) = (head.subject.as_str(), &head.data[..]);
-    let (len, updated_at) = (len.cast_signed(), head.updated_at.0.cast_signed());
+    let (len, updated_at, hash) = (len.cast_signed(), head.updated_at.0.cast_signed(), hash.as_bytes());
     match before {
         // SQLite rewrites an index when one of its columns is set, even to the same value.
         Some(Before { number, keeps_indexes: true, owner: before, .. }) if before == owner => {
             transaction
-                .prepare_cached("UPDATE chats SET len = ?2, head = ?3 WHERE number = ?1")?
-                .execute((number, len, data))?;
+                .prepare_cached("UPDATE chats SET len = ?2, head = ?3, hash = ?4 WHERE number = ?1")?
+                .execute((number, len, data, hash))?;
             Ok(number)
         }
         Some(Before { number, has_subject, .. }) => {
             transaction
                 .prepare_cached(
                     "UPDATE chats
-                     SET len = ?2, updated_at = ?3, head = ?4, subject = ?5, is_open = ?6, owner = ?7, deleted_at = NULL
+                     SET len = ?2, updated_at = ?3, head = ?4, subject = ?5, is_open = ?6, owner = ?7, hash = ?8,
+                         deleted_at = NULL
                      WHERE number = ?1",
                 )?
-                .execute((number, len, updated_at, data, subject, head.is_open, owner))?;
+                .execute((number, len, updated_at, data, subject, head.is_open, owner, hash))?;
             if !has_subject {
                 transaction
                     .prepare_cached("UPDATE holds SET subject = ?2 WHERE chat = ?1")?
@@ -394,10 +399,10 @@ fn set_head(
         }
         None => transaction
             .prepare_cached(
-                "INSERT INTO chats (id, len, updated_at, head, subject, is_open, owner)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO chats (id, len, updated_at, head, subject, is_open, owner, hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
-            .insert((chat.as_str(), len, updated_at, data, subject, head.is_open, owner)),
+            .insert((chat.as_str(), len, updated_at, data, subject, head.is_open, owner, hash)),
     }
 }
 
@@ -423,6 +428,9 @@ fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqli
         "DELETE FROM digests WHERE chat = ?1",
         "DELETE FROM keys WHERE chat = ?1",
         "DELETE FROM holds WHERE chat = ?1",
+        "UPDATE audit SET contents = NULL WHERE chat = ?1 AND contents IS NOT NULL",
+        "DELETE FROM approvers WHERE chat = ?1",
+        "DELETE FROM grants WHERE chat = ?1",
     ] {
         transaction.prepare_cached(sql)?.execute([number])?;
     }

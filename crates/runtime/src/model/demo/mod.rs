@@ -178,8 +178,8 @@ fn events(request: &ModelRequest) -> Vec<ModelEvent> {
         events.push(ModelEvent::InputDelta { id: id.clone(), delta });
         events.push(ModelEvent::Call { id, name, input });
     }
-    let usage = Usage { prompt_tokens: read(&request.messages), completion_tokens: written as u64 };
-    events.push(ModelEvent::Finish { usage, reason, version: Some(VERSION.to_owned()) });
+    let usage = Usage { prompt_tokens: read(&request.messages), completion_tokens: written as u64, ..Usage::default() };
+    events.push(ModelEvent::Finish { usage, reason, version: Some(VERSION.to_owned()), state: None });
     events
 }
 
@@ -193,7 +193,7 @@ fn read(messages: &[ModelMessage]) -> u64 {
                 UserPart::File { .. } => 1,
             })
             .sum(),
-        ModelMessage::Assistant { text, calls } => {
+        ModelMessage::Assistant { text, calls, .. } => {
             words(text) + calls.iter().map(|call| words(&call.input.to_string())).sum::<usize>()
         }
         ModelMessage::Results(results) => {

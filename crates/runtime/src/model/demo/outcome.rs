@@ -33,8 +33,8 @@ impl<'a> Outcome<'a> {
             (ResultCause::Stopped, _) => Self::Stopped,
             (ResultCause::Superseded, _) => Self::Superseded,
             (ResultCause::Interrupted, _) => Self::Interrupted,
-            (ResultCause::Reported | ResultCause::Refused, Ok(output)) => Self::of_output(output),
-            (ResultCause::Reported | ResultCause::Refused, Err(text)) => Self::Failed(text),
+            (ResultCause::Reported | ResultCause::Edited | ResultCause::Refused, Ok(output)) => Self::of_output(output),
+            (ResultCause::Reported | ResultCause::Edited | ResultCause::Refused, Err(text)) => Self::Failed(text),
         }
     }
 
@@ -61,7 +61,13 @@ mod tests {
     use super::*;
 
     fn result(outcome: Result<Value, &str>, cause: ResultCause) -> ModelResult {
-        ModelResult { id: "c".into(), name: "pay".into(), outcome: outcome.map_err(str::to_owned), cause }
+        ModelResult {
+            id: "c".into(),
+            name: "pay".into(),
+            outcome: outcome.map_err(str::to_owned),
+            cause,
+            files: std::sync::Arc::default(),
+        }
     }
 
     /// A tool's own words decide nothing.

@@ -44,7 +44,7 @@ fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Ended>) -> Turn {
     let tools = demo_tools();
     let mut messages = vec![
         ModelMessage::User(vec![UserPart::Text("send 1 dollar to Old".into())]),
-        ModelMessage::Assistant { text: "Hello".into(), calls: Vec::new() },
+        ModelMessage::Assistant { text: "Hello".into(), calls: Vec::new(), state: None },
         ModelMessage::User(vec![UserPart::Text(text.to_owned())]),
     ];
     let mut turn = Turn::default();
@@ -52,7 +52,9 @@ fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Ended>) -> Turn {
         assert!(number < 5, "{text}: the turn does not end");
         let (mut said, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
         let events = step(&messages, &tools);
-        let Some(ModelEvent::Finish { usage, reason, version }) = events.last() else { panic!("{text}: no finish") };
+        let Some(ModelEvent::Finish { usage, reason, version, state: None }) = events.last() else {
+            panic!("{text}: no finish")
+        };
         assert!(usage.prompt_tokens > 0 && usage.completion_tokens > 0, "{text}: {usage:?}");
         assert_eq!(version.as_deref(), Some("holdpoint-demo"));
         for event in &events {
@@ -64,13 +66,19 @@ fn play(text: &str, outcome: impl Fn(&str, &Value) -> Option<Ended>) -> Turn {
                     let id = ToolCallId::new(format!("ours-{number}-{}", calls.len())).unwrap();
                     let reported = || (run(&tools, &name, &input), ResultCause::Reported);
                     let (outcome, cause) = outcome(&name, &input).unwrap_or_else(reported);
-                    results.push(ModelResult { id: id.clone(), name: name.clone(), outcome, cause });
+                    results.push(ModelResult {
+                        id: id.clone(),
+                        name: name.clone(),
+                        outcome,
+                        cause,
+                        files: std::sync::Arc::default(),
+                    });
                     calls.push(ModelCall { id, name, input });
                 }
                 _ => {}
             }
         }
-        messages.push(ModelMessage::Assistant { text: said.clone(), calls: calls.clone() });
+        messages.push(ModelMessage::Assistant { text: said.clone(), calls: calls.clone(), state: None });
         if calls.is_empty() {
             assert_eq!(*reason, FinishReason::Stop);
             let deltas = events.iter().filter(|event| matches!(event, ModelEvent::TextDelta(_))).count();
@@ -338,6 +346,7 @@ fn odd_conversations_do_no_harm() {
         name: "y".into(),
         outcome: Ok(json!(1)),
         cause: ResultCause::Reported,
+        files: std::sync::Arc::default(),
     }]);
     for messages in [vec![], vec![user.clone()], vec![user.clone(), lone.clone()], vec![lone, user]] {
         assert!(matches!(step(&messages, &demo_tools()).last(), Some(ModelEvent::Finish { .. })));

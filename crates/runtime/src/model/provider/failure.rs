@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use rig_core::{ProviderError, ProviderResponseError, http_client};
 
-use super::{ProviderSpec, redact::clean, retry, screen::ScreenError, spec::Provider};
-use crate::{model::ModelError, redact::Mask};
+use super::{Inner, redact::clean, retry, screen::ScreenError, spec::Provider, timeouts::TimeLimit};
+use crate::model::ModelError;
 
 /// A failure, and its text for the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +31,8 @@ pub(super) enum FailureKind {
     Unreachable,
     /// The connection was refused: an immediate retry won't help.
     Refused,
-    /// The response timed out: a retry would take as long again.
-    Timeout,
+    /// The response exceeded a time limit: a retry would take as long again.
+    Timeout(TimeLimit),
     /// The conversation exceeds the model's context.
     TooLong,
     /// The provider's content filter stepped in.
@@ -45,6 +45,8 @@ pub(super) enum FailureKind {
     CutOff,
     /// The provider rejected the request.
     Rejected,
+    /// The model does not have an option of the settings.
+    Unsupported,
     /// The response is not what a provider sends.
     Malformed,
 }
@@ -61,15 +63,14 @@ impl ProviderFailure {
             ProviderError::Http(error) => match &**error {
                 http_client::Error::InvalidContentType(_) => FailureKind::Malformed,
                 http_client::Error::Instance(error) if error.is::<ScreenError>() => FailureKind::Malformed,
+                error if let Some(limit) = exceeded(error, has_begun) => FailureKind::Timeout(limit),
                 _ if has_begun => FailureKind::CutOff,
                 error if is_refused(error) => FailureKind::Refused,
-                error if is_timeout_after_connecting(error) => FailureKind::Timeout,
                 _ => FailureKind::Unreachable,
             },
             ProviderError::Truncated => FailureKind::CutOff,
-            ProviderError::Request(_) | ProviderError::Url(_) | ProviderError::UnsupportedOption(_) => {
-                FailureKind::Rejected
-            }
+            ProviderError::UnsupportedOption(_) => FailureKind::Unsupported,
+            ProviderError::Request(_) | ProviderError::Url(_) => FailureKind::Rejected,
             error => match error.provider_response() {
                 Some(response) => of_response(response),
                 None => FailureKind::Malformed,
@@ -90,17 +91,44 @@ impl ProviderFailure {
         retry::pause(tried, wanted, chance)
     }
 
+    /// Whether another model may be able to answer. What a filter has stopped is not tried elsewhere.
+    pub(super) fn is_of_the_model(&self) -> bool {
+        self.kind != FailureKind::Filtered
+    }
+
+    /// For whoever waits until the request is made again.
+    pub(super) fn while_waiting(&self, inner: &Inner, pause: Duration) -> String {
+        let seconds = pause.as_secs();
+        let unit = if seconds == 1 { "second" } else { "seconds" };
+        capitalized(format!("{} Trying again in {seconds} {unit}.", self.kind.trouble(inner.service)))
+    }
+
+    /// For whoever waits while the next model is asked.
+    pub(super) fn before_the_next(&self, inner: &Inner) -> String {
+        capitalized(format!("{} Asking another model.", self.kind.trouble(inner.service)))
+    }
+
     /// The two texts. Neither has a key in it.
-    pub(super) fn to_model_error(&self, spec: &ProviderSpec, mask: &Mask) -> ModelError {
-        let message = self.kind.message(spec);
+    pub(super) fn to_model_error(&self, inner: &Inner) -> ModelError {
+        let Inner { spec, service, mask, .. } = inner;
+        let message = capitalized(self.kind.message(spec.provider, service, &spec.model));
         let detail = format!("{spec}: {:?}: {}", self.kind, self.detail);
         ModelError { message: clean(&message, mask), detail: clean(&detail, mask) }
     }
 }
 
 impl FailureKind {
-    fn message(self, spec: &ProviderSpec) -> String {
-        let (provider, name, model) = (spec.provider, spec.provider.name(), &spec.model);
+    /// The trouble in short.
+    fn trouble(self, name: &str) -> String {
+        match self {
+            Self::Busy(_) => format!("{name} is getting too many requests."),
+            Self::Unreachable | Self::Refused => format!("{name} can't be reached."),
+            Self::Timeout(_) => format!("{name} did not answer in time."),
+            _ => format!("{name} is having problems."),
+        }
+    }
+
+    fn message(self, provider: Provider, name: &str, model: &str) -> String {
         let key = provider.key_variable();
         match self {
             Self::InvalidKey => {
@@ -129,7 +157,13 @@ impl FailureKind {
             Self::Refused => {
                 format!("The connection to {name} was refused. The server's operator must check the address.")
             }
-            Self::Timeout => format!("{name} did not answer in time. Please try again."),
+            Self::Timeout(TimeLimit::FirstByte) => format!("{name} did not answer in time. Please try again."),
+            Self::Timeout(TimeLimit::Idle) => {
+                format!("{name} stopped in the middle of its answer, and did not go on in time. Please try again.")
+            }
+            Self::Timeout(TimeLimit::Whole) => format!(
+                "{name} did not complete its answer in time. Ask for less at once, or have model.timeout_sec raised."
+            ),
             Self::TooLong => {
                 "The conversation has become too long for the model. Please start a new chat, or send less at once."
                     .to_owned()
@@ -142,6 +176,9 @@ impl FailureKind {
             }
             Self::CutOff => "The model's answer was cut off. Please try again.".to_owned(),
             Self::Rejected => format!("{name} did not accept the request. The server's log says why."),
+            Self::Unsupported => format!(
+                "The model {model} does not take a setting of the server. The server's operator must check model.reasoning_effort; the log says more."
+            ),
             Self::Malformed => format!(
                 "{name} sent something that can't be understood. Please try again. If it keeps failing, the server's operator must check the address."
             ),
@@ -212,12 +249,24 @@ fn is_refused(error: &http_client::Error) -> bool {
     })
 }
 
-/// Whether a connection was made but timed out.
-fn is_timeout_after_connecting(error: &http_client::Error) -> bool {
-    causes(error).any(|cause| {
-        let client = cause.downcast_ref::<reqwest::Error>();
-        client.is_some_and(|error| error.is_timeout() && !error.is_connect())
-    })
+/// The time limit that was exceeded: one of ours, or one of the HTTP client after a connection was made.
+fn exceeded(error: &http_client::Error, has_begun: bool) -> Option<TimeLimit> {
+    if let http_client::Error::Instance(error) = error
+        && let Some(limit) = error.downcast_ref::<TimeLimit>()
+    {
+        return Some(*limit);
+    }
+    let mut client = causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>());
+    let is_timeout = client.any(|error| error.is_timeout() && !error.is_connect());
+    is_timeout.then_some(if has_begun { TimeLimit::Idle } else { TimeLimit::FirstByte })
+}
+
+/// The name of a service may be a phrase, and begin a sentence.
+fn capitalized(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
 }
 
 fn causes<'a>(

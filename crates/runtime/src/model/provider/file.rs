@@ -1,5 +1,6 @@
 //! Files in user messages, as far as a provider accepts them.
 
+use super::{OpenAiApi, Provider};
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
@@ -14,8 +15,56 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The message part. A file that no provider accepts becomes a note, so that the model can mention it.
-pub(super) fn content(media_type: &str, url: &str, filename: Option<&str>) -> UserContent {
+/// What a model takes, by its provider's documents.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taker {
+    pub(super) provider: Provider,
+    pub(super) api: OpenAiApi,
+}
+
+impl Taker {
+    /// <https://platform.openai.com/docs/guides/images-vision>, <https://platform.claude.com/docs/en/build-with-claude/vision>,
+    /// <https://ai.google.dev/gemini-api/docs/image-understanding>. Ollama takes data and fetches nothing.
+    fn takes_image(self, kind: Option<&ImageMediaType>, source: &Source) -> bool {
+        use ImageMediaType::{GIF, HEIC, HEIF, JPEG, PNG, WEBP};
+        match (self.provider, kind) {
+            (Provider::Ollama, kind) => matches!(source, Source::Data(_)) && matches!(kind, Some(PNG | JPEG | WEBP)),
+            (_, None) => true,
+            (Provider::Gemini, Some(kind)) => matches!(kind, PNG | JPEG | WEBP | HEIC | HEIF),
+            (_, Some(kind)) => matches!(kind, PNG | JPEG | WEBP | GIF),
+        }
+    }
+
+    /// <https://platform.openai.com/docs/guides/pdf-files>: Chat Completions takes no URL.
+    fn takes_pdf(self, source: &Source) -> bool {
+        match (self.provider, self.api) {
+            (Provider::Ollama, _) => false,
+            (Provider::OpenAi, OpenAiApi::Chat) => matches!(source, Source::Data(_)),
+            _ => true,
+        }
+    }
+
+    /// <https://ai.google.dev/gemini-api/docs/audio>; <https://platform.openai.com/docs/guides/audio>: Chat Completions takes
+    /// `wav` and `mp3`, as data, and Responses takes none.
+    fn takes_audio(self, kind: &AudioMediaType, source: &Source) -> bool {
+        use AudioMediaType::{AAC, AIFF, FLAC, MP3, OGG, WAV};
+        match (self.provider, self.api) {
+            (Provider::Gemini, _) => matches!(kind, WAV | MP3 | AIFF | AAC | OGG | FLAC),
+            (Provider::OpenAi, OpenAiApi::Chat) => matches!(kind, WAV | MP3) && matches!(source, Source::Data(_)),
+            _ => false,
+        }
+    }
+}
+
+/// A file as it is sent.
+pub(super) struct SentFile {
+    pub(super) content: Vec<UserContent>,
+    /// What the user is told, if the model does not get the file.
+    pub(super) left_out: Option<String>,
+}
+
+/// The parts of the message for a file. What the model does not take becomes a note, so that it can mention the file.
+pub(super) fn send(taker: Taker, media_type: &str, url: &str, filename: Option<&str>) -> SentFile {
     let (media_type, data) = match DataUrl::read(url) {
         Some(data) if media_type.is_empty() || media_type == "application/octet-stream" => {
             (data.media_type.to_owned(), Some(data))
@@ -25,18 +74,27 @@ pub(super) fn content(media_type: &str, url: &str, filename: Option<&str>) -> Us
     // Parameters (`text/plain;charset=utf-8`) are not needed here.
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let name = filename.unwrap_or("file");
-    if is_text(&media_type) {
-        return match data.as_ref().and_then(DataUrl::text) {
-            Some(text) => UserContent::text(format!("The file {name} ({media_type}):\n\n{text}")),
-            None => note(name, &media_type, Some(url).filter(|_| data.is_none())),
-        };
-    }
+    let address = Some(url).filter(|_| data.is_none());
     let source = match &data {
         Some(data) => data.base64().map(Source::Data),
         None => Some(Source::Address(url.to_owned())),
     };
-    let Some(source) = source else { return note(name, &media_type, None) };
-    sent_as(&media_type, source).unwrap_or_else(|| note(name, &media_type, Some(url).filter(|_| data.is_none())))
+    let content = if is_text(&media_type) {
+        let text = data.as_ref().and_then(DataUrl::text);
+        text.map(|text| vec![UserContent::text(format!("The file {name} ({media_type}):\n\n{text}"))])
+    } else {
+        source.and_then(|source| sent_as(taker, &media_type, source, filename))
+    };
+    match content {
+        Some(content) => SentFile { content, left_out: None },
+        None => SentFile {
+            content: vec![note(name, &media_type, address)],
+            left_out: Some(match address {
+                Some(_) => format!("{name} ({media_type}) was not sent: the model can't fetch this kind of file."),
+                None => format!("{name} ({media_type}) was not sent: the model can't read this kind of file."),
+            }),
+        },
+    }
 }
 
 enum Source {
@@ -44,34 +102,65 @@ enum Source {
     Address(String),
 }
 
-fn sent_as(media_type: &str, source: Source) -> Option<UserContent> {
-    if let Some(kind) = ImageMediaType::from_mime_type(media_type) {
-        return Some(match source {
-            Source::Data(data) => UserContent::image_base64(data, Some(kind), None),
-            Source::Address(url) => UserContent::image_url(url, Some(kind), None),
+fn sent_as(taker: Taker, media_type: &str, source: Source, filename: Option<&str>) -> Option<Vec<UserContent>> {
+    let image = ImageMediaType::from_mime_type(media_type);
+    if image.is_some() || matches!((&source, media_type), (Source::Address(_), "image/*" | "image")) {
+        return taker.takes_image(image.as_ref(), &source).then(|| {
+            vec![match source {
+                Source::Data(data) => UserContent::image_base64(data, image, None),
+                Source::Address(url) => UserContent::image_url(url, image, None),
+            }]
         });
-    }
-    if let (Source::Address(url), "image/*" | "image") = (&source, media_type) {
-        return Some(UserContent::image_url(url, None, None));
     }
     if media_type == "application/pdf" {
-        let kind = Some(DocumentMediaType::PDF);
-        return Some(match source {
-            Source::Data(data) => UserContent::document_base64(data, kind),
-            Source::Address(url) => UserContent::document_url(url, kind),
+        return taker.takes_pdf(&source).then(|| pdf(taker, source, filename));
+    }
+    if let Some(kind) = audio_type(media_type) {
+        return taker.takes_audio(&kind, &source).then(|| {
+            vec![match source {
+                Source::Data(data) => UserContent::audio_base64(data, Some(kind)),
+                Source::Address(url) => UserContent::audio_url(url, Some(kind)),
+            }]
         });
     }
-    if let Some(kind) = AudioMediaType::from_mime_type(media_type) {
-        return Some(match source {
-            Source::Data(data) => UserContent::audio_base64(data, Some(kind)),
-            Source::Address(url) => UserContent::audio_url(url, Some(kind)),
-        });
-    }
-    let kind = VideoMediaType::from_mime_type(media_type)?;
-    Some(match source {
+    // <https://ai.google.dev/gemini-api/docs/video-understanding>; the others take no video.
+    let kind = VideoMediaType::from_mime_type(media_type).filter(|_| taker.provider == Provider::Gemini)?;
+    Some(vec![match source {
         Source::Data(data) => UserContent::video_base64(data, Some(kind)),
         Source::Address(url) => UserContent::video_url(url, Some(kind)),
-    })
+    }])
+}
+
+/// A PDF with its name: Anthropic has a field for it, the others read it before the file.
+fn pdf(taker: Taker, source: Source, filename: Option<&str>) -> Vec<UserContent> {
+    let kind = Some(DocumentMediaType::PDF);
+    let mut file = match source {
+        Source::Data(data) => UserContent::document_base64(data, kind),
+        Source::Address(url) => UserContent::document_url(url, kind),
+    };
+    match (&mut file, filename) {
+        (UserContent::Document(document), Some(name)) if taker.provider == Provider::Anthropic => {
+            document.additional_params = Some(serde_json::json!({"title": name}));
+            vec![file]
+        }
+        (_, Some(name)) => vec![UserContent::text(format!("The file {name}:")), file],
+        (_, None) => vec![file],
+    }
+}
+
+/// The type of audio. Browsers and servers have several names for most.
+fn audio_type(media_type: &str) -> Option<AudioMediaType> {
+    let known = match media_type {
+        "audio/mpeg" | "audio/mpeg3" | "audio/x-mp3" => "audio/mp3",
+        "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "audio/wav",
+        "audio/x-aiff" => "audio/aiff",
+        "audio/x-flac" => "audio/flac",
+        "audio/x-aac" => "audio/aac",
+        "audio/vorbis" | "application/ogg" => "audio/ogg",
+        "audio/mp4" | "audio/x-m4a" => "audio/m4a",
+        other => other,
+    };
+    AudioMediaType::from_mime_type(known)
 }
 
 fn is_text(media_type: &str) -> bool {
@@ -156,6 +245,16 @@ mod tests {
         }
     }
 
+    const CHAT: Taker = Taker { provider: Provider::OpenAi, api: OpenAiApi::Chat };
+    const RESPONSES: Taker = Taker { provider: Provider::OpenAi, api: OpenAiApi::Responses };
+    const ANTHROPIC: Taker = Taker { provider: Provider::Anthropic, api: OpenAiApi::Chat };
+    const GEMINI: Taker = Taker { provider: Provider::Gemini, api: OpenAiApi::Chat };
+    const OLLAMA: Taker = Taker { provider: Provider::Ollama, api: OpenAiApi::Chat };
+
+    fn content(media_type: &str, url: &str, filename: Option<&str>) -> UserContent {
+        send(CHAT, media_type, url, filename).content.pop().expect("a part")
+    }
+
     #[test]
     fn images_go_as_data_or_by_address() {
         let UserContent::Image(image) = content("image/png", "data:image/png;base64,aGk", None) else { panic!() };
@@ -187,5 +286,52 @@ mod tests {
         assert!(text_of(&broken).contains("a.png"));
         let linked = content("text/plain", "https://x.example/a.txt", None);
         assert!(text_of(&linked).contains("https://x.example/a.txt"));
+    }
+
+    /// Who takes which types, as data and by address.
+    #[test]
+    fn what_each_provider_takes_is_what_its_documents_say() {
+        let all = [CHAT, RESPONSES, ANTHROPIC, GEMINI, OLLAMA];
+        for (media_type, as_data, by_address) in [
+            ("image/png", [true, true, true, true, true], [true, true, true, true, false]),
+            ("image/gif", [true, true, true, false, false], [true, true, true, false, false]),
+            ("image/heic", [false, false, false, true, false], [false, false, false, true, false]),
+            ("image/svg+xml", [false; 5], [false; 5]),
+            ("application/pdf", [true, true, true, true, false], [false, true, true, true, false]),
+            ("audio/mpeg", [true, false, false, true, false], [false, false, false, true, false]),
+            ("audio/x-wav", [true, false, false, true, false], [false, false, false, true, false]),
+            ("audio/ogg", [false, false, false, true, false], [false, false, false, true, false]),
+            ("audio/mp4", [false; 5], [false; 5]),
+            ("video/mp4", [false, false, false, true, false], [false, false, false, true, false]),
+            ("application/zip", [false; 5], [false; 5]),
+            ("text/csv", [true; 5], [false; 5]),
+        ] {
+            let data = format!("data:{media_type};base64,aGk=");
+            for (url, expected) in [(data.as_str(), as_data), ("https://x.example/a", by_address)] {
+                for (taker, is_taken) in all.into_iter().zip(expected) {
+                    let sent = send(taker, media_type, url, Some("a.bin"));
+                    assert_eq!(sent.left_out.is_none(), is_taken, "{media_type} for {taker:?} at {url}");
+                    // The user and the model are told which file it is, and the data goes nowhere.
+                    if let Some(told) = sent.left_out {
+                        assert!(told.starts_with("a.bin (") && told.contains("was not sent"), "{told}");
+                        let note = text_of(&sent.content[0]);
+                        assert!(note.contains("a.bin") && !note.contains("aGk"), "{note}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pdf_keeps_its_name() {
+        let url = "data:application/pdf;base64,aGk=";
+        for taker in [CHAT, RESPONSES, GEMINI] {
+            let sent = send(taker, "application/pdf", url, Some("bill.pdf")).content;
+            assert_eq!((text_of(&sent[0]), sent.len()), ("The file bill.pdf:", 2));
+        }
+        let sent = send(ANTHROPIC, "application/pdf", url, Some("bill.pdf")).content;
+        let [UserContent::Document(pdf)] = sent.as_slice() else { panic!("{sent:?}") };
+        assert_eq!(pdf.additional_params, Some(serde_json::json!({"title": "bill.pdf"})));
+        assert_eq!(send(CHAT, "application/pdf", url, None).content.len(), 1);
     }
 }

@@ -2,19 +2,27 @@
 //!
 //! `rig-core` implements the wire formats. Requests, streaming, retries and error texts are our own.
 
+mod effort;
 mod failure;
 mod file;
+mod headers;
+mod openai_api;
 mod probe;
 mod redact;
+mod replay;
 mod request;
 mod retry;
 mod screen;
 mod spec;
 mod stream;
+mod timeouts;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+pub use effort::ReasoningEffort;
 use futures::{StreamExt, stream::BoxStream};
+use headers::WithHeaders;
+pub use openai_api::OpenAiApi;
 pub use probe::Probed;
 use rig_core::{
     DynModel,
@@ -23,22 +31,21 @@ use rig_core::{
         anthropic::AnthropicConfig,
         gemini::GeminiConfig,
         ollama::OllamaConfig,
-        openai::{OpenAIConfig, wire::Auth},
+        openai::{OpenAIConfig, Route, wire::Auth},
     },
 };
 use rig_reqwest::ReqwestClient;
 use screen::Screened;
-use spec::{Access, access};
+use spec::{Access, access, origin, service};
 pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
+use timeouts::Timed;
+pub use timeouts::Timeouts;
 
 use super::{Model, ModelError, ModelEvent, ModelRequest};
-use crate::redact::Mask;
+use crate::{redact::Mask, tool::Secret};
 
 /// Connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum silence: some models reason for minutes before the first word, and a local server may have to load the
-/// model.
-const READ_TIMEOUT: Duration = Duration::from_secs(600);
 /// Anthropic requires a limit in every request. This one is for models whose own limit is unknown.
 const ANTHROPIC_MAX_TOKENS: u64 = 8192;
 
@@ -53,16 +60,35 @@ pub struct ProviderSettings {
     pub temperature: Option<f64>,
     /// Maximum tokens per step; the provider's default if `None`.
     pub max_tokens: Option<u64>,
+    /// How long a step may take.
+    pub timeouts: Timeouts,
+    /// OpenAI's API; by default, the one that suits the model and the address.
+    pub api: Option<OpenAiApi>,
+    /// How much the model reasons; the provider's default if `None`.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Whether the prompt is marked for Anthropic's cache; it is if `None`. Other providers cache by themselves.
+    pub prompt_caching: Option<bool>,
+    /// Further fields of every request, in the provider's own words. They go before everything else.
+    pub options: serde_json::Map<String, serde_json::Value>,
+    /// Further headers of every request.
+    pub headers: Vec<(String, Secret)>,
 }
 
 /// A model served by a provider.
 #[derive(Clone)]
 pub struct ProviderModel {
     inner: Arc<Inner>,
+    /// Asked one after the other if the model can't answer.
+    fallbacks: Arc<[Arc<Inner>]>,
 }
 
 struct Inner {
     spec: ProviderSpec,
+    /// The name of the service, for messages.
+    service: &'static str,
+    api: OpenAiApi,
+    /// What the provider's state is bound to: the model and where it runs.
+    origin: String,
     settings: ProviderSettings,
     model: DynModel<Completion>,
     list: probe::List,
@@ -77,12 +103,12 @@ impl ProviderModel {
         settings: ProviderSettings,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ProviderSetupError> {
-        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build();
+        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
         let client = client.map_err(|error| ProviderSetupError::Client(error.to_string()))?;
         Self::with_client(spec, settings, variable, client)
     }
 
-    /// Like [`Self::new`], with a custom HTTP client: another proxy, other certificates, other timeouts.
+    /// Like [`Self::new`], with a custom HTTP client: another proxy, other certificates.
     pub fn with_client(
         spec: ProviderSpec,
         settings: ProviderSettings,
@@ -90,9 +116,51 @@ impl ProviderModel {
         client: reqwest::Client,
     ) -> Result<Self, ProviderSetupError> {
         let access = access(spec.provider, settings.base_url.as_deref(), variable)?;
-        let mask = Mask::of_provider([access.key.as_deref(), access.base_url.as_deref()]);
-        let (model, list) = connect(&spec, access, Screened(ReqwestClient::from(client)));
-        Ok(Self { inner: Arc::new(Inner { spec, settings, model, list, mask }) })
+        check(spec.provider, &settings)?;
+        let headers = headers::read(&settings.headers)?;
+        let secrets =
+            settings.headers.iter().flat_map(|(_, value)| value.reveal().split([' ', '=', ';', ',']).map(Some));
+        let secrets = secrets.filter(|word| !word.is_some_and(|word| word.eq_ignore_ascii_case("bearer")));
+        let mask = Mask::of_provider([access.key.as_deref(), access.base_url.as_deref()].into_iter().chain(secrets));
+        let service = service(spec.provider, access.base_url.as_deref());
+        let api = settings.api.unwrap_or_else(|| OpenAiApi::of(&spec.model, access.base_url.as_deref()));
+        let origin = origin(&spec, api, access.base_url.as_deref());
+        let client = WithHeaders { client: ReqwestClient::from(client), headers };
+        let client = Timed { client, timeouts: settings.timeouts };
+        let (model, list) = connect(&spec, api, &settings, access, Screened(client));
+        Ok(Self {
+            fallbacks: [].into(),
+            inner: Arc::new(Inner { spec, service, api, origin, settings, model, list, mask }),
+        })
+    }
+}
+
+impl ProviderModel {
+    /// Asks these models, one after the other, if this one fails before the first output. What a filter has stopped is not
+    /// asked again.
+    #[must_use]
+    pub fn with_fallbacks(self, fallbacks: impl IntoIterator<Item = Self>) -> Self {
+        Self { fallbacks: fallbacks.into_iter().map(|model| model.inner).collect(), ..self }
+    }
+}
+
+/// Refuses what the provider would refuse. Anthropic takes temperatures up to 1, the others up to 2.
+fn check(provider: Provider, settings: &ProviderSettings) -> Result<(), ProviderSetupError> {
+    if settings.api.is_some() && provider != Provider::OpenAi {
+        return Err(ProviderSetupError::Api(provider));
+    }
+    let max = if provider == Provider::Anthropic { 1.0 } else { 2.0 };
+    match settings.temperature {
+        Some(temperature) if !(0.0..=max).contains(&temperature) => {
+            Err(ProviderSetupError::Temperature { provider, temperature: temperature.to_string(), max })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Inner {
+    fn taker(&self) -> file::Taker {
+        file::Taker { provider: self.spec.provider, api: self.api }
     }
 }
 
@@ -108,8 +176,10 @@ macro_rules! listing {
 
 fn connect(
     spec: &ProviderSpec,
+    api: OpenAiApi,
+    settings: &ProviderSettings,
     access: Access,
-    client: Screened<ReqwestClient>,
+    client: Screened<Timed<WithHeaders<ReqwestClient>>>,
 ) -> (DynModel<Completion>, probe::List) {
     let Access { key, base_url } = access;
     let key = key.unwrap_or_default();
@@ -118,9 +188,12 @@ fn connect(
             // Without a key, no header is sent: some servers reject an empty one.
             let config = OpenAIConfig::new(key).with_auth(Auth::OptionalBearer);
             let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
-            // Chat Completions, which every compatible server supports.
+            let config = config.with_route(match api {
+                OpenAiApi::Chat => Route::Chat,
+                OpenAiApi::Responses => Route::Responses,
+            });
             let client = config.connect(client);
-            (client.chat(&spec.model).erase(), listing!(client))
+            (client.completion(&spec.model).erase(), listing!(client))
         }
         Provider::Anthropic => {
             let config = AnthropicConfig::new(key);
@@ -128,6 +201,10 @@ fn connect(
             let client = config.connect(client);
             let mut model = client.completion(&spec.model);
             model.wire.default_max_tokens.get_or_insert(ANTHROPIC_MAX_TOKENS);
+            if settings.prompt_caching != Some(false) {
+                // Each step of a turn sends everything before it again.
+                model.wire = model.wire.with_prompt_caching();
+            }
             (model.erase(), listing!(client))
         }
         Provider::Gemini => {
@@ -158,8 +235,12 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let call =
-            stream::ModelRequestStream::new(Arc::clone(&self.inner), request::build(&self.inner.settings, &request));
-        futures::stream::unfold(call, stream::ModelRequestStream::next).map(futures::stream::iter).flatten().boxed()
+        // In the answer, where every client shows it.
+        let left_out = request::left_out(&self.inner, &request).into_iter();
+        let told = left_out.flat_map(|text| [ModelEvent::TextStart, ModelEvent::TextDelta(text), ModelEvent::TextEnd]);
+        let told: Vec<_> = told.map(Ok).collect();
+        let call = stream::ModelRequestStream::new(Arc::clone(&self.inner), &self.fallbacks, request);
+        let answer = futures::stream::unfold(call, stream::ModelRequestStream::next);
+        futures::stream::iter(told).chain(answer.map(futures::stream::iter).flatten()).boxed()
     }
 }

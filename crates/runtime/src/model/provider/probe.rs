@@ -43,7 +43,7 @@ impl ProviderModel {
                 let status = error.provider_response().and_then(|response| response.status);
                 match status.map(|status| status.as_u16()) {
                     Some(404 | 405 | 501) => Ok(Probed::NoList),
-                    _ => Err(ProviderFailure::of(&error, false).to_model_error(&self.inner.spec, &self.inner.mask)),
+                    _ => Err(ProviderFailure::of(&error, false).to_model_error(&self.inner)),
                 }
             }
         }

@@ -16,6 +16,8 @@ use serde_json::Value;
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// The fields with pieces of a call's arguments, which are JSON themselves.
 const ARGUMENTS: [&str; 2] = ["arguments", "partial_json"];
+/// The event with a piece of a call's arguments in its `delta`, where text is in a `delta` too.
+const RESPONSES_PIECE: &str = "response.function_call_arguments.delta";
 
 /// Maximum depth and size of a call's arguments. Arguments within these, but over the limits of a call's input, become
 /// an error that the model sees.
@@ -114,7 +116,20 @@ struct ResponseScreen {
     screen: Screen,
     line: Vec<u8>,
     /// The arguments of calls so far, by the indexes on the path to their pieces.
-    arguments: HashMap<Vec<u64>, (Screen, usize)>,
+    arguments: HashMap<Vec<u64>, Arguments>,
+}
+
+/// The arguments of a call so far, and their size.
+type Arguments = (Screen, usize);
+
+fn screen((screen, size): &mut Arguments, piece: &str) -> Result<(), ScreenError> {
+    *size += piece.len();
+    match (screen.feed(piece.as_bytes()), screen.deepest(), *size) {
+        (true, ..) => Err(ScreenError::Key),
+        (_, levels, _) if levels > MAX_DEPTH => Err(ScreenError::Depth),
+        (.., size) if size > MAX_ARGUMENT_BYTES => Err(ScreenError::Size),
+        _ => Ok(()),
+    }
 }
 
 impl ResponseScreen {
@@ -144,30 +159,35 @@ impl ResponseScreen {
             return Ok(());
         }
         match json::parse(line) {
-            Ok(event) => self.event(&event, &mut Vec::new()),
+            Ok(event) => {
+                // OpenAI's Responses: the type says what the pieces are, and later events have the arguments once more.
+                let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+                if kind == RESPONSES_PIECE
+                    && let Some(piece) = event.get("delta").and_then(Value::as_str)
+                {
+                    let index = event.get("output_index").and_then(Value::as_u64);
+                    return screen(self.arguments.entry(Vec::from_iter(index)).or_default(), piece);
+                }
+                self.event(&event, &mut Vec::new(), kind.starts_with("response."))
+            }
             Err(_) => Ok(()),
         }
     }
 
-    fn event(&mut self, value: &Value, path: &mut Vec<u64>) -> Result<(), ScreenError> {
+    /// `is_whole`: arguments are not pieces.
+    fn event(&mut self, value: &Value, path: &mut Vec<u64>, is_whole: bool) -> Result<(), ScreenError> {
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.event(item, path)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.event(item, path, is_whole)),
             Value::Object(fields) => {
                 let index = fields.get("index").and_then(Value::as_u64);
                 path.extend(index);
                 for (key, field) in fields {
                     match field {
-                        Value::String(piece) if ARGUMENTS.contains(&key.as_str()) => {
-                            let (screen, size) = self.arguments.entry(path.clone()).or_default();
-                            *size += piece.len();
-                            match (screen.feed(piece.as_bytes()), screen.deepest(), *size) {
-                                (true, ..) => return Err(ScreenError::Key),
-                                (_, levels, _) if levels > MAX_DEPTH => return Err(ScreenError::Depth),
-                                (.., size) if size > MAX_ARGUMENT_BYTES => return Err(ScreenError::Size),
-                                _ => {}
-                            }
-                        }
-                        other => self.event(other, path)?,
+                        Value::String(piece) if ARGUMENTS.contains(&key.as_str()) => match is_whole {
+                            true => screen(&mut Arguments::default(), piece)?,
+                            false => screen(self.arguments.entry(path.clone()).or_default(), piece)?,
+                        },
+                        other => self.event(other, path, is_whole)?,
                     }
                 }
                 path.truncate(path.len() - usize::from(index.is_some()));

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use super::OpenAiApi;
+
 /// A provider of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
@@ -100,7 +102,7 @@ impl fmt::Display for ProviderSpec {
 }
 
 /// Why a model can't be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ProviderSetupError {
     #[error("the key for {name} is missing: set the environment variable {variable}", name = .0.name(), variable = .0.key_variable())]
@@ -109,8 +111,64 @@ pub enum ProviderSetupError {
     BadKey(Provider),
     #[error("{source_name}: {name}'s URL must begin with http:// or https://", name = .provider.name(), source_name = .origin)]
     Address { provider: Provider, origin: &'static str },
+    #[error("model.temperature is {temperature}: {name} takes numbers from 0 to {max}", name = .provider.name())]
+    Temperature { provider: Provider, temperature: String, max: f64 },
+    #[error("model.api is for OpenAI and compatible servers; {name} has one API: remove it", name = .0.name())]
+    Api(Provider),
+    #[error("model.headers: {name:?} has no name or no value that can be a header")]
+    Header { name: String },
     #[error("the HTTP client can't be made: {0}")]
     Client(String),
+}
+
+/// Services with an API of another provider, by their domain.
+const SERVICES: [(&str, &str); 17] = [
+    ("openai.com", "OpenAI"),
+    ("anthropic.com", "Anthropic"),
+    ("googleapis.com", "Gemini"),
+    ("ollama.com", "Ollama"),
+    ("deepseek.com", "DeepSeek"),
+    ("openrouter.ai", "OpenRouter"),
+    ("groq.com", "Groq"),
+    ("mistral.ai", "Mistral"),
+    ("together.xyz", "Together AI"),
+    ("together.ai", "Together AI"),
+    ("fireworks.ai", "Fireworks AI"),
+    ("x.ai", "xAI"),
+    ("azure.com", "Azure OpenAI"),
+    ("moonshot.ai", "Moonshot AI"),
+    ("cerebras.ai", "Cerebras"),
+    ("perplexity.ai", "Perplexity"),
+    ("huggingface.co", "Hugging Face"),
+];
+
+/// Whether the host of a URL is this domain, or one below it.
+pub(super) fn is_host_of(url: &str, domain: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str).map(str::to_ascii_lowercase);
+    let rest = host.as_deref().and_then(|host| host.strip_suffix(domain));
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// The name for messages of what answers at this address. Users are not told internal host names.
+pub(super) fn service(provider: Provider, base_url: Option<&str>) -> &'static str {
+    let Some(url) = base_url else { return provider.name() };
+    let known = SERVICES.iter().find(|(domain, _)| is_host_of(url, domain)).map(|(_, name)| *name);
+    match provider {
+        // Ollama runs anywhere, and everything that speaks its API is it.
+        Provider::Ollama => provider.name(),
+        _ => known.unwrap_or("the model's server"),
+    }
+}
+
+/// The model, its API and the host it runs on. The signatures of one are invalid at another.
+pub(super) fn origin(spec: &ProviderSpec, api: OpenAiApi, base_url: Option<&str>) -> String {
+    let url = base_url.and_then(|url| reqwest::Url::parse(url).ok());
+    let at = url.as_ref().and_then(reqwest::Url::host_str).map_or(String::new(), |host| format!(" at {host}"));
+    match spec.provider {
+        Provider::OpenAi => format!("{spec} by {}{at}", api.name()),
+        _ => format!("{spec}{at}"),
+    }
 }
 
 /// The address and key of a provider.
@@ -231,6 +289,25 @@ mod tests {
         let pasted = from(Provider::OpenAi, None, &[("OPENAI_API_KEY", "sk 123")]).err().expect("not a key");
         assert_eq!(pasted, ProviderSetupError::BadKey(Provider::OpenAi));
         assert!(!pasted.to_string().contains("sk 123"));
+    }
+
+    #[test]
+    fn messages_name_the_service_that_is_meant() {
+        for (provider, url, name) in [
+            (Provider::OpenAi, None, "OpenAI"),
+            (Provider::OpenAi, Some("https://eu.api.openai.com/v1"), "OpenAI"),
+            (Provider::OpenAi, Some("https://api.DeepSeek.com"), "DeepSeek"),
+            (Provider::OpenAi, Some("https://openrouter.ai/api/v1"), "OpenRouter"),
+            (Provider::OpenAi, Some("https://contoso.openai.azure.com/openai/v1"), "Azure OpenAI"),
+            (Provider::OpenAi, Some("https://notopenai.com/v1"), "the model's server"),
+            (Provider::OpenAi, Some("http://vllm.internal:8000/v1"), "the model's server"),
+            (Provider::Anthropic, None, "Anthropic"),
+            (Provider::Anthropic, Some("https://api.deepseek.com/anthropic"), "DeepSeek"),
+            (Provider::Gemini, Some("https://proxy.internal"), "the model's server"),
+            (Provider::Ollama, Some("http://gpu.internal:11434"), "Ollama"),
+        ] {
+            assert_eq!(service(provider, url), name, "{url:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One model request: retried until the first output, then converted into events.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use holdpoint_protocol::chunk::FinishReason;
@@ -13,12 +13,19 @@ use rig_core::{
 use super::{
     Inner,
     failure::{FailureKind, ProviderFailure},
+    replay, request,
 };
-use crate::model::{ModelError, ModelEvent, Usage};
+use crate::model::{ModelError, ModelEvent, ModelRequest, Usage};
+
+/// A shorter pause is not told: it is over before anybody has read of it.
+const NOTICED: Duration = Duration::from_secs(1);
 
 /// A request to the model.
 pub(super) struct ModelRequestStream {
     inner: Arc<Inner>,
+    /// The models to ask if this one can't answer.
+    fallbacks: VecDeque<Arc<Inner>>,
+    asked: ModelRequest,
     request: CompletionRequest,
     state: State,
     tried: u32,
@@ -28,6 +35,8 @@ pub(super) struct ModelRequestStream {
 enum State {
     /// Not sent yet, or to be sent again.
     Ready,
+    /// To be sent again after this time.
+    Waiting(Duration),
     Reading(Box<CompletionStream>),
     Over,
 }
@@ -35,8 +44,10 @@ enum State {
 type Events = VecDeque<Result<ModelEvent, ModelError>>;
 
 impl ModelRequestStream {
-    pub(super) fn new(inner: Arc<Inner>, request: CompletionRequest) -> Self {
-        Self { inner, request, state: State::Ready, tried: 0, reader: Reader::default() }
+    pub(super) fn new(inner: Arc<Inner>, fallbacks: &[Arc<Inner>], asked: ModelRequest) -> Self {
+        let request = request::build(&inner, &asked);
+        let fallbacks = fallbacks.iter().cloned().collect();
+        Self { inner, fallbacks, asked, request, state: State::Ready, tried: 0, reader: Reader::default() }
     }
 
     /// The next events; `None` at the end.
@@ -45,30 +56,43 @@ impl ModelRequestStream {
             let step = match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return None,
                 State::Ready => self.open(),
+                State::Waiting(pause) => {
+                    tokio::time::sleep(pause).await;
+                    self.state = State::Ready;
+                    continue;
+                }
                 State::Reading(stream) => self.read(*stream).await,
             };
-            let events = match step {
-                Ok(events) => events,
-                Err(failure) => match self.pause(&failure) {
-                    Some(pause) => {
-                        let error = failure.to_model_error(&self.inner.spec, &self.inner.mask);
-                        tracing::info!(detail = %error.detail, ?pause, "retrying the model request");
-                        tokio::time::sleep(pause).await;
-                        self.state = State::Ready;
-                        continue;
-                    }
-                    None => [Err(failure.to_model_error(&self.inner.spec, &self.inner.mask))].into(),
-                },
-            };
+            let events = step.unwrap_or_else(|failure| self.failed(&failure));
             if !events.is_empty() {
                 return Some((events, self));
             }
         }
     }
 
-    /// Retries only before the first output, since shown output can't be taken back.
-    fn pause(&self, failure: &ProviderFailure) -> Option<std::time::Duration> {
-        if self.reader.has_begun { None } else { failure.pause(self.tried) }
+    /// Tries again, asks the next model, or gives up. Only before the first output, since shown output can't be taken back.
+    fn failed(&mut self, failure: &ProviderFailure) -> Events {
+        let error = failure.to_model_error(&self.inner);
+        if self.reader.has_begun {
+            return [Err(error)].into();
+        }
+        if let Some(pause) = failure.pause(self.tried) {
+            tracing::info!(detail = %error.detail, ?pause, "retrying the model request");
+            self.state = State::Waiting(pause);
+            let is_noticed = pause >= NOTICED;
+            let message = failure.while_waiting(&self.inner, pause);
+            return is_noticed.then_some(Ok(ModelEvent::Retry { message, delay: pause })).into_iter().collect();
+        }
+        match self.fallbacks.pop_front().filter(|_| failure.is_of_the_model()) {
+            Some(next) => {
+                tracing::warn!(detail = %error.detail, next = %next.spec, "asking the next model");
+                let message = failure.before_the_next(&self.inner);
+                self.request = request::build(&next, &self.asked);
+                (self.inner, self.tried, self.state) = (next, 0, State::Ready);
+                [Ok(ModelEvent::Retry { message, delay: Duration::ZERO })].into()
+            }
+            None => [Err(error)].into(),
+        }
     }
 
     fn open(&mut self) -> Result<Events, ProviderFailure> {
@@ -85,7 +109,10 @@ impl ModelRequestStream {
             None => {
                 let response =
                     stream.finish().await.map_err(|error| ProviderFailure::of(&error, self.reader.has_begun))?;
-                return self.reader.end(&response).map(|events| events.into_iter().map(Ok).collect());
+                return self
+                    .reader
+                    .end(&response, &self.inner.origin)
+                    .map(|events| events.into_iter().map(Ok).collect());
             }
         };
         self.state = State::Reading(Box::new(stream));
@@ -167,7 +194,7 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, response: &CompletionResponse) -> Result<Vec<ModelEvent>, ProviderFailure> {
+    fn end(&mut self, response: &CompletionResponse, origin: &str) -> Result<Vec<ModelEvent>, ProviderFailure> {
         use completion::FinishReason as Theirs;
         let theirs = response.finish_reason();
         let has_answer = self.has_text || self.calls > 0;
@@ -194,8 +221,11 @@ impl Reader {
         let usage = Usage {
             prompt_tokens: response.usage.input_tokens.unwrap_or_default(),
             completion_tokens: response.usage.output_tokens.unwrap_or_default(),
+            cached_prompt_tokens: response.usage.cached_input_tokens.unwrap_or_default(),
+            reasoning_tokens: response.usage.reasoning_tokens.unwrap_or_default(),
         };
-        events.push(ModelEvent::Finish { usage, reason, version: response.model().map(str::to_owned) });
+        let (version, state) = (response.model().map(str::to_owned), replay::keep(response, origin));
+        events.push(ModelEvent::Finish { usage, reason, version, state });
         Ok(events)
     }
 }

@@ -94,7 +94,7 @@ impl ScriptModel {
         }
         let reason = if player.calls > 0 { FinishReason::ToolCalls } else { FinishReason::Stop };
         let usage = turn.map_or_else(Usage::default, |turn| turn.usage);
-        player.event(ModelEvent::Finish { usage, reason, version: Some(self.script.version.clone()) });
+        player.event(ModelEvent::Finish { usage, reason, version: Some(self.script.version.clone()), state: None });
         player.beats
     }
 }
@@ -190,11 +190,11 @@ mod tests {
 
     /// A conversation with this user message and this many steps since.
     fn request(text: &str, steps: usize) -> ModelRequest {
-        let earlier = ModelMessage::Assistant { text: "earlier".to_owned(), calls: Vec::new() };
+        let earlier = ModelMessage::Assistant { text: "earlier".to_owned(), calls: Vec::new(), state: None };
         let mut messages = vec![earlier, ModelMessage::User(vec![UserPart::Text(text.to_owned())])];
         for _ in 0..steps {
             let call = ModelCall { id: "a".into(), name: "get_location".into(), input: json!({}) };
-            messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call] });
+            messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call], state: None });
             messages.push(ModelMessage::Results(Vec::new()));
         }
         ModelRequest { messages: messages.into(), tools: [].into() }
@@ -206,8 +206,8 @@ mod tests {
     }
 
     fn finish(usage: (u64, u64), reason: FinishReason) -> Result<ModelEvent, ModelError> {
-        let usage = Usage { prompt_tokens: usage.0, completion_tokens: usage.1 };
-        Ok(ModelEvent::Finish { usage, reason, version: Some("played".to_owned()) })
+        let usage = Usage { prompt_tokens: usage.0, completion_tokens: usage.1, ..Usage::default() };
+        Ok(ModelEvent::Finish { usage, reason, version: Some("played".to_owned()), state: None })
     }
 
     #[tokio::test]

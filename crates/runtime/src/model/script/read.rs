@@ -92,7 +92,11 @@ fn turn(value: Value, place: &str) -> Read<Turn> {
 fn usage(value: Value, place: &str) -> Read<Usage> {
     let mut table = Table::open(value, place, &["promptTokens", "completionTokens"])?;
     let mut tokens = |key| table.take(key).map_or(Ok(0), |(place, value)| whole(&value, &place));
-    Ok(Usage { prompt_tokens: tokens("promptTokens")?, completion_tokens: tokens("completionTokens")? })
+    Ok(Usage {
+        prompt_tokens: tokens("promptTokens")?,
+        completion_tokens: tokens("completionTokens")?,
+        ..Usage::default()
+    })
 }
 
 fn entry(value: Value, place: &str) -> Read<Entry> {

@@ -58,11 +58,27 @@ fn invalid(call: &str) -> Fact {
 
 fn asked(call: &str) -> Fact {
     let (approval, reason) = (ApprovalId::from("a"), "it costs".to_owned());
-    Fact::Asked { call: id(call), approval, reason, at: NOW, expires: Some(LATER) }
+    Fact::Asked {
+        call: id(call),
+        approval,
+        reason,
+        at: NOW,
+        expires: Some(LATER),
+        approvers: std::sync::Arc::default(),
+    }
 }
 
 fn decided(call: &str, approved: bool) -> Fact {
-    Fact::Decided { call: id(call), approved, reason: None, by: Subject::local(), at: NOW }
+    Fact::Decided {
+        call: id(call),
+        approved,
+        reason: None,
+        by: Subject::local(),
+        at: NOW,
+        input: None,
+        output: None,
+        channel: None,
+    }
 }
 
 fn started(call: &str) -> Fact {
@@ -70,7 +86,7 @@ fn started(call: &str) -> Fact {
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
-    Fact::Settled { call: id(call), outcome, cause, at: LATER }
+    Fact::Settled { call: id(call), outcome, cause, at: LATER, channel: None }
 }
 
 fn ran(call: &str) -> Fact {
@@ -78,9 +94,9 @@ fn ran(call: &str) -> Fact {
 }
 
 fn step_ended(prompt_tokens: u64) -> Fact {
-    let usage = Usage { prompt_tokens, completion_tokens: 1 };
+    let usage = Usage { prompt_tokens, completion_tokens: 1, ..Usage::default() };
     let reason = holdpoint_protocol::chunk::FinishReason::ToolCalls;
-    Fact::StepEnded { usage, reason, version: Some("dice-2".to_owned()) }
+    Fact::StepEnded { usage, reason, version: Some("dice-2".to_owned()), state: None }
 }
 
 fn fold(order: CallOrder, is_resubmit: bool, facts: &[Fact]) -> TurnCalls {
@@ -188,8 +204,8 @@ fn calls_have_the_order_of_their_step() {
 #[test]
 fn usage_is_counted_by_step() {
     let turn = fold(CallOrder::Together, false, &[step_ended(10), Fact::StepStarted, step_ended(5)]);
-    assert_eq!(turn.usage_since(0), Usage { prompt_tokens: 15, completion_tokens: 2 });
-    assert_eq!(turn.usage_since(1), Usage { prompt_tokens: 5, completion_tokens: 1 });
+    assert_eq!(turn.usage_since(0), Usage { prompt_tokens: 15, completion_tokens: 2, ..Usage::default() });
+    assert_eq!(turn.usage_since(1), Usage { prompt_tokens: 5, completion_tokens: 1, ..Usage::default() });
     assert_eq!(turn.usage_since(turn.steps()), Usage::default());
     assert_eq!(turn.model, "dice-2", "as the model itself has said");
 }

@@ -53,6 +53,26 @@ fn an_approved_call() {
     assert_eq!(adk_live(APPROVED), format!("{} tool-output-available finish |", adk_live(HELD)));
 }
 
+/// A transient part, which clients of both versions pass on and do not keep.
+#[test]
+fn a_model_that_is_asked_again() {
+    let delayed = "opened, said u1, turn, step, delayed, text, words, block ended, step ended, ended";
+    let text = "text-start … text-end";
+    assert_eq!(ai_sdk(delayed), format!("start start-step data-holdpoint-retry {text} finish-step finish |"));
+    assert_eq!(adk_sse(delayed), format!("start data-holdpoint-retry {text} finish |"));
+    assert_eq!(adk_live(delayed), format!("start data-holdpoint-retry {text} finish |"));
+}
+
+/// The token limit has cut a call off. The client must not send its error back by itself, so the last step is empty.
+#[test]
+fn a_turn_that_ends_with_a_call() {
+    let cut = "opened, said u1, turn, step, writing pay, invalid pay, step ended, ended";
+    let call = "tool-input-start tool-input-error";
+    assert_eq!(ai_sdk(cut), format!("start start-step {call} finish-step start-step finish-step finish |"));
+    assert_eq!(adk_sse(cut), format!("start {call} finish |"));
+    assert_eq!(adk_live(cut), format!("start {call} finish |"));
+}
+
 /// The adk profile has no denials: a denial is an error.
 #[test]
 fn a_denied_call() {
@@ -161,4 +181,61 @@ fn a_turn_of_a_live_connection_over_sse() {
     let asked = format!("{begun}, ran look, asked pay");
     let pay = "tool-input-start tool-input-available tool-approval-request";
     assert_eq!(adk_sse(&asked), format!("{look} tool-output-available {pay} finish |"));
+}
+
+const EDITED: &str = "opened, said u1, turn, step, writing pay, called pay, step ended, asked pay, edited pay, started pay, ran pay, \
+     step, step ended, ended";
+
+/// The client has the model's input. It gets the other one directly before the outcome, and before any step.
+#[test]
+fn an_edited_input() {
+    let rest = "start tool-input-available tool-output-available start-step finish-step finish |";
+    assert_eq!(ai_sdk(EDITED), format!("{} {rest}", ai_sdk(HELD)));
+    assert_eq!(adk_sse(EDITED), format!("{} start tool-input-available tool-output-available finish |", adk_sse(HELD)));
+    // A step stands between, so it can't be announced again.
+    assert_eq!(adk_live(EDITED), format!("{} data-holdpoint-input tool-output-available finish |", adk_live(HELD)));
+}
+
+fn inputs(written: &[Out]) -> Vec<serde_json::Value> {
+    let chunks = written.iter().filter_map(|out| match out {
+        Out::Chunks(Chunks::One(chunk)) => serde_json::to_value(chunk).ok(),
+        Out::Chunks(Chunks::Run(run)) => Some(serde_json::json!({"inputTextDelta": run.pieces.text()})),
+        Out::End => None,
+    });
+    let input = |chunk: serde_json::Value| {
+        let input = chunk.get("input").or_else(|| chunk["data"].get("input")).cloned();
+        input.or_else(|| chunk.get("inputTextDelta").and_then(|text| serde_json::from_str(text.as_str()?).ok()))
+    };
+    chunks.filter_map(input).collect()
+}
+
+/// What is shown last is what ran. A replay shows only that.
+#[test]
+fn a_replay_shows_the_edited_input_only() {
+    use serde_json::json;
+    let facts = facts(EDITED);
+    let projections: [(&str, Box<dyn Projection>); 3] = [
+        ("ai-sdk", Box::new(AiSdk::new(View { profile: Profile::AiSdk, is_resubmit: true, ..View::default() }))),
+        ("adk sse", Box::new(AdkSse::new(View::default()))),
+        ("adk live", Box::new(AdkLive::new(View::default()))),
+    ];
+    for (name, mut projection) in projections {
+        let (mut replay, mut out, mut replayed) = (projection.fresh(), Vec::new(), Vec::new());
+        facts.iter().for_each(|fact| projection.apply(fact, &mut out));
+        assert_eq!(inputs(&out), [json!({"n": 1}), json!({"n": 2})], "{name}");
+        replay.set_past(Past::of(&facts));
+        facts.iter().for_each(|fact| replay.apply(fact, &mut replayed));
+        assert_eq!(inputs(&replayed), [json!({"n": 2})], "{name}: {}", short(&replayed));
+    }
+}
+
+/// Another call of the step still runs, so the response is open: announced again, the client would take it for another
+/// call.
+#[test]
+fn an_input_that_is_edited_in_the_response_that_shows_it() {
+    let list = "opened, said u1, turn, step, writing pay, called pay, writing look, called look, step ended, asked pay, started look, \
+         edited pay, started pay, ran pay, ran look, step, step ended, ended";
+    let expected = "start start-step tool-input-start tool-input-available tool-input-start tool-input-available \
+         data-holdpoint-input tool-output-available tool-output-available finish-step start-step finish-step finish |";
+    assert_eq!(ai_sdk(list), expected);
 }

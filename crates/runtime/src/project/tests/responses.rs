@@ -53,3 +53,55 @@ fn it_goes_on_until_its_segment_ends() {
     assert_eq!(written(&mut response, &first[4..6]), ("text-start …".to_owned(), false));
     assert_eq!(written(&mut response, &first[6..]), ("text-end finish-step finish".to_owned(), true));
 }
+
+/// A repeated request can come so late that its turn is over, and others have followed.
+#[test]
+fn it_ends_with_its_turn_although_others_have_followed() {
+    let facts = facts(TWO_TURNS);
+    let plan = ResponsePlan { is_replay: true, ..ResponsePlan::from(2) };
+    assert_eq!(written(&mut response(plan, facts.len()), &facts), (ONE.to_owned(), true));
+}
+
+/// The client learns the beginning together with the end: it is not asked what is decided, and runs nothing that has run.
+#[test]
+fn what_is_past_is_shown_as_past() {
+    let facts = facts(
+        "opened, said u1, turn, step, writing locate, called locate, writing look, called look, step ended, asked locate, \
+         started look, ran look, approved locate, started locate, ran locate",
+    );
+    let plan = ResponsePlan { turn: PlannedTurn::New, ..ResponsePlan::from(2) };
+    let (chunks, is_over) = written(&mut response(plan, facts.len()), &facts);
+    assert!(!chunks.contains("approval-request") && !chunks.contains("input-available"), "{chunks}");
+    assert_eq!((chunks.matches("tool-output-available").count(), is_over), (2, false), "{chunks}");
+}
+
+/// The history shows more than the responses: a client that has loaded it has outcomes that no response has sent.
+#[test]
+fn what_the_client_has_is_not_sent_again() {
+    use crate::turn::ClientHas;
+    let facts = facts(
+        "opened, said u1, turn, step, writing look, called look, writing pay, called pay, step ended, started look, asked pay, \
+         ran look, approved pay",
+    );
+    let (plan, known) = (ResponsePlan::from(facts.len() as u64 - 2), facts.len());
+    let outcome = "tool-output-available";
+    assert!(written(&mut response(plan.clone(), known), &facts).0.contains(outcome));
+    let has = vec![("look".into(), ClientHas::Outcome), ("pay".into(), ClientHas::Request)];
+    let chunks = written(&mut response(ResponsePlan { has, ..plan }, known), &facts).0;
+    assert!(!chunks.contains(outcome), "{chunks}");
+}
+
+/// The approval came from elsewhere, so the client that has answered it too was not told to run the call.
+#[test]
+fn a_client_is_told_to_run_what_it_has_approved() {
+    let facts = facts(
+        "opened, said u1, turn resubmit, step, writing locate, called locate, writing open, called open, step ended, \
+         asked locate, started open, approved locate, started locate, ran open",
+    );
+    let from = facts.len() as u64 - 1;
+    let plan = ResponsePlan { unsettled: vec!["locate".into()], ..ResponsePlan::from(from) };
+    let view = View { profile: Profile::AiSdk, is_resubmit: true, ..View::default() };
+    let mut response = Response::new(Box::new(AiSdk::new(view)), plan, from + 1);
+    let (chunks, is_over) = written(&mut response, &facts);
+    assert_eq!((&*chunks, is_over), ("start tool-input-available tool-output-available finish", true));
+}

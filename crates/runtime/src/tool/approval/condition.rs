@@ -100,6 +100,11 @@ impl Condition {
         finding.holds.unwrap_or(true).then_some(finding.words)
     }
 
+    /// Whether it holds for an input, and that is decidable.
+    pub(crate) fn certainly_holds(&self, input: &Value) -> bool {
+        self.check(input).holds == Some(true)
+    }
+
     fn check(&self, input: &Value) -> Finding {
         match &self.0 {
             Rule::Value { pointer, test } => test.check(&field(pointer), input.pointer(pointer)),

@@ -58,6 +58,14 @@ impl ApprovalPolicy {
 }
 
 impl Condition {
+    /// Reads a rule, as it is in the settings.
+    pub(crate) fn from_json(value: Value) -> Result<Self, RuleError> {
+        match value {
+            Value::Object(rule) => Self::read(rule),
+            other => Err(RuleError::WrongType { key: "rule", wanted: "a table", value: show(&other) }),
+        }
+    }
+
     fn read(mut rule: Map<String, Value>) -> Result<Self, RuleError> {
         let pointer = rule.shift_remove("when");
         let mut keys = rule.into_iter();
@@ -107,11 +115,7 @@ impl Condition {
     }
 
     fn read_inside(place: String, value: Value) -> Result<Self, RuleError> {
-        let read = match value {
-            Value::Object(rule) => Self::read(rule),
-            other => Err(RuleError::WrongType { key: "rule", wanted: "a table", value: show(&other) }),
-        };
-        read.map_err(|problem| RuleError::Inside { place, problem: Box::new(problem) })
+        Self::from_json(value).map_err(|problem| RuleError::Inside { place, problem: Box::new(problem) })
     }
 }
 

@@ -8,7 +8,7 @@ mod payment;
 mod recent;
 mod weather;
 
-use super::ToolSet;
+use super::{ToolSet, ToolSource};
 
 /// The seven demo tools.
 pub fn demo_tools() -> ToolSet {
@@ -21,7 +21,8 @@ pub fn demo_tools() -> ToolSet {
         database::search_database(),
         database::update_database(),
     ];
-    builders.into_iter().map(|builder| builder.build().expect("the definitions of the demo tools are good")).collect()
+    let builders = builders.into_iter().map(|builder| builder.source(ToolSource::BuiltIn));
+    builders.map(|builder| builder.build().expect("the definitions of the demo tools are good")).collect()
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ pub(super) fn process_payment() -> ToolBuilder {
         }
     })
     .title("Send a payment")
+    .headline("Pay {amount} {currency} to {recipient}")
     .approve_always()
 }
 

@@ -2,17 +2,6 @@
 
 use std::{error::Error as _, time::Duration};
 
-use holdpoint_protocol::{
-    ids::ToolCallId,
-    json::{self, JsonLimits, ReadError},
-};
-use reqwest::{
-    Client, Method, Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
-};
-use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
-
 use super::{
     InputPlacement,
     address::{OtherHost, PrivateAddress},
@@ -20,9 +9,15 @@ use super::{
 };
 use crate::{
     redact::Mask,
-    tool::{OUTCOME_UNKNOWN, ToolError, text::plain},
+    tool::{OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
+use holdpoint_protocol::json::{self, JsonLimits, ReadError};
+use reqwest::{
+    Client, Method, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::{Map, Value, json};
 
 /// Identifies the call to the endpoint. A header in the settings takes precedence.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -44,6 +39,8 @@ pub(super) struct PreparedCall {
     pub(super) max_bytes: usize,
     pub(super) client: Client,
     pub(super) mask: Mask,
+    /// Masks the secrets that an answer repeats.
+    pub(super) echo: Mask,
 }
 
 /// Why a call failed.
@@ -85,19 +82,18 @@ impl CallError {
 }
 
 impl PreparedCall {
-    pub(super) async fn run(
-        &self,
-        call: &ToolCallId,
-        input: Value,
-        cancellation: &CancellationToken,
-    ) -> Result<Value, ToolError> {
+    pub(super) async fn run(&self, context: &ToolContext, input: Value) -> Result<Value, ToolError> {
         let answered = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(CallError::Stopped),
-            answered = tokio::time::timeout(self.timeout, self.answer(call, input)) => {
+            () = context.cancellation.cancelled() => Err(CallError::Stopped),
+            answered = tokio::time::timeout(self.timeout, self.answer(context, input)) => {
                 answered.unwrap_or(Err(CallError::Timeout(self.timeout)))
             }
         };
+        let answered = answered.map(|mut answer| {
+            self.echo.hide_in(&mut answer);
+            answer
+        });
         answered.map_err(|error| {
             if let Some(source) = error.source() {
                 let detail = self.mask.hide(&chain(source));
@@ -107,7 +103,7 @@ impl PreparedCall {
         })
     }
 
-    async fn answer(&self, call: &ToolCallId, input: Value) -> Result<Value, CallError> {
+    async fn answer(&self, context: &ToolContext, input: Value) -> Result<Value, CallError> {
         let Value::Object(mut input) = input else {
             return Err(CallError::Input("the input is not an object".to_owned()));
         };
@@ -122,7 +118,7 @@ impl PreparedCall {
         request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
         // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose
         // outcome is unknown here.
-        if let Ok(key) = HeaderValue::from_str(call.as_str()) {
+        if let Ok(key) = HeaderValue::from_str(context.call.as_str()) {
             request = request.header(IDEMPOTENCY_KEY, key);
         }
         let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
@@ -134,10 +130,9 @@ impl PreparedCall {
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
         }
-        let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
-            let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-            kind == "application/json" || kind.ends_with("+json")
-        });
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let is_json = kind == "application/json" || kind.ends_with("+json");
         if response.content_length().is_some_and(|length| length > self.max_bytes as u64) {
             return Err(CallError::TooLarge(self.max_bytes));
         }
@@ -148,8 +143,19 @@ impl PreparedCall {
         match (body.is_empty(), is_json) {
             (true, _) => Ok(json!({"status": status.as_u16()})),
             (false, true) => json::parse_within(&body, LIMITS).map_err(CallError::of),
-            (false, false) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
+            (false, false) if is_text(&kind, &body) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
+            (false, false) => Ok(json!(context.store_file(&kind, &body))),
         }
+    }
+}
+
+/// Whether an answer is text. What does not say is text if it can be read as such.
+fn is_text(kind: &str, body: &[u8]) -> bool {
+    match kind.split('/').next().unwrap_or_default() {
+        "text" => true,
+        "image" => kind == "image/svg+xml",
+        "audio" | "video" | "font" => false,
+        _ => !matches!(kind, "application/pdf" | "application/zip") && std::str::from_utf8(body).is_ok(),
     }
 }
 
@@ -241,6 +247,23 @@ mod tests {
         })
     }
 
+    #[test]
+    fn what_is_text_is_told_from_what_is_not() {
+        for (kind, body, wanted) in [
+            ("text/plain", &b"\xe9t\xe9"[..], true),
+            ("", b"plain", true),
+            ("", b"\xff\xd8\xff", false),
+            ("application/xml", b"<a/>", true),
+            ("application/octet-stream", b"\x00\xff", false),
+            ("application/pdf", b"%PDF-1.7", false),
+            ("image/png", b"a", false),
+            ("image/svg+xml", b"<svg/>", true),
+            ("audio/wav", b"RIFF", false),
+        ] {
+            assert_eq!(is_text(kind, body), wanted, "{kind}");
+        }
+    }
+
     #[tokio::test]
     async fn the_connection_goes_to_the_address_that_was_checked() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -256,10 +279,11 @@ mod tests {
         let prepare = |allow_private| {
             HttpEndpoint { allow_private, ..HttpEndpoint::new(&url) }.prepare(&schema, lookup(&asked)).expect("good")
         };
-        let refused = prepare(false).run(&"c".into(), json!({}), &CancellationToken::new()).await.unwrap_err();
+        let context = ToolContext::new("chat", "ann", "c");
+        let refused = prepare(false).run(&context, json!({})).await.unwrap_err();
         assert!(refused.0.contains("private address"), "{refused}");
         // The system can't resolve the name: that the call arrives shows that it used our lookup, once per call.
-        assert_eq!(prepare(true).run(&"c".into(), json!({}), &CancellationToken::new()).await, Ok(json!("ok")));
+        assert_eq!(prepare(true).run(&context, json!({})).await, Ok(json!("ok")));
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         assert!(answering.await.unwrap() > 0);
     }

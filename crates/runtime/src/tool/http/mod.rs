@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use template::Template;
 pub use template::TemplateError;
 
-use super::{Execution, ToolBuilder, ToolContext, secret::Secret};
+use super::{Execution, ToolBuilder, ToolContext, ToolSource, secret::Secret};
 use crate::redact::Mask;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -89,11 +89,12 @@ impl HttpEndpoint {
             Some(schema) => schema,
             None => schema_of(&Template::read(&self.url)?),
         };
+        let source = ToolSource::Endpoint { method: self.method.to_ascii_uppercase(), url: self.url.clone() };
         let call = Arc::new(self.prepare(&schema, address::system())?);
-        let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema);
+        let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema).source(source);
         Ok(builder.handler(move |input: Value, context: ToolContext| {
             let call = Arc::clone(&call);
-            async move { call.run(&context.call, input, &context.cancellation).await }
+            async move { call.run(&context, input).await }
         }))
     }
 
@@ -125,6 +126,7 @@ impl HttpEndpoint {
         }
         let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
         let mask = Mask::of(self.headers.iter().map(|(_, value)| value)).and_url(&self.url);
+        let echo = Mask::of_headers(&self.headers);
         Ok(PreparedCall {
             template,
             method,
@@ -134,6 +136,7 @@ impl HttpEndpoint {
             max_bytes: self.max_bytes,
             client,
             mask,
+            echo,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rmcp::model::RequestId;
+use rmcp::model::{ProgressToken, RequestId};
 use tokio::sync::{Notify, watch};
 
 use crate::tool::ToolContext;
@@ -22,6 +22,8 @@ pub(super) struct Calls {
 struct Running {
     /// Known once the request has been sent.
     request: Option<RequestId>,
+    /// What the server names the call by in its progress; known at the same time.
+    progress: Option<ProgressToken>,
     prompter: CallPrompter,
     /// Until when the server may still be working on an abandoned call, which its prompts may belong to.
     abandoned_until: Option<Instant>,
@@ -60,8 +62,15 @@ impl Calls {
         running.0 += 1;
         let key = running.0;
         running.1.retain(|_, call| call.abandoned_until.is_none_or(|until| until > Instant::now()));
-        running.1.insert(key, Running { request: None, prompter, abandoned_until: None });
+        running.1.insert(key, Running { request: None, progress: None, prompter, abandoned_until: None });
         Entry { calls: Arc::clone(self), key, open: watching }
+    }
+
+    /// The running call that a progress is of.
+    pub(super) fn of_progress(&self, token: &ProgressToken) -> Option<ToolContext> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = running.1.values().filter(|call| call.abandoned_until.is_none());
+        running.find(|call| call.progress.as_ref() == Some(token)).map(|call| call.prompter.context.clone())
     }
 
     /// Finds the call of a prompt by its request. Without one, only if all running calls belong to one chat, since a
@@ -124,11 +133,12 @@ impl Drop for TimeoutPause {
 }
 
 impl Entry {
-    /// Records the call's request id.
-    pub(super) fn sent(&self, request: RequestId) {
+    /// Records how the server names the call.
+    pub(super) fn sent(&self, request: RequestId, progress: ProgressToken) {
         let mut running = self.calls.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = running.1.get_mut(&self.key) {
             running.request = Some(request);
+            running.progress = Some(progress);
         }
         drop(running);
         self.calls.changed.notify_waiters();

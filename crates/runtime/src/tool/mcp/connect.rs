@@ -11,41 +11,76 @@ use rmcp::{
     RoleClient,
     model::{PaginatedRequestParams, Tool as McpTool},
     service::{ClientInitializeError, Peer, RunningService, serve_client},
-    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    transport::{
+        StreamableHttpClientTransport,
+        auth::AuthClient,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+    },
 };
 
-use super::{McpProblem, McpTransport, Secret, endpoint::Endpoint, handler::Handler, program, server::Shared};
+use super::{
+    McpProblem, McpTransport, Secret, SecretUrl,
+    endpoint::Endpoint,
+    handler::Handler,
+    oauth,
+    program::{self, ProgramLog},
+    server::Shared,
+};
 use crate::tool::text::plain;
 
 /// Long enough for a program that has to be downloaded first.
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the log of a program that did not start is read.
-const LOG_DRAIN: Duration = Duration::from_millis(500);
 /// Maximum number of tool pages and of tools.
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 1000;
 /// A connection.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-pub(super) async fn connect(shared: &Arc<Shared>) -> Result<(Running, Vec<McpTool>), McpProblem> {
+/// A server that is connected and has listed its tools.
+pub(super) struct Connection {
+    pub(super) running: Running,
+    pub(super) listed: Vec<McpTool>,
+    /// The log of its program, if it has one.
+    pub(super) log: Option<ProgramLog>,
+}
+
+pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProblem> {
     let timeout = shared.settings.timeout.max(MIN_CONNECT_TIMEOUT);
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
-        let connected = match &shared.settings.transport {
+        let (connected, log) = match &shared.settings.transport {
             McpTransport::Command { command, env } => {
                 let (program, log) = program::start(shared, command, env)?;
-                let connected = serve_client(handler, program).await;
-                if connected.is_err() {
-                    // Its last output usually explains why.
-                    let _ = tokio::time::timeout(LOG_DRAIN, log).await;
-                }
-                connected
+                (serve_client(handler, program).await, Some(log))
             }
-            McpTransport::Http { url, headers } => serve_client(handler, endpoint(url, headers)?).await,
+            McpTransport::Http { url, headers } => {
+                let (client, config) = endpoint(url, headers)?;
+                let connected = match &shared.settings.oauth {
+                    Some(oauth) => {
+                        let client = AuthClient::new(client, oauth::authorized(url, oauth).await?);
+                        serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await
+                    }
+                    None => serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await,
+                };
+                (connected, None)
+            }
         };
-        let running = connected.map_err(|error| McpProblem::Refused(words(shared, &error)))?;
-        let tools = list(shared, running.peer()).await?;
-        Ok((running, tools))
+        match connected {
+            Ok(running) => {
+                let listed = list(shared, running.peer()).await?;
+                Ok(Connection { running, listed, log })
+            }
+            Err(error) => {
+                if let Some(log) = log {
+                    // Its last output usually explains why.
+                    log.finish().await;
+                }
+                Err(match is_refused(&error) {
+                    true => McpProblem::Login,
+                    false => McpProblem::Refused(words(shared, &error)),
+                })
+            }
+        }
     };
     tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
 }
@@ -71,8 +106,11 @@ pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec
     Err(McpProblem::List(format!("the list has more than {MAX_PAGES} pages")))
 }
 
-fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpClientTransport<Endpoint>, McpProblem> {
-    let parsed = Url::parse(url).map_err(|_| McpProblem::Url)?;
+fn endpoint(
+    url: &SecretUrl,
+    headers: &[(String, Secret)],
+) -> Result<(Endpoint, StreamableHttpClientTransportConfig), McpProblem> {
+    let parsed = Url::parse(url.reveal()).map_err(|_| McpProblem::Url)?;
     let has_user = !parsed.username().is_empty() || parsed.password().is_some();
     if !matches!(parsed.scheme(), "http" | "https") || has_user {
         return Err(McpProblem::Url);
@@ -87,9 +125,16 @@ fn endpoint(url: &str, headers: &[(String, Secret)]) -> Result<StreamableHttpCli
     // A redirect would send the headers elsewhere.
     let client = reqwest::Client::builder().redirect(redirect::Policy::none()).pool_max_idle_per_host(0).build();
     let client = client.map_err(|error| McpProblem::Client(error.without_url().to_string()))?;
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.reveal());
     config.custom_headers = custom;
-    Ok(StreamableHttpClientTransport::with_client(Endpoint(client), config))
+    Ok((Endpoint(client), config))
+}
+
+/// Whether the server asks for a login.
+fn is_refused(error: &ClientInitializeError) -> bool {
+    let ClientInitializeError::TransportError { error, .. } = error else { return false };
+    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    matches!(error, Some(StreamableHttpError::AuthRequired(_)))
 }
 
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {

@@ -7,11 +7,11 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
         ElicitationAction, ElicitationCapability, ErrorCode, Extensions, FormElicitationCapability, Implementation,
-        ProtocolVersion, RequestId,
+        ProgressNotificationParam, ProtocolVersion, RequestId,
     },
     service::{InboundStreamOrigin, NotificationContext, RequestContext},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{calls::PromptOwner, server::Shared};
 use crate::tool::{InputSchema, Prompt, PromptResponse, text::plain};
@@ -108,6 +108,20 @@ impl ClientHandler for Handler {
         let answer = self.prompt_while(message, schema.clone(), &context).await;
         let answer = serde_json::to_value(answer).map_err(|_| ErrorData::internal_error("no answer", None))?;
         Ok(CustomResult::new(answer))
+    }
+
+    /// Shows how far a call is. What a server says about a call that is over is not shown.
+    async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        let Some(context) = self.shared.calls.of_progress(&progress.progress_token) else { return };
+        let mut shown = json!({ "progress": progress.progress });
+        if let Some(total) = progress.total {
+            shown["total"] = json!(total);
+        }
+        if let Some(message) = &progress.message {
+            shown["message"] = plain(&self.shared.mask.hide(message), MAX_LINE_CHARS).into();
+        }
+        // It is far below the limit for its size.
+        let _ = context.progress(shown);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

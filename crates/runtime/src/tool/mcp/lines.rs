@@ -2,27 +2,52 @@
 
 use std::{
     collections::VecDeque,
+    process::ExitStatus,
     sync::{Arc, Mutex, PoisonError},
 };
 
 /// Lines kept.
 const MAX_LINES: usize = 10;
 
-/// The last lines, with secrets masked.
+/// The last lines, with secrets masked, and how the program ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct LastLines(Arc<Mutex<Lines>>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    lines: VecDeque<String>,
+    end: Option<ExitStatus>,
+}
 
 impl LastLines {
     pub(super) fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == MAX_LINES {
-            lines.pop_front();
+        if lines.lines.len() == MAX_LINES {
+            lines.lines.pop_front();
         }
-        lines.push_back(line);
+        lines.lines.push_back(line);
+    }
+
+    /// The program has ended.
+    pub(super) fn end(&self, status: ExitStatus) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).end = Some(status);
+    }
+
+    /// Forgets everything: a new program begins.
+    pub(super) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Lines::default();
+    }
+
+    /// All lines as one, for a log; `None` if there are none.
+    pub(super) fn joined(&self) -> Option<String> {
+        let lines = self.read();
+        (!lines.is_empty()).then(|| lines.join(" | "))
     }
 
     pub(super) fn read(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = lines.end.map(|status| format!("(it ended: {status})"));
+        lines.lines.iter().cloned().chain(end).collect()
     }
 }
 

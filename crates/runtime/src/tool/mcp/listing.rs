@@ -1,38 +1,62 @@
 //! Conversion of a server's tool list into tools.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{McpProblem, McpSettings, names::names};
-use crate::tool::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder};
+use super::{McpSettings, McpWarning, names::names};
+use crate::tool::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder, ToolError};
 
-/// Builds the tools. One with an unusable schema is left out, and the log says why.
+/// The tools of a server, and what in its settings has no effect.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) tools: Arc<[Tool]>,
+    pub(super) warnings: Vec<McpWarning>,
+}
+
+/// Builds the tools that are offered. One with an unusable schema is left out. `handler` gets the server's own name of a
+/// tool, and the timeout of its calls.
 pub(super) fn tools(
     settings: &McpSettings,
     listed: &[McpTool],
-    handler: impl Fn(String) -> Handler,
-) -> Result<Arc<[Tool]>, McpProblem> {
-    let has = |name: &String| listed.iter().any(|tool| tool.name == name.as_str());
-    if let Some(tool) = settings.tools.keys().find(|name| !has(name)) {
-        // A rule for an unknown tool would have no effect, though someone may rely on it.
-        let known: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        return Err(McpProblem::UnknownTool { tool: tool.clone(), known });
+    handler: impl Fn(String, Duration) -> Handler,
+) -> Listing {
+    let mut warnings = Vec::new();
+    let filters = [("tools", settings.offered.as_ref()), ("deny", Some(&settings.denied))];
+    for (key, named) in filters {
+        let unknown = named.into_iter().flatten().filter(|name| !listed.iter().any(|tool| tool.name == name.as_str()));
+        warnings.extend(unknown.map(|tool| McpWarning::UnknownFilter {
+            key,
+            tool: tool.clone(),
+            known: or_none(listed.iter().map(|tool| tool.name.as_ref())),
+        }));
     }
     let names = names(&settings.name, listed.iter().map(|tool| tool.name.as_ref()));
-    let made = listed.iter().filter_map(|listed| {
-        let name = names.get(listed.name.as_ref())?;
-        match make(settings, name, listed, handler(listed.name.clone().into_owned())) {
-            Ok(tool) => Some(tool),
-            Err(error) => {
-                tracing::warn!(server = settings.name, %error, "a tool of an MCP server is left out");
-                None
-            }
+    let is_offered = |name: &str| {
+        settings.offered.as_ref().is_none_or(|offered| offered.contains(name)) && !settings.denied.contains(name)
+    };
+    let mut tools = Vec::new();
+    let mut offered = Vec::new();
+    for tool in listed.iter().filter(|tool| is_offered(&tool.name)) {
+        let Some(name) = names.get(tool.name.as_ref()) else { continue };
+        offered.push(name.as_str());
+        match make(settings, name, tool, handler(tool.name.clone().into_owned(), settings.timeout_of(name))) {
+            Ok(tool) => tools.push(tool),
+            Err(error) => warnings.push(McpWarning::LeftOut { tool: name.clone(), problem: error.0 }),
         }
-    });
-    Ok(made.collect())
+    }
+    // Somebody may rely on the settings of a tool that is not there.
+    let unknown = settings.tools.keys().filter(|name| !offered.contains(&name.as_str()));
+    warnings.extend(
+        unknown.map(|tool| McpWarning::UnknownTool { tool: tool.clone(), known: or_none(offered.iter().copied()) }),
+    );
+    Listing { tools: tools.into(), warnings }
+}
+
+fn or_none<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// The origin of a tool. The name of a server contains no space.
@@ -40,13 +64,8 @@ pub(super) fn origin(settings: &McpSettings, tool: &str) -> String {
     format!("mcp {} {tool}", settings.name)
 }
 
-fn make(
-    settings: &McpSettings,
-    name: &str,
-    listed: &McpTool,
-    handler: Handler,
-) -> Result<Tool, crate::tool::ToolDefinitionError> {
-    let own = settings.tools.get(listed.name.as_ref());
+fn make(settings: &McpSettings, name: &str, listed: &McpTool, handler: Handler) -> Result<Tool, ToolError> {
+    let own = settings.tools.get(name);
     let approval = own.and_then(|own| own.approval.clone()).unwrap_or_else(|| settings.approval.clone());
     let hints = listed.annotations.as_ref().filter(|_| !own.is_some_and(|own| own.ignore_hints));
     let title = listed.title.as_ref().or(listed.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
@@ -55,14 +74,19 @@ fn make(
     let mut builder = ToolBuilder::browser::<Value>(name, description, Execution::Server)
         .schema(schema)
         .approval(tightened(approval, hints))
+        .grants(settings.grants)
         .approval_timeout(settings.approval_timeout)
-        .timeout(settings.timeout)
+        .timeout(settings.timeout_of(name))
         .origin(origin(settings, &listed.name))
         .handler(move |input: Value, context| handler(input, context));
     if let Some(title) = title {
         builder = builder.title(title);
     }
-    builder.build()
+    let tool = builder.build()?;
+    match own.and_then(|own| own.change.as_ref()) {
+        Some(change) => (change.0)(tool),
+        None => Ok(tool),
+    }
 }
 
 /// The server's annotations can make a rule stricter, never looser: they are the server's own claims.
@@ -77,7 +101,6 @@ fn tightened(approval: ApprovalPolicy, hints: Option<&ToolAnnotations>) -> Appro
 }
 
 fn danger(hints: &ToolAnnotations) -> Option<&'static str> {
-    let is_read_only = hints.read_only_hint == Some(true);
     // By the protocol, a tool that writes is destructive unless its annotation says otherwise.
     let is_destructive = match hints.destructive_hint {
         Some(is_destructive) => is_destructive,
@@ -85,7 +108,8 @@ fn danger(hints: &ToolAnnotations) -> Option<&'static str> {
     };
     if is_destructive {
         Some("The server marks this tool as destructive")
-    } else if hints.open_world_hint == Some(true) && !is_read_only {
+    } else if hints.open_world_hint == Some(true) {
+        // Also if it only reads: what it asks the outside world may tell it something.
         Some("The server marks this tool as acting on external systems")
     } else {
         None
@@ -114,12 +138,12 @@ mod tests {
         .expect("a tool")
     }
 
-    fn nothing(_: String) -> Handler {
+    fn nothing(_: String, _: Duration) -> Handler {
         Arc::new(|_, _| Box::pin(async { Ok(Value::Null) }))
     }
 
     fn approval_reason(settings: &McpSettings, annotations: Value) -> Option<String> {
-        let tools = tools(settings, &[listed("t", annotations)], nothing).expect("tools");
+        let tools = tools(settings, &[listed("t", annotations)], nothing).tools;
         tools[0].spec.approval.approval_reason(&json!({"amount": 5}))
     }
 
@@ -133,6 +157,7 @@ mod tests {
                 (json!({"destructiveHint": true, "readOnlyHint": true}), "destructive"),
                 (json!({"readOnlyHint": false}), "destructive"),
                 (json!({"openWorldHint": true}), "external"),
+                (json!({"openWorldHint": true, "readOnlyHint": true}), "external"),
                 (json!({"openWorldHint": true, "readOnlyHint": false, "destructiveHint": false}), "external"),
             ] {
                 let reason = approval_reason(settings, hints.clone()).unwrap_or_else(|| panic!("{hints} asks"));
@@ -142,7 +167,6 @@ mod tests {
                 json!(null),
                 json!({}),
                 json!({"readOnlyHint": true}),
-                json!({"readOnlyHint": true, "openWorldHint": true}),
                 json!({"readOnlyHint": false, "destructiveHint": false, "openWorldHint": false}),
             ] {
                 assert_eq!(approval_reason(settings, hints.clone()), None, "{hints}");
@@ -166,33 +190,76 @@ mod tests {
     }
 
     #[test]
+    fn approvals_are_remembered_unless_the_settings_say_otherwise() {
+        let allows =
+            |settings: &McpSettings| tools(settings, &[listed("t", json!({}))], nothing).tools[0].spec.allows_grants();
+        let mut settings = settings(ApprovalPolicy::Always);
+        assert!(allows(&settings));
+        settings.grants = false;
+        assert!(!allows(&settings));
+    }
+
+    #[test]
     fn a_tool_has_its_own_settings() {
         let mut settings = settings(ApprovalPolicy::Always);
-        let own = McpToolSettings { approval: Some(ApprovalPolicy::Never), ignore_hints: false };
-        settings.tools.insert("t".to_owned(), own.clone());
+        let own = McpToolSettings { approval: Some(ApprovalPolicy::Never), ..McpToolSettings::default() };
+        settings.tools.insert("s_t".to_owned(), own.clone());
         assert_eq!(approval_reason(&settings, json!({})), None);
         assert!(
             approval_reason(&settings, json!({"destructiveHint": true})).is_some(),
             "a hint is stricter than a tool's own setting"
         );
-        settings.tools.insert("t".to_owned(), McpToolSettings { ignore_hints: true, ..own });
+        settings.tools.insert("s_t".to_owned(), McpToolSettings { ignore_hints: true, ..own });
         assert_eq!(
             approval_reason(&settings, json!({"destructiveHint": true})),
             None,
             "unless the operator says otherwise"
         );
-        settings.tools.insert("typo".to_owned(), McpToolSettings::default());
-        let error = tools(&settings, &[listed("t", json!({}))], nothing).unwrap_err().to_string();
-        assert!(error.contains("\"typo\"") && error.ends_with("Its tools: t"), "{error}");
+    }
+
+    #[test]
+    fn settings_without_an_effect_are_told() {
+        let mut settings = settings(ApprovalPolicy::Never);
+        settings.tools.insert("s_typo".to_owned(), McpToolSettings::default());
+        let told = |settings: &McpSettings| {
+            let listing = tools(settings, &[listed("a", json!({})), listed("b.c", json!({}))], nothing);
+            let names: Vec<String> = listing.tools.iter().map(|tool| tool.spec.name.clone()).collect();
+            (names.join(" "), listing.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        };
+        let (names, warnings) = told(&settings);
+        assert_eq!(names, "s_a s_b_c");
+        assert!(warnings.contains("\"s_typo\"") && warnings.ends_with("What is offered: s_a, s_b_c"), "{warnings}");
+
+        settings.tools = [("s_b_c".to_owned(), McpToolSettings::default())].into();
+        assert_eq!(told(&settings).1, "", "a tool is set by the name under which it is offered");
+        settings.offered = Some(["a", "b.c", "d"].map(str::to_owned).into());
+        settings.denied = ["b.c", "e"].map(str::to_owned).into();
+        let (names, warnings) = told(&settings);
+        assert_eq!(names, "s_a", "what is denied is not offered, even if it is named");
+        for part in ["`tools` names the tool \"d\"", "`deny` names the tool \"e\"", "Its tools: a, b.c", "\"s_b_c\""] {
+            assert!(warnings.contains(part), "{part} in: {warnings}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_changed_as_the_settings_say_is_left_out() {
+        let mut settings = settings(ApprovalPolicy::Never);
+        let change = crate::tool::mcp::ToolChange::new(|_| Err(ToolError::new("no")));
+        let own = McpToolSettings { change: Some(change), ..McpToolSettings::default() };
+        settings.tools.insert("s_t".to_owned(), own);
+        let listing = tools(&settings, &[listed("t", json!({}))], nothing);
+        assert!(listing.tools.is_empty());
+        assert_eq!(listing.warnings, [McpWarning::LeftOut { tool: "s_t".to_owned(), problem: "no".to_owned() }]);
     }
 
     #[test]
     fn a_tool_that_cannot_be_offered_is_left_out() {
         let mut odd = listed("odd", json!({}));
         odd.input_schema = Arc::new(json!({"type": "object", "required": 5}).as_object().cloned().expect("an object"));
-        let tools =
-            tools(&settings(ApprovalPolicy::Never), &[odd, listed("good", json!({"title": "Good"}))], nothing).unwrap();
-        let spec = &tools[0].spec;
-        assert_eq!((tools.len(), spec.name.as_str(), spec.title.as_deref()), (1, "s_good", Some("Good")));
+        let good = listed("good", json!({"title": "Good"}));
+        let listing = tools(&settings(ApprovalPolicy::Never), &[odd, good], nothing);
+        let spec = &listing.tools[0].spec;
+        assert_eq!((listing.tools.len(), spec.name.as_str(), spec.title.as_deref()), (1, "s_good", Some("Good")));
+        assert!(matches!(&*listing.warnings, [McpWarning::LeftOut { tool, .. }] if tool == "s_odd"));
     }
 }

@@ -8,19 +8,28 @@ mod handler;
 mod lines;
 mod listing;
 mod names;
+mod oauth;
 mod output;
 mod program;
 mod run;
 mod screen;
 mod server;
 mod servers;
+mod url;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
-pub use server::McpServer;
+pub use oauth::{McpLogin, McpLoginError, McpOAuth};
+pub use server::{McpServer, McpSnapshot, McpWatch};
 pub use servers::McpServers;
+pub use url::SecretUrl;
 
-use super::{ApprovalPolicy, Secret};
+use super::{ApprovalPolicy, Secret, Tool, ToolError};
 
 /// Maximum length of a server's name, the prefix of its tools.
 const MAX_NAME_LENGTH: usize = 32;
@@ -34,21 +43,53 @@ pub struct McpSettings {
     pub transport: McpTransport,
     /// The approval policy for its tools. A tool's annotations can make it stricter, never looser.
     pub approval: ApprovalPolicy,
+    /// Whether approvals of its calls can be remembered.
+    pub grants: bool,
     /// Timeout for approvals and prompts. `None` means none for approvals and an hour for prompts.
     pub approval_timeout: Option<Duration>,
     /// Timeout of a call, not counting prompts to the user.
     pub timeout: Duration,
-    /// Settings of single tools, by the server's own tool names.
+    /// The tools that are offered, by the server's own names; `None` means all.
+    pub offered: Option<BTreeSet<String>>,
+    /// Tools that are not offered, by the server's own names.
+    pub denied: BTreeSet<String>,
+    /// Settings of single tools, by the names under which they are offered: `NAME_tool`.
     pub tools: BTreeMap<String, McpToolSettings>,
+    /// How it is logged in to, if it is protected by OAuth. Only over HTTP.
+    pub oauth: Option<McpOAuth>,
+    /// How long [`McpServer::start`] waits for the tools. A server that is slower is not given up: its tools appear when
+    /// they are known.
+    pub start_wait: Duration,
 }
 
 /// Settings of one tool of an MCP server.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct McpToolSettings {
     /// The approval policy, in place of the server's.
     pub approval: Option<ApprovalPolicy>,
     /// Ignores the tool's annotations: the operator knows the tool better.
     pub ignore_hints: bool,
+    /// Timeout of a call, in place of the server's.
+    pub timeout: Option<Duration>,
+    /// Changes what else there is to the tool, such as who may decide about its calls.
+    pub change: Option<ToolChange>,
+}
+
+/// A change to a tool. If it fails, the tool is not offered.
+#[derive(Clone)]
+pub struct ToolChange(Arc<dyn Fn(Tool) -> Result<Tool, ToolError> + Send + Sync>);
+
+impl ToolChange {
+    /// A change by this function.
+    pub fn new(change: impl Fn(Tool) -> Result<Tool, ToolError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(change))
+    }
+}
+
+impl fmt::Debug for ToolChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolChange")
+    }
 }
 
 /// The transport to an MCP server.
@@ -63,8 +104,8 @@ pub enum McpTransport {
     },
     /// A running server, over streamable HTTP.
     Http {
-        /// Its URL.
-        url: String,
+        /// Its URL, which may contain a key.
+        url: SecretUrl,
         /// Headers sent with every request.
         headers: Vec<(String, Secret)>,
     },
@@ -77,10 +118,20 @@ impl McpSettings {
             name: name.to_owned(),
             transport,
             approval: ApprovalPolicy::Always,
+            grants: true,
             approval_timeout: Some(Duration::from_secs(300)),
             timeout: Duration::from_secs(60),
+            offered: None,
+            denied: BTreeSet::new(),
             tools: BTreeMap::new(),
+            oauth: None,
+            start_wait: Duration::from_secs(3),
         }
+    }
+
+    /// The timeout of a call of this tool, by the name under which it is offered.
+    fn timeout_of(&self, tool: &str) -> Duration {
+        self.tools.get(tool).and_then(|tool| tool.timeout).unwrap_or(self.timeout)
     }
 
     fn check(&self) -> Result<(), McpProblem> {
@@ -130,10 +181,24 @@ pub enum McpProblem {
     Slow(Duration),
     #[error("the connection failed: {0}")]
     Refused(String),
+    #[error("it needs a login: run `holdpoint mcp login`, and set its `oauth_file` if it has none")]
+    Login,
     #[error("its tools could not be listed: {0}")]
     List(String),
-    #[error("the settings name the tool {tool:?}, which it does not have. Its tools: {known}")]
+}
+
+/// Something in the settings of a server that has no effect, though somebody may rely on it; known once the server has
+/// listed its tools.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
+pub enum McpWarning {
+    #[error("the settings of the tool {tool:?} have no effect: it is not offered. What is offered: {known}")]
     UnknownTool { tool: String, known: String },
+    #[error("`{key}` names the tool {tool:?}, which the server does not have. Its tools: {known}")]
+    UnknownFilter { key: &'static str, tool: String, known: String },
+    #[error("the tool {tool:?} is left out: {problem}")]
+    LeftOut { tool: String, problem: String },
 }
 
 impl McpProblem {
@@ -143,7 +208,7 @@ impl McpProblem {
             Self::Spawn { error, .. } => {
                 matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied)
             }
-            Self::Slow(_) | Self::Refused(_) | Self::List(_) => false,
+            Self::Slow(_) | Self::Refused(_) | Self::List(_) | Self::Login => false,
             _ => true,
         }
     }

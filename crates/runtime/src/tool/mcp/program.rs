@@ -31,7 +31,21 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A running program. It replaces the library's own transport, so that its output is screened before it is parsed.
 pub(super) struct Program {
     child: Option<Box<dyn ChildWrapper>>,
+    lines: LastLines,
     transport: AsyncRwTransport<RoleClient, Screened<ChildStdout>, ChildStdin>,
+}
+
+/// How long the log of a program that has ended is read.
+const LOG_DRAIN: Duration = Duration::from_millis(500);
+
+/// The log of a program, which is forwarded until it ends.
+pub(super) struct ProgramLog(JoinHandle<()>);
+
+impl ProgramLog {
+    /// Waits until what the program wrote has been read. What it has started may go on writing, so not for long.
+    pub(super) async fn finish(self) {
+        let _ = tokio::time::timeout(LOG_DRAIN, self.0).await;
+    }
 }
 
 /// Starts a program. Its log is forwarded until it ends.
@@ -39,7 +53,7 @@ pub(super) fn start(
     shared: &Shared,
     command: &[String],
     env: &[(String, Secret)],
-) -> Result<(Program, JoinHandle<()>), McpProblem> {
+) -> Result<(Program, ProgramLog), McpProblem> {
     let (program, args) = command.split_first().ok_or(McpProblem::NoCommand)?;
     let mut command = Command::new(program);
     command.args(args).env_clear().kill_on_drop(true);
@@ -50,20 +64,23 @@ pub(super) fn start(
     let command = group::in_own_group(command);
     #[cfg(not(unix))]
     let command = CommandWrap::from(command);
-    let (program, log) = spawn(command).map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
+    // Only what this one writes explains its end.
+    shared.lines.clear();
+    let spawned = spawn(command, shared.lines.clone());
+    let (program, log) = spawned.map_err(|error| McpProblem::Spawn { program: program.clone(), error })?;
     let name = shared.settings.name.clone();
     let log = tokio::spawn(take_over(log, name, shared.mask.clone(), shared.lines.clone()));
-    Ok((program, log))
+    Ok((program, ProgramLog(log)))
 }
 
-fn spawn(mut command: CommandWrap) -> io::Result<(Program, impl AsyncRead + Unpin + use<>)> {
+fn spawn(mut command: CommandWrap, lines: LastLines) -> io::Result<(Program, impl AsyncRead + Unpin + use<>)> {
     let mut child = command.spawn()?;
     let missing = || io::Error::other("a pipe is missing");
     let output = child.stdout().take().ok_or_else(missing)?;
     let input = child.stdin().take().ok_or_else(missing)?;
     let log = child.stderr().take().ok_or_else(missing)?;
     let transport = AsyncRwTransport::new(Screened::new(output), input);
-    Ok((Program { child: Some(child), transport }, log))
+    Ok((Program { child: Some(child), lines, transport }, log))
 }
 
 impl Transport<RoleClient> for Program {
@@ -73,8 +90,15 @@ impl Transport<RoleClient> for Program {
         self.transport.send(item)
     }
 
-    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
-        self.transport.receive()
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.transport.receive().await;
+        if message.is_none()
+            && let Some(child) = &mut self.child
+            && let Ok(Ok(status)) = tokio::time::timeout(LOG_DRAIN, child.wait()).await
+        {
+            self.lines.end(status);
+        }
+        message
     }
 
     async fn close(&mut self) -> io::Result<()> {

@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
-use super::{output::output, server::Shared};
+use super::{McpTransport, output::output, server::Shared};
 use crate::tool::{OUTCOME_UNKNOWN, ToolContext, ToolError};
 
 /// Why a call failed.
@@ -25,8 +25,10 @@ enum CallError {
     /// The cause goes to the log only: it may name an internal address.
     #[error("The MCP server `{0}` is not connected, so the call was not made")]
     Away(String),
-    #[error("The MCP server `{0}` disconnected during the call and is being restarted, so {OUTCOME_UNKNOWN}")]
-    Died(String),
+    #[error("The program of the MCP server `{0}` ended during the call and is started again, so {OUTCOME_UNKNOWN}")]
+    Ended(String),
+    #[error("The MCP server `{0}` disconnected during the call, so {OUTCOME_UNKNOWN}")]
+    Disconnected(String),
     #[error("The connection to the MCP server `{0}` broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
     Lost(String),
     #[error("The tool did not answer within {} s and was told to stop, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
@@ -45,6 +47,7 @@ enum CallError {
 pub(super) async fn call(
     shared: Arc<Shared>,
     tool: String,
+    timeout: Duration,
     input: Value,
     context: ToolContext,
 ) -> Result<Value, ToolError> {
@@ -52,43 +55,49 @@ pub(super) async fn call(
     let called = tokio::select! {
         biased;
         () = cancellation.cancelled() => Err(CallError::Stopped),
-        called = make(&shared, tool, input, context) => called,
+        called = make(&shared, tool, timeout, input, context) => called,
     };
     called.map_err(|error| ToolError(shared.mask.hide(&error.to_string())))
 }
 
-async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolContext) -> Result<Value, CallError> {
+async fn make(
+    shared: &Arc<Shared>,
+    tool: String,
+    timeout: Duration,
+    input: Value,
+    context: ToolContext,
+) -> Result<Value, CallError> {
     let Value::Object(arguments) = input else { return Err(CallError::Input) };
     let name = || shared.settings.name.clone();
     let begun = Instant::now();
     // Wait for a server that is restarting: the call is then only a little late.
-    let peer = tokio::time::timeout(shared.settings.timeout, shared.peer()).await;
+    let peer = tokio::time::timeout(timeout, shared.peer()).await;
     let peer = peer.map_err(|_| CallError::Away(name()))?;
     let peer = peer.ok_or(CallError::Stopped)?;
-    let entry = shared.calls.enter(context);
+    let entry = shared.calls.enter(context.clone());
     let params = CallToolRequestParams::new(tool).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     // Not the library's own call function: a prompt names this request, so its id must be known.
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     // Nothing was sent: the server has just disconnected.
-    let RequestHandle { rx, id, .. } = sent.map_err(|_| CallError::Away(name()))?;
-    entry.sent(id.clone());
+    let RequestHandle { rx, id, progress_token, .. } = sent.map_err(|_| CallError::Away(name()))?;
+    entry.sent(id.clone(), progress_token);
     let mut cancellation_guard = CancelOnDrop { request: Some((peer, id)), reason: "the call was stopped" };
 
-    let left = shared.settings.timeout.saturating_sub(begun.elapsed());
+    let left = timeout.saturating_sub(begun.elapsed());
     let answered = tokio::select! {
         answered = rx => answered,
         () = pausable_timeout(left, entry.open_prompts()) => {
             cancellation_guard.reason = "the call took too long";
             // A restarted server may respond to an unknown session in a way that can't be parsed.
             shared.recheck_if_http();
-            return Err(CallError::Slow(shared.settings.timeout));
+            return Err(CallError::Slow(timeout));
         }
     };
     cancellation_guard.request = None;
     entry.answered();
     match answered {
-        Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared),
+        Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared, &context),
         Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
         Ok(Err(ServiceError::McpError(error))) => {
             // An expired session is rejected like an invalid call.
@@ -101,7 +110,10 @@ async fn make(shared: &Arc<Shared>, tool: String, input: Value, context: ToolCon
             tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
             Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
         }
-        Ok(Err(_)) | Err(_) => Err(CallError::Died(name())),
+        Ok(Err(_)) | Err(_) => Err(match shared.settings.transport {
+            McpTransport::Command { .. } => CallError::Ended(name()),
+            McpTransport::Http { .. } => CallError::Disconnected(name()),
+        }),
     }
 }
 
@@ -111,8 +123,10 @@ fn was_not_sent(error: &DynamicTransportError) -> bool {
     matches!(error, Some(StreamableHttpError::Client(error)) if error.is_connect())
 }
 
-fn finish(result: CallToolResult, shared: &Shared) -> Result<Value, CallError> {
-    output(result, &shared.mask).map_err(CallError::Tool)
+fn finish(result: CallToolResult, shared: &Shared, context: &ToolContext) -> Result<Value, CallError> {
+    let mut output = output(result, &shared.mask, context).map_err(CallError::Tool)?;
+    shared.echo.hide_in(&mut output);
+    Ok(output)
 }
 
 /// Completes when the timeout has elapsed, which is paused while a prompt is open.

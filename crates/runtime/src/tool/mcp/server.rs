@@ -20,11 +20,12 @@ use tokio_util::{
 };
 
 use super::{
-    McpError, McpProblem, McpSettings, McpTransport, Secret,
+    McpError, McpProblem, McpSettings, McpTransport, McpWarning, Secret,
     calls::Calls,
-    connect::{Running, connect, list},
+    connect::{Connection, Running, connect, list},
     lines::LastLines,
-    listing, run,
+    listing::{self, Listing},
+    run,
 };
 use crate::{
     backoff::Backoff,
@@ -47,6 +48,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Shared {
     pub(super) settings: McpSettings,
     pub(super) mask: Mask,
+    /// Masks the secrets that an answer repeats. A program's environment is also made of paths and names, so it does not
+    /// count.
+    pub(super) echo: Mask,
     pub(super) calls: Arc<Calls>,
     /// Notified when the list of tools is out of date.
     pub(super) relist: Notify,
@@ -56,6 +60,7 @@ pub(super) struct Shared {
     /// `None` until they are first listed.
     tools: watch::Sender<Option<Arc<[Tool]>>>,
     problem: Mutex<Option<String>>,
+    warnings: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
     stop: CancellationToken,
 }
@@ -86,6 +91,27 @@ impl Shared {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn warnings(&self) -> Vec<McpWarning> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says once what has no effect.
+    fn set_warnings(&self, warnings: Vec<McpWarning>) {
+        let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings.iter().filter(|warning| !known.contains(warning)) {
+            tracing::warn!(server = self.settings.name, %warning, "settings of an MCP server");
+        }
+        *known = warnings;
+    }
+
+    /// What is wrong, unless something else is known by now, or the tools are listed.
+    fn set_problem_if_none(&self, problem: String) {
+        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.tools.borrow().is_none() {
+            known.get_or_insert(problem);
+        }
+    }
+
     fn set_problem(&self, problem: Option<String>) {
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
@@ -100,28 +126,32 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Connects and lists the tools. An unreachable server is not an error: the connection is retried, and its tools
-    /// appear later; [`Self::problem`] says what is wrong. Settings that can never work are an error.
+    /// Connects and lists the tools. An unreachable server is not an error, and neither is one that does not answer
+    /// within [`McpSettings::start_wait`]: the connection is retried, and its tools appear later; [`Self::problem`] says
+    /// what is wrong. Settings that can never work are an error.
     pub async fn start(settings: McpSettings) -> Result<Self, McpError> {
         let server = settings.name.clone();
         let failed = |problem| McpError { server: server.clone(), problem };
         settings.check().map_err(failed)?;
         let mask = |secrets: &[(String, Secret)]| Mask::of(secrets.iter().map(|(_, secret)| secret));
-        let mask = match &settings.transport {
-            McpTransport::Command { env, .. } => mask(env),
-            McpTransport::Http { headers, url } => mask(headers).and_url(url),
+        let (mask, echo) = match &settings.transport {
+            McpTransport::Command { env, .. } => (mask(env), Mask::default()),
+            McpTransport::Http { headers, url } => (url.mask(mask(headers)), url.echo(Mask::of_headers(headers))),
         };
+        let wait = settings.start_wait;
         let stop = CancellationToken::new();
         let (tools, listed) = watch::channel(None);
         let shared = Arc::new(Shared {
             settings,
             mask,
+            echo,
             calls: Arc::default(),
             relist: Notify::new(),
             recheck: Notify::new(),
             peer: watch::Sender::new(None),
             tools,
             problem: Mutex::default(),
+            warnings: Mutex::default(),
             lines: LastLines::default(),
             stop: stop.clone(),
         });
@@ -130,9 +160,15 @@ impl McpServer {
         tasks.spawn(keep(Arc::clone(&shared), begun));
         tasks.close();
         let mut started = Self { shared, tools: listed, tasks, _stop: stop.drop_guard() };
-        match beginning.await {
-            Ok(Err(problem)) => Err(failed(problem)),
-            Ok(Ok(())) | Err(_) => {
+        match tokio::time::timeout(wait, beginning).await {
+            Ok(Ok(Err(problem))) => Err(failed(problem)),
+            Err(_) => {
+                let problem = format!("It has not answered yet, after {} s", wait.as_secs_f32());
+                tracing::warn!(server, %problem, "the server starts without the tools of an MCP server");
+                started.shared.set_problem_if_none(problem);
+                Ok(started)
+            }
+            Ok(Ok(Ok(())) | Err(_)) => {
                 // The initial tools are not a change.
                 started.tools.mark_unchanged();
                 Ok(started)
@@ -161,9 +197,19 @@ impl McpServer {
         (listing::origin(settings, ""), settings.timeout)
     }
 
+    /// A handle that reads its state, also after the server itself was given away.
+    pub fn watch(&self) -> McpWatch {
+        McpWatch(Arc::clone(&self.shared))
+    }
+
     /// Why it is not connected, if it is not.
     pub fn problem(&self) -> Option<String> {
         self.shared.problem()
+    }
+
+    /// What in its settings has no effect, as far as its tools are known.
+    pub fn warnings(&self) -> Vec<McpWarning> {
+        self.shared.warnings()
     }
 
     /// The last lines that its program wrote to standard error, with secrets masked.
@@ -186,6 +232,44 @@ impl McpServer {
     }
 }
 
+/// Reads the state of a server, and does not keep it running.
+#[derive(Clone)]
+pub struct McpWatch(Arc<Shared>);
+
+/// The state of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Whether it can be called.
+    pub is_connected: bool,
+    /// The names of its tools, as offered.
+    pub tools: Vec<String>,
+    /// Why it is not connected.
+    pub problem: Option<String>,
+    /// What in its settings has no effect.
+    pub warnings: Vec<McpWarning>,
+    /// The last lines that its program wrote to standard error, with secrets masked.
+    pub last_lines: Vec<String>,
+}
+
+impl McpWatch {
+    /// The state now.
+    pub fn read(&self) -> McpSnapshot {
+        let shared = &self.0;
+        let tools = shared.tools.borrow().clone().unwrap_or_default();
+        McpSnapshot {
+            name: shared.settings.name.clone(),
+            is_connected: shared.peer.borrow().as_ref().is_some_and(|peer| !peer.is_transport_closed()),
+            tools: tools.iter().map(|tool| tool.spec.name.clone()).collect(),
+            problem: shared.problem(),
+            warnings: shared.warnings(),
+            last_lines: shared.lines.read(),
+        }
+    }
+}
+
 /// Connects, stays connected, and reconnects.
 async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>>) {
     let mut begun = Some(begun);
@@ -193,35 +277,46 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
     loop {
         let connected = tokio::select! {
             () = shared.stop.cancelled() => return,
-            connected = connect(&shared) => connected.and_then(|(running, listed)| {
-                offer(&shared, &listed).map(|()| running)
-            }),
+            connected = connect(&shared) => connected,
         };
         match connected {
-            Ok(running) => {
+            Ok(Connection { running, listed, log }) => {
+                offer(&shared, &listed);
                 shared.set_problem(None);
                 shared.peer.send_replace(Some(running.peer().clone()));
                 if let Some(begun) = begun.take() {
                     let _ = begun.send(Ok(()));
                 }
                 let since = Instant::now();
-                stay(&shared, running).await;
+                let end = stay(&shared, running).await;
                 shared.peer.send_replace(None);
+                if let Some(log) = log {
+                    log.finish().await;
+                }
+                let stderr = shared.lines.joined();
+                match end {
+                    End::Stopped => return,
+                    End::Gone => tracing::warn!(server = shared.settings.name, stderr, "an MCP server disconnected"),
+                    End::Stale => {
+                        tracing::warn!(server = shared.settings.name, "an MCP server has lost our session");
+                    }
+                }
                 shared.set_problem(Some("It disconnected and is being restarted".to_owned()));
                 if since.elapsed() > BACKOFF_RESET {
                     backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
                 }
             }
             Err(problem) => {
-                tracing::warn!(server = shared.settings.name, %problem, "an MCP server can't be connected");
+                let stderr = shared.lines.joined();
+                tracing::warn!(server = shared.settings.name, %problem, stderr, "an MCP server can't be connected");
                 shared.set_problem(Some(problem.to_string()));
-                match begun.take() {
-                    Some(begun) if problem.is_final() => {
-                        let _ = begun.send(Err(problem));
+                if let Some(begun) = begun.take() {
+                    let is_final = problem.is_final();
+                    let told = begun.send(if is_final { Err(problem) } else { Ok(()) });
+                    // Nobody waits for it any more if it took too long; then it is tried again.
+                    if is_final && told.is_ok() {
                         return;
                     }
-                    Some(begun) => drop(begun.send(Ok(()))),
-                    None => {}
                 }
             }
         }
@@ -232,37 +327,46 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
     }
 }
 
+/// Why a connection ended.
+enum End {
+    /// We stopped it.
+    Stopped,
+    /// The server is gone.
+    Gone,
+    /// The server does not know us any more.
+    Stale,
+}
+
 /// Runs until the server disconnects or is stopped, and waits for its end.
-async fn stay(shared: &Arc<Shared>, running: Running) {
+async fn stay(shared: &Arc<Shared>, running: Running) -> End {
     let (peer, closing) = (running.peer().clone(), running.cancellation_token());
     let gone = running.waiting();
     tokio::pin!(gone);
-    loop {
+    let end = loop {
         tokio::select! {
             biased;
-            () = shared.stop.cancelled() => break,
-            _ = &mut gone => {
-                tracing::warn!(server = shared.settings.name, "an MCP server disconnected");
-                return;
-            }
+            () = shared.stop.cancelled() => break End::Stopped,
+            _ = &mut gone => return End::Gone,
             () = shared.recheck.notified() => {
                 if !is_alive(&peer).await {
-                    tracing::warn!(server = shared.settings.name, "an MCP server has lost our session");
-                    break;
+                    break End::Stale;
                 }
                 shared.peer.send_replace(Some(peer.clone()));
             }
             () = shared.relist.notified() => {
                 let listed = tokio::time::timeout(shared.settings.timeout, list(shared, &peer)).await;
-                let listed = listed.unwrap_or(Err(McpProblem::Slow(shared.settings.timeout)));
-                if let Err(problem) = listed.and_then(|listed| offer(shared, &listed)) {
-                    tracing::warn!(server = shared.settings.name, %problem, "the tools of an MCP server stay as they were");
+                match listed.unwrap_or(Err(McpProblem::Slow(shared.settings.timeout))) {
+                    Ok(listed) => offer(shared, &listed),
+                    Err(problem) => {
+                        tracing::warn!(server = shared.settings.name, %problem, "the tools of an MCP server stay as they were");
+                    }
                 }
             }
         }
-    }
+    };
     closing.cancel();
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, gone).await;
+    end
 }
 
 async fn is_alive(peer: &Peer<RoleClient>) -> bool {
@@ -270,8 +374,10 @@ async fn is_alive(peer: &Peer<RoleClient>) -> bool {
     matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 
-fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) -> Result<(), McpProblem> {
-    let tools = listing::tools(&shared.settings, listed, |name| handler(Arc::downgrade(shared), name))?;
+fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) {
+    let made = |name, timeout| handler(Arc::downgrade(shared), name, timeout);
+    let Listing { tools, warnings } = listing::tools(&shared.settings, listed, made);
+    shared.set_warnings(warnings);
     let is_same =
         |old: &Arc<[Tool]>| old.len() == tools.len() && old.iter().zip(&*tools).all(|(old, new)| is_equal(old, new));
     shared.tools.send_if_modified(|old| {
@@ -281,7 +387,6 @@ fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) -> Result<(), McpPr
         }
         is_other
     });
-    Ok(())
 }
 
 fn is_equal(old: &Tool, new: &Tool) -> bool {
@@ -294,12 +399,12 @@ fn is_equal(old: &Tool, new: &Tool) -> bool {
 }
 
 /// Weak: the server holds its tools, so they must not hold it.
-fn handler(shared: Weak<Shared>, tool: String) -> Handler {
+fn handler(shared: Weak<Shared>, tool: String, timeout: Duration) -> Handler {
     Arc::new(move |input, context: ToolContext| {
         let (shared, tool) = (shared.upgrade(), tool.clone());
         Box::pin(async move {
             match shared {
-                Some(shared) => run::call(shared, tool, input, context).await,
+                Some(shared) => run::call(shared, tool, timeout, input, context).await,
                 None => Err(ToolError::new("The tool's MCP server was stopped")),
             }
         })

@@ -1,6 +1,9 @@
 //! Decisions: each approval request takes exactly one.
 
+use holdpoint_protocol::request::Verdict;
+
 use super::*;
+use crate::notation;
 
 const HELD: &str = "opened, said u1, turn, step, called pay, step ended, asked pay";
 
@@ -8,6 +11,78 @@ const HELD: &str = "opened, said u1, turn, step, called pay, step ended, asked p
 fn a_decision_releases_or_denies() {
     assert_eq!(facts_of(given(HELD).when(decide("pay", true))), "approved pay, started pay");
     assert_eq!(facts_of(given(HELD).when(decide("pay", false))), "denied pay, settled pay by decision: denied, step");
+}
+
+fn verdict(call: &str, verdict: Verdict) -> Input {
+    Input::Decide { approval: ApprovalId::from(call), decision: verdict.into(), by: Arc::new(Identity::local()) }
+}
+
+fn edit(call: &str, input: Value) -> Input {
+    verdict(call, Verdict::Approve { input: Some(input) })
+}
+
+fn answer(call: &str, output: Value) -> Input {
+    verdict(call, Verdict::Answer { output })
+}
+
+#[test]
+fn an_edited_input_is_the_one_that_runs() {
+    let facts = facts_of(given(HELD).when(edit("pay", json!({"n": 2}))));
+    assert_eq!(facts, r#"edited pay to {"n":2}, started pay"#);
+    let mut state = ChatState::default();
+    notation::facts(&format!("{HELD}, edited pay")).iter().for_each(|fact| state.apply(fact));
+    assert_eq!(state.calls[&ToolCallId::from("pay")].input, json!({"n": 2}));
+}
+
+#[test]
+fn an_answer_in_the_tools_place_runs_nothing() {
+    let facts = facts_of(given(HELD).when(answer("pay", json!({"paid": true}))));
+    assert_eq!(facts, r#"answered pay with {"paid":true}, settled pay by decision: output {"paid":true}, step"#);
+}
+
+/// The node that runs the turn carries it out.
+#[test]
+fn a_decision_is_carried_out_by_the_node_that_runs_the_turn() {
+    let elsewhere = |input| facts_of(given(HELD).elsewhere().when(input));
+    assert_eq!(elsewhere(edit("pay", json!({"n": 2}))), r#"edited pay to {"n":2}"#);
+    assert_eq!(elsewhere(answer("pay", json!(2))), "answered pay with 2");
+    for (decided, expected) in
+        [("edited pay", "started pay"), ("answered pay", "settled pay by decision: output 2, step")]
+    {
+        let facts: &'static str = format!("{HELD}, {decided}").leak();
+        assert_eq!(facts_of(given(facts).when(Input::Follow { is_watched: true })), expected);
+    }
+}
+
+/// The question stays open.
+#[test]
+fn an_input_that_does_not_fit_is_refused() {
+    let (facts, reply) = given(HELD).when(edit("pay", json!({"n": "many"})));
+    let Reply::Answered(Answered::UnfitInput { pointer, .. }) = &reply else { panic!("{reply:?}") };
+    assert_eq!((&*facts, &**pointer), ("", "/n"));
+    let deep = (0..200).fold(json!(1), |value, _| json!([value]));
+    for input in [json!({"n": 9007199254740993_i64}), json!({"x": deep}), json!([1]), json!("text")] {
+        let (facts, reply) = given(HELD).when(edit("pay", input));
+        let is_refused = matches!(reply, Reply::Answered(Answered::UnfitInput { .. } | Answered::InvalidInput(_)));
+        assert!(facts.is_empty() && is_refused, "{reply:?}");
+    }
+}
+
+#[test]
+fn what_a_second_decision_is_told_about_an_edit() {
+    let edited: &'static str = format!("{HELD}, edited pay, started pay").leak();
+    let answered: &'static str = format!("{HELD}, answered pay, ran pay").leak();
+    let table = [
+        (edited, edit("pay", json!({"n": 2})), Answered::Again),
+        (edited, edit("pay", json!({"n": 3})), Answered::Contradicts),
+        (edited, decide("pay", true), Answered::Contradicts),
+        (answered, answer("pay", json!(2)), Answered::Again),
+        (answered, answer("pay", json!(3)), Answered::Contradicts),
+        (answered, decide("pay", true), Answered::Contradicts),
+    ];
+    for (facts, input, expected) in table {
+        assert_eq!(given(facts).when(input), (String::new(), Reply::Answered(expected)));
+    }
 }
 
 #[test]

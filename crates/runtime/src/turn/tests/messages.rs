@@ -59,3 +59,52 @@ fn a_message_that_also_approves_waits_for_the_call() {
     let body = json!({"messages": [message("u1"), answer, message("u2")]});
     assert_eq!(facts_of(given(HELD).when(request(body))), "said u2 for later, approved pay, started pay");
 }
+
+/// A repeated message is answered with its own turn, not with the last one.
+#[test]
+fn a_repeated_message_shows_its_own_answer() {
+    let two = "opened, said u1, turn, step, step ended, ended, said u2, turn, step, step ended, ended";
+    for (id, from) in [("u1", 2), ("u2", 7)] {
+        let (facts, reply) = given(two).when(say(id));
+        let Reply::Response(plan) = reply else { panic!("{reply:?}") };
+        assert_eq!((&*facts, plan.from, plan.is_replay), ("", from, true), "{id}");
+    }
+}
+
+/// Its answer was cut, and the new one has not begun.
+#[test]
+fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
+    let again = request(json!({"trigger": "regenerate-message", "messages": []}));
+    let mut state = ChatState::default();
+    let open = facts("opened, said u1, turn, step");
+    open.iter().for_each(|fact| state.apply(fact));
+    let tools = tools();
+    let mut env = Env {
+        now: START,
+        tools: &tools,
+        model: "dice",
+        max_steps: 3,
+        max_holds: 2,
+        is_elsewhere: true,
+        is_mixed: false,
+        grants: &[],
+        full_of_grants: None,
+        refuses: None,
+        new_id: &mut || "1".to_owned(),
+    };
+    let (_, reply) = step(&mut state, again, &mut env);
+    assert!(matches!(reply, Reply::Response(_)), "{reply:?}");
+    let (facts, reply) = step(&mut state, say("u1"), &mut env);
+    let Reply::Response(plan) = reply else { panic!("{reply:?}") };
+    assert_eq!((facts, plan.turn), (Vec::new(), PlannedTurn::Next { before: 0 }));
+}
+
+/// The chat of the client's message was deleted, and its id is used again.
+#[test]
+fn a_message_of_another_chat_can_not_be_continued() {
+    let part =
+        json!({"type": "tool-look", "toolCallId": "strange", "state": "output-available", "input": {}, "output": 1});
+    let body = json!({"messages": [message("u1"), {"id": "strange", "role": "assistant", "parts": [part]}]});
+    let (facts, reply) = given("opened, said u1, turn, step").when(request(body));
+    assert_eq!((&*facts, reply), ("", Reply::Rejected(Rejection::NothingToDo)));
+}

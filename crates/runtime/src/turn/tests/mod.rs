@@ -5,6 +5,7 @@
 mod answers;
 mod browser;
 mod deadlines;
+mod grants;
 mod messages;
 mod model;
 mod nodes;
@@ -25,28 +26,38 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     fact::{CallOrder, Cause, NextTurn},
+    identity::Identity,
     model::{ModelEvent, Usage},
     notation::{START, TIMEOUT, facts, message, short, tools},
-    subject::Subject,
 };
 
 /// One row of a table: facts, separated by commas; an input; and the facts that follow.
 struct Case {
     given: &'static str,
+    /// Facts after these that have no notation.
+    more: Vec<Fact>,
     /// Seconds after the given facts.
     at: u64,
     is_refused: bool,
     max_steps: u32,
     max_holds: usize,
     is_elsewhere: bool,
+    grants: Vec<UsableGrant>,
 }
 
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
-    Case { given, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere: false }
+    let (more, grants) = (Vec::new(), Vec::new());
+    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere: false, grants }
 }
 
 impl Case {
+    /// These facts follow.
+    fn and(mut self, facts: impl IntoIterator<Item = Fact>) -> Self {
+        self.more = facts.into_iter().collect();
+        self
+    }
+
     /// The input comes this many seconds later.
     fn after(mut self, seconds: u64) -> Self {
         self.at = seconds;
@@ -65,6 +76,12 @@ impl Case {
         self
     }
 
+    /// There are these grants.
+    fn with(mut self, grants: impl IntoIterator<Item = UsableGrant>) -> Self {
+        self.grants = grants.into_iter().collect();
+        self
+    }
+
     fn max_steps(mut self, steps: u32) -> Self {
         self.max_steps = steps;
         self
@@ -78,7 +95,7 @@ impl Case {
     /// The facts that follow from an input, and the reply.
     fn when(self, input: Input) -> (String, Reply) {
         let (mut state, tools) = (ChatState::default(), tools());
-        facts(self.given).iter().for_each(|fact| state.apply(fact));
+        facts(self.given).iter().chain(&self.more).for_each(|fact| state.apply(fact));
         let mut ids = 0;
         let mut new_id = || {
             ids += 1;
@@ -91,6 +108,9 @@ impl Case {
             max_steps: self.max_steps,
             max_holds: self.max_holds,
             is_elsewhere: self.is_elsewhere,
+            is_mixed: false,
+            grants: &self.grants,
+            full_of_grants: None,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
             new_id: &mut new_id,
         };
@@ -111,7 +131,7 @@ fn facts_of((facts, _): (String, Reply)) -> String {
 fn request(body: Value) -> Input {
     let request: ChatRequest = serde_json::from_value(body).expect("a valid body");
     let next = NextTurn { order: CallOrder::Together, holds_text: false, is_resubmit: false };
-    Input::Submit(Arc::new(Submit { request, subject: Subject::local(), next }))
+    Input::Submit(Arc::new(Submit { request, by: Identity::local(), next }))
 }
 
 fn say(id: &str) -> Input {
@@ -119,7 +139,7 @@ fn say(id: &str) -> Input {
 }
 
 fn decide(call: &str, approved: bool) -> Input {
-    Input::Decide { approval: ApprovalId::from(call), decision: approved.into(), by: Subject::local() }
+    Input::Decide { approval: ApprovalId::from(call), decision: approved.into(), by: Arc::new(Identity::local()) }
 }
 
 fn model_calls(name: &str, input: Value) -> Input {
@@ -127,12 +147,15 @@ fn model_calls(name: &str, input: Value) -> Input {
 }
 
 fn model_finishes() -> Input {
-    let reason = FinishReason::Stop;
-    Input::Model(ModelEvent::Finish { usage: Usage::default(), reason, version: None })
+    model_ends(FinishReason::Stop)
+}
+
+fn model_ends(reason: FinishReason) -> Input {
+    Input::Model(ModelEvent::Finish { usage: Usage::default(), reason, version: None, state: None })
 }
 
 fn tool_done(call: &str, outcome: Result<Value, &str>) -> Input {
-    Input::ToolDone { call: ToolCallId::from(call), outcome: outcome.map_err(str::to_owned) }
+    Input::ToolDone { call: ToolCallId::from(call), outcome: outcome.map_err(str::to_owned), files: Arc::default() }
 }
 
 fn expired(call: &str, is_watched: bool) -> Input {

@@ -51,6 +51,31 @@ fn a_call_that_was_not_finished_is_invalid() {
     assert_eq!(facts_of(given(facts).when(model_finishes())), expected);
 }
 
+/// Otherwise the model would write the same call again, at full cost, until its steps are used up.
+#[test]
+fn a_call_that_the_token_limit_cut_off_ends_the_turn() {
+    let cut = || model_ends(FinishReason::Length);
+    let refused = r#"error "not run: the token limit cut the model's answer off""#;
+    let table = [
+        (
+            "opened, said u1, turn, step, writing pay",
+            "invalid pay: the token limit cut this call off, step ended, ended".to_owned(),
+        ),
+        ("opened, said u1, turn, step, invalid pay", "step ended, ended".to_owned()),
+        (
+            "opened, said u1, turn, step, called look, writing pay",
+            format!(
+                "invalid pay: the token limit cut this call off, step ended, settled look by refused: {refused}, ended"
+            ),
+        ),
+        // Only what follows the call was cut off.
+        ("opened, said u1, turn, step, called look", "step ended, started look".to_owned()),
+    ];
+    for (facts, expected) in table {
+        assert_eq!(facts_of(given(facts).when(cut())), expected, "{facts}");
+    }
+}
+
 #[test]
 fn a_model_that_fails_closes_what_it_began() {
     let failed = Input::ModelFailed("Out of credit.".to_owned());

@@ -86,3 +86,12 @@ fn a_stop_that_the_node_did_not_live_to_see_is_carried_out() {
     let written = facts_of(given(and(RUNS, "stop")).when(Input::Recover));
     assert!(written.contains("look by interrupted") && written.ends_with("stopped"), "{written}");
 }
+
+/// The message was stored on another node while this one was about to call the model.
+#[test]
+fn a_message_that_came_while_the_model_wrote_is_answered() {
+    let late = "opened, said u1, turn, step, said u2 for later";
+    assert_eq!(facts_of(given(late).when(model_finishes())), "step ended, ended, turn, step");
+    let failed = facts_of(given(late).when(Input::ModelFailed("no luck".to_owned())));
+    assert!(failed.ends_with(", turn, step"), "{failed}");
+}

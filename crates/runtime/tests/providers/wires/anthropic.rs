@@ -14,7 +14,7 @@ fn event(data: Value) -> String {
 fn start() -> String {
     event(json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
         "model": "claude-test-2026", "content": [], "stop_reason": null,
-        "usage": {"input_tokens": USAGE.0, "output_tokens": 1}}}))
+        "usage": {"input_tokens": USAGE.0 - PARTS.0, "cache_read_input_tokens": PARTS.0, "output_tokens": 1}}}))
 }
 
 fn block(pieces: &mut Vec<String>, index: usize, block: Value, deltas: impl Iterator<Item = Value>) {
@@ -25,6 +25,42 @@ fn block(pieces: &mut Vec<String>, index: usize, block: Value, deltas: impl Iter
 
 fn error(status: u16, kind: &str, message: &str) -> Reply {
     Reply::error(status, json!({"type": "error", "error": {"type": kind, "message": message}}).to_string())
+}
+
+impl Anthropic {
+    /// An answer of these blocks, with calls in the end.
+    pub(crate) fn blocks(blocks: &[Value]) -> Reply {
+        let mut pieces = vec![start()];
+        for (index, whole) in blocks.iter().enumerate() {
+            let (mut empty, deltas) = (
+                whole.clone(),
+                match whole["type"].as_str() {
+                    Some("thinking") => vec![
+                        json!({"type": "thinking_delta", "thinking": whole["thinking"]}),
+                        json!({"type": "signature_delta", "signature": whole["signature"]}),
+                    ],
+                    Some("text") => vec![json!({"type": "text_delta", "text": whole["text"]})],
+                    Some("tool_use") => {
+                        vec![json!({"type": "input_json_delta", "partial_json": whole["input"].to_string()})]
+                    }
+                    _ => Vec::new(),
+                },
+            );
+            for key in ["thinking", "signature", "text"] {
+                if empty[key].is_string() {
+                    empty[key] = json!("");
+                }
+            }
+            if empty["input"].is_object() {
+                empty["input"] = json!({});
+            }
+            block(&mut pieces, index, empty, deltas.into_iter());
+        }
+        let delta = json!({"stop_reason": "tool_use", "stop_sequence": null});
+        pieces.push(event(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": USAGE.1}})));
+        pieces.push(event(json!({"type": "message_stop"})));
+        event_stream(pieces, false)
+    }
 }
 
 impl Wire for Anthropic {
@@ -45,7 +81,7 @@ impl Wire for Anthropic {
         let mut index = 0;
         if !answer.reasoning.is_empty() {
             let deltas = answer.reasoning.iter().map(|text| json!({"type": "thinking_delta", "thinking": text}));
-            let signature = json!({"type": "signature_delta", "signature": "c2ln"});
+            let signature = json!({"type": "signature_delta", "signature": SIGNATURE});
             let thinking = json!({"type": "thinking", "thinking": "", "signature": ""});
             block(&mut pieces, index, thinking, deltas.chain([signature]));
             index += 1;
@@ -128,6 +164,45 @@ impl Wire for Anthropic {
         sent
     }
 
+    fn reasoning(&self, asked: &Asked) -> Vec<String> {
+        let blocks = list(&asked.body, "/messages").iter().flat_map(|message| list(message, "/content"));
+        let thoughts = blocks.filter(|block| block["type"] == "thinking");
+        thoughts.map(|block| format!("{}/{}", text(block, "/thinking"), text(block, "/signature"))).collect()
+    }
+
+    fn is_signed(&self) -> bool {
+        true
+    }
+
+    fn signed(&self, text: &str) -> String {
+        format!("{text}/{SIGNATURE}")
+    }
+
+    /// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>: thinking blocks carry their signature.
+    /// <https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use>: tool results come right after
+    /// their calls, before any text. <https://platform.claude.com/docs/en/api/messages>: `max_tokens` is required.
+    fn refusal(&self, asked: &Asked) -> Option<String> {
+        if !asked.body["max_tokens"].is_u64() {
+            return Some("max_tokens: Field required".to_owned());
+        }
+        let messages = list(&asked.body, "/messages");
+        for (at, message) in messages.iter().enumerate() {
+            for block in list(message, "/content") {
+                if block["type"] == "thinking" && text(block, "/signature").is_empty() {
+                    return Some(format!("messages.{at}: thinking: signature: Field required"));
+                }
+                if block["type"] == "tool_use" {
+                    let results = messages.get(at + 1).map_or(&[][..], |next| list(next, "/content"));
+                    let results = results.iter().take_while(|result| result["type"] == "tool_result");
+                    if !results.into_iter().any(|result| result["tool_use_id"] == block["id"]) {
+                        return Some(format!("messages.{at}: `tool_use` ids were found without `tool_result` blocks"));
+                    }
+                }
+            }
+        }
+        None
+    }
+
     fn settings(&self, asked: &Asked) -> SentSettings {
         assert_eq!(asked.body["stream"], true);
         assert!(asked.head.to_lowercase().contains("anthropic-version: "));
@@ -137,6 +212,15 @@ impl Wire for Anthropic {
             max_tokens: asked.body["max_tokens"].as_u64(),
             tools: tools.map(|tool| (text(tool, "/name"), tool["input_schema"].clone())).collect(),
         }
+    }
+
+    fn effort(&self, asked: &Asked) -> String {
+        text(&asked.body, "/output_config/effort")
+    }
+
+    /// Thinking is not counted apart from the rest.
+    fn parts_of_usage(&self) -> (u64, u64) {
+        (PARTS.0, 0)
     }
 
     fn has_key(&self, asked: &Asked, key: &str) -> bool {

@@ -12,7 +12,8 @@ fn chunk(parts: Value, finish: Option<&str>) -> String {
     if let Some(finish) = finish {
         candidate["finishReason"] = json!(finish);
     }
-    let usage = json!({"promptTokenCount": USAGE.0, "candidatesTokenCount": USAGE.1,
+    let usage = json!({"promptTokenCount": USAGE.0, "candidatesTokenCount": USAGE.1 - PARTS.1, "cachedContentTokenCount": PARTS.0,
+        "thoughtsTokenCount": PARTS.1,
         "totalTokenCount": USAGE.0 + USAGE.1});
     let body = json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-test-2026",
         "responseId": "r1"});
@@ -43,7 +44,7 @@ impl Wire for Gemini {
         pieces.extend(answer.text.iter().map(|text| chunk(json!([{"text": text}]), None)));
         for call in &answer.calls {
             let args: Value = serde_json::from_str(&call.pieces.concat()).expect("arguments of the test");
-            let call = json!({"functionCall": {"name": call.name, "args": args}, "thoughtSignature": "c2ln"});
+            let call = json!({"functionCall": {"name": call.name, "args": args}, "thoughtSignature": SIGNATURE});
             pieces.push(chunk(json!([call]), None));
         }
         let reason = match answer.end {
@@ -65,8 +66,11 @@ impl Wire for Gemini {
         }
         for content in list(&asked.body, "/contents") {
             let parts = list(content, "/parts");
-            let texts: Vec<String> =
-                parts.iter().filter(|part| part["text"].is_string()).map(|part| text(part, "/text")).collect();
+            let texts: Vec<String> = parts
+                .iter()
+                .filter(|part| part["text"].is_string() && part["thought"] != true)
+                .map(|part| text(part, "/text"))
+                .collect();
             if content["role"] == "model" {
                 let calls = parts.iter().filter(|part| part["functionCall"].is_object()).map(|part| SentCall {
                     id: text(part, "/functionCall/id"),
@@ -103,6 +107,31 @@ impl Wire for Gemini {
         sent
     }
 
+    /// Thoughts are summaries, which need not go back; what goes back are the signatures of the parts.
+    fn reasoning(&self, asked: &Asked) -> Vec<String> {
+        let parts = list(&asked.body, "/contents").iter().flat_map(|content| list(content, "/parts"));
+        let thoughts = parts.filter(|part| part["thought"] == true);
+        thoughts.map(|part| text(part, "/text")).collect()
+    }
+
+    fn is_signed(&self) -> bool {
+        true
+    }
+
+    /// <https://ai.google.dev/gemini-api/docs/thought-signatures>: for Gemini 3, the first function call of each step of
+    /// the current turn must have its signature, or the request fails with 400.
+    fn refusal(&self, asked: &Asked) -> Option<String> {
+        let contents = list(&asked.body, "/contents");
+        let is_said = |content: &Value| list(content, "/parts").iter().any(|part| part["text"].is_string());
+        let turn = contents.iter().rposition(|content| content["role"] == "user" && is_said(content)).unwrap_or(0);
+        let steps = contents[turn..].iter().filter(|content| content["role"] == "model");
+        let mut calls =
+            steps.filter_map(|step| list(step, "/parts").iter().find(|part| part["functionCall"].is_object()));
+        calls
+            .any(|call| text(call, "/thoughtSignature").is_empty())
+            .then(|| "Function call is missing a thought_signature in functionCall parts.".to_owned())
+    }
+
     fn settings(&self, asked: &Asked) -> SentSettings {
         assert!(asked.path.contains("alt=sse"), "{}", asked.path);
         let tools = list(&asked.body, "/tools/0/functionDeclarations").iter();
@@ -111,6 +140,10 @@ impl Wire for Gemini {
             max_tokens: asked.body["generationConfig"]["maxOutputTokens"].as_u64(),
             tools: tools.map(|tool| (text(tool, "/name"), tool["parametersJsonSchema"].clone())).collect(),
         }
+    }
+
+    fn effort(&self, asked: &Asked) -> String {
+        text(&asked.body, "/generationConfig/thinkingConfig/thinkingLevel")
     }
 
     fn has_key(&self, asked: &Asked, key: &str) -> bool {

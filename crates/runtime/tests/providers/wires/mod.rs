@@ -1,15 +1,19 @@
-//! What the four providers put on the wire, and how they are to be asked.
+//! What the providers put on the wire, and how they are to be asked.
 
 mod anthropic;
+mod deepseek;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 pub(crate) use anthropic::Anthropic;
+pub(crate) use deepseek::DeepSeek;
 pub(crate) use gemini::Gemini;
-use holdpoint_runtime::model::provider::Provider;
+use holdpoint_runtime::model::provider::{OpenAiApi, Provider};
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
+pub(crate) use responses::Responses;
 use serde_json::Value;
 
 use crate::server::{Asked, Reply};
@@ -40,8 +44,22 @@ pub(crate) enum End {
     Cut,
 }
 
+/// All of them.
+pub(crate) const ALL: [&dyn Wire; 6] = [&OpenAi, &DeepSeek, &Responses, &Anthropic, &Gemini, &Ollama];
+
+/// The signature of reasoning, where there is one.
+pub(crate) const SIGNATURE: &str = "c2lnbmVk";
+
+/// Why the provider would refuse a request.
+pub(crate) fn refusal(asked: &Asked) -> Option<String> {
+    ALL.iter().find(|wire| asked.path.starts_with(wire.path()))?.refusal(asked)
+}
+
 /// Every answer of the fakes has these.
 pub(crate) const USAGE: (u64, u64) = (12, 34);
+
+/// The parts of them that came from a cache, and that were reasoning.
+pub(crate) const PARTS: (u64, u64) = (5, 6);
 
 /// A message as a provider was sent it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +98,10 @@ pub(crate) struct SentSettings {
 pub(crate) trait Wire: Sync {
     fn provider(&self) -> Provider;
     fn model(&self) -> &'static str;
+    /// The API, where the provider has several.
+    fn api(&self) -> Option<OpenAiApi> {
+        None
+    }
     /// The base URL for a fake that runs here.
     fn base(&self, url: &str) -> String {
         url.to_owned()
@@ -89,7 +111,27 @@ pub(crate) trait Wire: Sync {
     fn answer(&self, answer: &Answer) -> Reply;
     /// The messages of a request.
     fn sent(&self, asked: &Asked) -> Vec<Sent>;
+    /// The reasoning in the assistant messages of a request, each with its signature.
+    fn reasoning(&self, asked: &Asked) -> Vec<String>;
+    /// Whether reasoning, or what follows it, is signed.
+    fn is_signed(&self) -> bool {
+        false
+    }
+    /// Reasoning with its signature, as `reasoning` has it.
+    fn signed(&self, text: &str) -> String {
+        text.to_owned()
+    }
+    /// Why the provider would refuse this request, by its documents.
+    fn refusal(&self, _: &Asked) -> Option<String> {
+        None
+    }
     fn settings(&self, asked: &Asked) -> SentSettings;
+    /// How much it is to reason.
+    fn effort(&self, asked: &Asked) -> String;
+    /// What it reports of [`PARTS`].
+    fn parts_of_usage(&self) -> (u64, u64) {
+        PARTS
+    }
     /// Whether the key is where it belongs.
     fn has_key(&self, asked: &Asked, key: &str) -> bool;
     /// How it says that a key is wrong, and repeats it while doing so.

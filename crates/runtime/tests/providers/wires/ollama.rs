@@ -97,6 +97,11 @@ impl Wire for Ollama {
         sent
     }
 
+    fn reasoning(&self, asked: &Asked) -> Vec<String> {
+        let texts = list(&asked.body, "/messages").iter().map(|message| text(message, "/thinking"));
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
     fn settings(&self, asked: &Asked) -> SentSettings {
         assert_eq!(asked.body["stream"], true);
         let tools = list(&asked.body, "/tools").iter();
@@ -105,6 +110,14 @@ impl Wire for Ollama {
             max_tokens: asked.body["options"]["num_predict"].as_u64(),
             tools: tools.map(|tool| (text(tool, "/function/name"), tool["function"]["parameters"].clone())).collect(),
         }
+    }
+
+    fn effort(&self, asked: &Asked) -> String {
+        text(&asked.body, "/think")
+    }
+
+    fn parts_of_usage(&self) -> (u64, u64) {
+        (0, 0)
     }
 
     fn has_key(&self, asked: &Asked, key: &str) -> bool {

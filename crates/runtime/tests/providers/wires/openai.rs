@@ -15,7 +15,8 @@ fn chunk(delta: Value, finish: Option<&str>) -> String {
 }
 
 fn usage() -> String {
-    let usage = json!({"prompt_tokens": USAGE.0, "completion_tokens": USAGE.1, "total_tokens": USAGE.0 + USAGE.1});
+    let usage = json!({"prompt_tokens": USAGE.0, "completion_tokens": USAGE.1, "total_tokens": USAGE.0 + USAGE.1,
+        "prompt_tokens_details": {"cached_tokens": PARTS.0}, "completion_tokens_details": {"reasoning_tokens": PARTS.1}});
     let body = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-test-2026",
         "choices": [], "usage": usage});
     format!("data: {body}\n\n")
@@ -109,6 +110,31 @@ impl Wire for OpenAi {
         sent
     }
 
+    fn reasoning(&self, asked: &Asked) -> Vec<String> {
+        let texts = list(&asked.body, "/messages").iter().map(|message| text(message, "/reasoning_content"));
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// <https://platform.openai.com/docs/guides/error-codes>: "An assistant message with 'tool_calls' must be followed by
+    /// tool messages responding to each 'tool_call_id'."
+    fn refusal(&self, asked: &Asked) -> Option<String> {
+        let mut open: Vec<String> = Vec::new();
+        for message in list(&asked.body, "/messages") {
+            match message["role"].as_str() {
+                Some("tool") => {
+                    let id = text(message, "/tool_call_id");
+                    let Some(at) = open.iter().position(|open| *open == id) else {
+                        return Some("messages with role 'tool' must follow a message with 'tool_calls'".to_owned());
+                    };
+                    open.remove(at);
+                }
+                _ if !open.is_empty() => break,
+                _ => open = list(message, "/tool_calls").iter().map(|call| text(call, "/id")).collect(),
+            }
+        }
+        (!open.is_empty()).then(|| format!("no tool messages for tool_call_ids {open:?}"))
+    }
+
     fn settings(&self, asked: &Asked) -> SentSettings {
         let tools = list(&asked.body, "/tools").iter();
         assert_eq!(asked.body["stream"], true);
@@ -118,6 +144,10 @@ impl Wire for OpenAi {
             max_tokens: asked.body["max_tokens"].as_u64().or(asked.body["max_completion_tokens"].as_u64()),
             tools: tools.map(|tool| (text(tool, "/function/name"), tool["function"]["parameters"].clone())).collect(),
         }
+    }
+
+    fn effort(&self, asked: &Asked) -> String {
+        text(&asked.body, "/reasoning_effort")
     }
 
     fn has_key(&self, asked: &Asked, key: &str) -> bool {

@@ -10,11 +10,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use holdpoint_runtime::tool::demo::demo_tools;
-use holdpoint_server::{
-    Keys,
-    config::{Config, ToolConfig},
-};
+use holdpoint_server::{Jwt, Keys, config::Config};
 use serde::Serialize;
 
 use super::data_args::{DataArgs, Place};
@@ -93,9 +89,10 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
         None => "no file: the defaults and the environment".to_owned(),
     };
     findings.push(Finding::new("settings", State::Ok, origin));
+    let jwt = config.auth.jwt.as_ref().map(Jwt::new).transpose();
     findings.push(address(config));
     let variables = |name: &str| std::env::var(name).ok();
-    match ToolConfig::apply(&demo_tools(), &config.tools, &variables) {
+    match config.tool_set(args.model.as_deref(), &variables) {
         Ok(tools) => findings.push(Finding::new(
             "tools",
             State::Ok,
@@ -118,7 +115,8 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
             Err(error) => findings.push(Finding::new("data", State::Fail, error.to_string())),
         }
         findings.push(services::model(args.model.as_deref(), args.base_url.as_deref(), config).await);
-        services::mcp(config, findings).await;
+        services::mcp(config, args.model.as_deref(), findings).await;
+        findings.extend(services::tokens(jwt).await);
     });
     // Do not wait for a program that does not end.
     runtime.shutdown_background();
@@ -132,11 +130,13 @@ fn address(config: &Config) -> Finding {
         Err(error) => return Finding::new("keys", State::Fail, error.to_string()),
     };
     let finding = |state, text: &str| Finding::new("address", state, format!("{address}: {text}"));
-    if keys.allows_anonymous() && !address.ip().is_loopback() {
-        return finding(State::Fail, "it can be reached from other machines, and there are no keys: set [[auth.keys]]");
+    let is_open = keys.allows_anonymous() && config.auth.jwt.is_none();
+    if is_open && !address.ip().is_loopback() {
+        let text = "it can be reached from other machines, and there are no keys: set [[auth.keys]] or [auth.jwt]";
+        return finding(State::Fail, text);
     }
     match TcpListener::bind(address) {
-        Ok(_) if keys.allows_anonymous() => finding(State::Ok, "free; without keys, for this machine only"),
+        Ok(_) if is_open => finding(State::Ok, "free; without keys, for this machine only"),
         Ok(_) => finding(State::Ok, "free"),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             finding(State::Warn, "in use, perhaps by a holdpoint that is running")

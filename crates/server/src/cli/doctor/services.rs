@@ -1,4 +1,4 @@
-//! Checks of the server's dependencies: the model and the MCP servers.
+//! Checks of the server's dependencies: the model, the MCP servers and the keys for tokens.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use holdpoint_runtime::{
     model::provider::Probed,
     tool::mcp::{McpServer, McpSettings},
 };
-use holdpoint_server::config::Config;
+use holdpoint_server::{Jwt, JwtError, config::Config};
 
 use super::{Finding, State};
 use crate::cli::model::{Chosen, model as choose};
@@ -45,9 +45,10 @@ pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &C
 }
 
 /// Starts each MCP server, lists its tools and stops it.
-pub(super) async fn mcp(config: &Config, findings: &mut Vec<Finding>) {
+pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec<Finding>) {
     let variables = |name: &str| std::env::var(name).ok();
-    let servers = config.mcp.iter().map(async |server| match server.settings(&variables) {
+    let known = config.known_tools(model);
+    let servers = config.mcp.iter().map(async |server| match config.settings_of(server, &known, &variables) {
         Ok(settings) => one(settings).await,
         Err(error) => Finding::new(format!("mcp {}", server.name), State::Fail, error.to_string()),
     });
@@ -56,18 +57,31 @@ pub(super) async fn mcp(config: &Config, findings: &mut Vec<Finding>) {
 
 async fn one(settings: McpSettings) -> Finding {
     let check = format!("mcp {}", settings.name);
-    let server = match tokio::time::timeout(MCP_START_TIMEOUT, McpServer::start(settings)).await {
-        Err(_) => {
-            return Finding::new(check, State::Fail, format!("no answer within {} s", MCP_START_TIMEOUT.as_secs()));
-        }
-        Ok(Err(error)) => return Finding::new(check, State::Fail, error.problem.to_string()),
-        Ok(Ok(server)) => server,
+    let server = match McpServer::start(McpSettings { start_wait: MCP_START_TIMEOUT, ..settings }).await {
+        Err(error) => return Finding::new(check, State::Fail, error.problem.to_string()),
+        Ok(server) => server,
     };
     let finding = match server.problem() {
         Some(problem) => Finding::new(check, State::Fail, problem),
-        None => Finding::new(check, State::Ok, format!("{} tools", server.tools().len())),
+        None => {
+            let state = if server.warnings().is_empty() { State::Ok } else { State::Warn };
+            Finding::new(check, state, format!("{} tools", server.tools().len()))
+        }
     };
-    let lines = server.last_lines();
+    let warnings = server.warnings().into_iter().map(|warning| warning.to_string());
+    let lines = warnings.chain(server.last_lines()).collect();
     let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, server.stop()).await;
     Finding { lines, ..finding }
+}
+
+/// Checks that the keys for tokens can be read. The server starts without them.
+pub(super) async fn tokens(jwt: Result<Option<Jwt>, JwtError>) -> Option<Finding> {
+    let jwt = match jwt {
+        Ok(jwt) => jwt?,
+        Err(error) => return Some(Finding::new("tokens", State::Fail, error.to_string())),
+    };
+    Some(match jwt.check().await {
+        Ok(()) => Finding::new("tokens", State::Ok, "the issuer's keys can be read"),
+        Err(error) => Finding::new("tokens", State::Warn, error.to_string()),
+    })
 }

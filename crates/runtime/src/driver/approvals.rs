@@ -1,0 +1,228 @@
+//! The inbox: the open approval requests that somebody may decide, and one of them by its id.
+
+use holdpoint_protocol::{
+    holds::{Cause, Votes},
+    ids::{ApprovalId, ChatId},
+    json,
+    request::PendingApproval,
+};
+use serde_json::Value;
+
+use super::{
+    Hold, Runtime, RuntimeError,
+    head::HoldApproval,
+    lists::{ApprovalCursor, PAGE, Page},
+};
+use crate::{
+    clock::Timestamp,
+    identity::Identity,
+    log::{Found, HoldQuery, HoldsOf},
+    subject::Subject,
+    turn::{ChatState, Stage},
+};
+
+/// The number of requests that one page looks at, at most. With filters, it may then have fewer than were asked for.
+const MAX_LOOKED_AT: usize = 2000;
+
+/// Which approval requests are listed. Everything that is set has to fit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ApprovalFilter {
+    /// Only calls of this tool.
+    pub tool: Option<String>,
+    /// Only those of this chat.
+    pub chat: Option<ChatId>,
+    /// Only those in the chats of this subject.
+    pub requested_by: Option<Subject>,
+    /// Only those with this text in the name or title of the tool, the chat's id, the requester, or a text or number of
+    /// the input. Case does not matter.
+    pub text: Option<String>,
+}
+
+impl ApprovalFilter {
+    /// Whether a request fits. `text` is in lower case.
+    fn fits(&self, approval: &PendingApproval, text: Option<&str>) -> bool {
+        let is = |wanted: Option<&str>, value: &str| wanted.is_none_or(|wanted| wanted == value);
+        is(self.tool.as_deref(), &approval.tool_name)
+            && is(self.chat.as_ref().map(ChatId::as_str), approval.chat_id.as_str())
+            && is(self.requested_by.as_ref().map(Subject::as_str), &approval.requested_by)
+            && text.is_none_or(|text| {
+                let names = [&approval.tool_name, &approval.requested_by].into_iter().chain(&approval.title);
+                names.map(String::as_str).chain([approval.chat_id.as_str()]).any(|name| contains(name, text))
+                    || mentions(&approval.input, text)
+            })
+    }
+}
+
+fn contains(value: &str, text: &str) -> bool {
+    value.to_lowercase().contains(text)
+}
+
+/// Whether a text or number in a value contains a text. Values in the log are nested only so deep.
+fn mentions(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(value) => contains(value, text),
+        Value::Number(number) => number.to_string().contains(text),
+        Value::Array(items) => items.iter().any(|item| mentions(item, text)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, text)),
+        Value::Null | Value::Bool(_) => false,
+    }
+}
+
+/// An approval request by its id.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ApprovalState {
+    /// It waits.
+    Open(Box<PendingApproval>),
+    /// It has ended.
+    Ended(Cause),
+}
+
+impl Runtime {
+    /// All open approval requests that somebody may decide, oldest first.
+    pub async fn approvals(&self, by: impl Into<Identity>) -> Result<Vec<PendingApproval>, RuntimeError> {
+        let by = by.into();
+        let (mut approvals, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.approvals_page(&by, &ApprovalFilter::default(), after, PAGE).await?;
+            approvals.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(approvals);
+            }
+        }
+    }
+
+    /// One page of the open approval requests that somebody may decide, oldest first: those in their own chats and, with
+    /// the role `approver`, those that name them or one of their groups.
+    ///
+    /// A page with large inputs, or with a filter that few fit, has fewer than `limit`, even none, and still a next one.
+    pub async fn approvals_page(
+        &self,
+        by: impl Into<Identity>,
+        filter: &ApprovalFilter,
+        after: Option<ApprovalCursor>,
+        limit: usize,
+    ) -> Result<Page<PendingApproval, ApprovalCursor>, RuntimeError> {
+        let (by, text) = (by.into(), filter.text.as_ref().map(|text| text.to_lowercase()));
+        let (mut items, mut next, mut looked_at, mut bytes) = (Vec::new(), after, 0, 0);
+        loop {
+            let rows = self.inner.to_decide(&by, next, limit).await?;
+            for (chat, row) in rows.items {
+                let here = ApprovalCursor::of(&chat, &row);
+                looked_at += 1;
+                bytes += row.data.len();
+                let Some(hold) = self.inner.hold(&chat, &row).await else { continue };
+                let Some(request) = &hold.request else { continue };
+                let owner = request.owner.as_ref().unwrap_or(by.subject());
+                if !request.approvers.let_decide(&by, owner, request.is_escalated) {
+                    continue;
+                }
+                let approval = self.pending(chat, &hold, request, owner, Some(&by));
+                if !filter.fits(&approval, text.as_deref()) {
+                    continue;
+                }
+                items.push(approval);
+                if items.len() == limit {
+                    return Ok(Page { items, next: Some(here) });
+                }
+            }
+            next = rows.next;
+            if next.is_none() || looked_at >= MAX_LOOKED_AT || bytes > crate::log::PAGE_BYTES {
+                return Ok(Page { items, next });
+            }
+        }
+    }
+
+    /// One approval request, if somebody may see it: whoever may decide, the owner of the chat, and administrators.
+    pub async fn approval(
+        &self,
+        by: impl Into<Identity>,
+        approval: &ApprovalId,
+    ) -> Result<Option<ApprovalState>, RuntimeError> {
+        let by = by.into();
+        let Some((owner, chat)) = self.chat_of_approval(&by, approval).await? else { return Ok(None) };
+        let sees_all = by.subject() == &owner || by.is_admin();
+        let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: true, after: None };
+        for (chat, row) in self.inner.log.holds(query, PAGE).await.map_err(RuntimeError::Log)? {
+            if row.approval.as_ref() != Some(approval) {
+                continue;
+            }
+            let Some(hold) = self.inner.hold(&chat, &row).await else { continue };
+            let Some(request) = &hold.request else { continue };
+            let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
+            let open =
+                || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, may_decide.then_some(&by))));
+            return Ok((sees_all || may_decide).then(open));
+        }
+        // It has ended: what its call has become is in the chat.
+        let stored = match self.open(&owner, &chat).await {
+            Err(RuntimeError::NotFound) => return Ok(None),
+            opened => opened?,
+        };
+        let (facts, _memory) = stored.facts().await?;
+        let mut state = ChatState::default();
+        facts.iter().for_each(|fact| state.apply(fact));
+        let call = state.approvals.get(approval).and_then(|id| state.calls.get(id));
+        let Some((call, request)) = call.and_then(|call| Some((call, call.request.as_ref()?))) else { return Ok(None) };
+        let ended = match &call.stage {
+            _ if request.decision.is_some() => Cause::Decision,
+            Stage::Settled { cause, .. } => *cause,
+            // It was answered while this was read.
+            Stage::Made | Stage::Asked | Stage::Running { .. } => Cause::Decision,
+        };
+        let sees_it = sees_all || request.lets_decide(&by, &owner);
+        Ok(sees_it.then_some(ApprovalState::Ended(ended)))
+    }
+
+    /// The chat of an approval request, and its owner: that of the identity or, if it may decide for others or sees
+    /// everything, any.
+    pub(super) async fn chat_of_approval(
+        &self,
+        by: &Identity,
+        approval: &ApprovalId,
+    ) -> Result<Option<(Subject, ChatId)>, RuntimeError> {
+        let find = async |subject: &Subject| self.inner.log.find(subject, approval.as_str()).await;
+        if let Some(Found { chat, .. }) = find(by.subject()).await.map_err(RuntimeError::Log)? {
+            return Ok(Some((by.subject().clone(), chat)));
+        }
+        if !by.is_approver() && !by.is_admin() {
+            return Ok(None);
+        }
+        let found = find(&Subject::nobody()).await.map_err(RuntimeError::Log)?;
+        let Some(Found { chat, .. }) = found else { return Ok(None) };
+        Ok(self.owner_of(&chat).await?.map(|owner| (owner, chat)))
+    }
+
+    /// An entry for somebody who decides, or for somebody who just sees it.
+    fn pending(
+        &self,
+        chat_id: ChatId,
+        hold: &Hold,
+        request: &HoldApproval,
+        owner: &Subject,
+        decider: Option<&Identity>,
+    ) -> PendingApproval {
+        let quorum = request.approvers.quorum;
+        let votes = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
+        let tools = self.tools_of(owner, &chat_id);
+        let spec = tools.get(&hold.name).map(|tool| &tool.spec);
+        PendingApproval {
+            approval_id: request.approval.clone(),
+            tool_call_id: hold.call.clone(),
+            allowed: decider.map(|by| tools.allowed(&hold.name, quorum, by, owner)).unwrap_or_default(),
+            chat_id,
+            tool_name: hold.name.to_string(),
+            title: spec.and_then(|spec| spec.title.clone()),
+            description: spec.map(|spec| spec.description.clone()),
+            input_schema: spec.map(|spec| spec.input.as_value().clone()),
+            headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
+            input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
+            reason: Some(request.reason.to_string()),
+            requested_at: request.asked_at.iso8601(),
+            expires_at: hold.deadline.map(Timestamp::iso8601),
+            requested_by: owner.as_str().to_owned(),
+            votes: (quorum > 1).then_some(Votes { by: votes, quorum }),
+            is_escalated: request.is_escalated,
+        }
+    }
+}

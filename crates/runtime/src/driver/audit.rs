@@ -1,0 +1,290 @@
+//! The record: what appends add to it, and the lines that are read from it.
+
+use std::{fmt, str::FromStr};
+
+use bytes::Bytes;
+use holdpoint_protocol::{
+    audit::{AuditChannel, AuditLine, AuditStep},
+    holds::{Cause, DecisionKind},
+    ids::{ApprovalId, ChatId, GrantId, ToolCallId},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Hold, Runtime, RuntimeError,
+    lists::{CursorError, Page, time_and_rest},
+};
+use crate::{
+    clock::Timestamp,
+    fact::Fact,
+    grants::JsonDigest,
+    log::{AuditEntry, AuditQuery, AuditRow, PAGE_BYTES, REVOCATION},
+    subject::Subject,
+    turn::ChatState,
+};
+
+/// The maximum length of a tool's name in the record. The name of a tool that does not exist is the model's own text.
+const MAX_TOOL_BYTES: usize = 256;
+
+/// What is stored of a step besides its columns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    step: AuditStep,
+    call: ToolCallId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    channel: Option<AuditChannel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<ApprovalId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decision: Option<DecisionKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grant: Option<GrantId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    invalid: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_sha256: Option<String>,
+}
+
+/// What is removed when the chat is deleted.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Contents {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_input: Option<Value>,
+}
+
+impl Data {
+    fn of(step: AuditStep, call: &ToolCallId) -> Self {
+        Self {
+            step,
+            call: call.clone(),
+            channel: None,
+            approval: None,
+            decision: None,
+            cause: None,
+            grant: None,
+            invalid: false,
+            input_sha256: None,
+            original_sha256: None,
+        }
+    }
+
+    fn row(&self, index: u32, at: Timestamp, tool: &str, by: Option<Subject>, contents: Option<&Contents>) -> AuditRow {
+        let tool = &tool[..tool.floor_char_boundary(MAX_TOOL_BYTES)];
+        // This can't fail: all keys are strings.
+        let json = |written: serde_json::Result<Vec<u8>>| Bytes::from(written.unwrap_or_default());
+        let data = json(serde_json::to_vec(self));
+        let contents = contents.map(|contents| json(serde_json::to_vec(contents)));
+        AuditRow { index, at, tool: tool.into(), by, data, contents }
+    }
+}
+
+/// The SHA-256 of a value in its canonical form. `None` for a number that the form does not have.
+pub fn input_sha256(input: &Value) -> Option<String> {
+    JsonDigest::of(input).map(|digest| digest.to_string())
+}
+
+/// What a batch of facts adds to the record. `state` is the chat after them, and `holds` is what waited before.
+pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold], now: Timestamp) -> Vec<AuditRow> {
+    let original = |call: &ToolCallId| {
+        let hold = holds.iter().find(|hold| hold.call == *call)?;
+        holdpoint_protocol::json::parse(hold.input.as_bytes()).ok()
+    };
+    // A call has no time of its own. It was made before whatever follows it.
+    let now = facts.iter().filter_map(|fact| time_of(fact)).min().unwrap_or(now);
+    (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original, now)).collect()
+}
+
+/// The entry of a fact, if it has one. `original` gives the input that a person was asked about.
+pub(super) fn row(
+    index: u32,
+    fact: &Fact,
+    state: &ChatState,
+    original: impl FnOnce(&ToolCallId) -> Option<Value>,
+    now: Timestamp,
+) -> Option<AuditRow> {
+    let of_call = |step, call: &ToolCallId| {
+        let known = state.calls.get(call)?;
+        Some((Data { input_sha256: input_sha256(&known.input), ..Data::of(step, call) }, known))
+    };
+    Some(match fact {
+        Fact::Called { call, name, input, .. } => {
+            let data = Data { input_sha256: input_sha256(input), ..Data::of(AuditStep::Proposed, call) };
+            data.row(index, now, name, None, None)
+        }
+        Fact::Invalid { call, name, input, .. } => {
+            let data = Data { input_sha256: input_sha256(input), invalid: true, ..Data::of(AuditStep::Proposed, call) };
+            data.row(index, now, name, None, None)
+        }
+        Fact::Asked { call, approval, at, .. } => {
+            let (data, known) = of_call(AuditStep::Asked, call)?;
+            Data { approval: Some(approval.clone()), ..data }.row(index, *at, &known.name, None, None)
+        }
+        Fact::Voted { call, reason, by, at, channel } => {
+            let (data, known) = of_call(AuditStep::Voted, call)?;
+            let approval = known.request.as_ref().map(|request| request.approval.clone());
+            let data = Data { approval, decision: Some(DecisionKind::Approve), channel: *channel, ..data };
+            let contents = Contents { reason: reason.clone(), input: None, original_input: None };
+            data.row(index, *at, &known.name, Some(by.clone()), reason.is_some().then_some(&contents))
+        }
+        Fact::Escalated { call, at } => {
+            let (data, known) = of_call(AuditStep::Escalated, call)?;
+            data.row(index, *at, &known.name, None, None)
+        }
+        Fact::Decided { call, approved, reason, by, at, input, output, channel } => {
+            let (data, known) = of_call(AuditStep::Decided, call)?;
+            let decision = match (approved, input, output) {
+                (false, ..) => DecisionKind::Deny,
+                (true, _, Some(_)) => DecisionKind::Answer,
+                (true, Some(_), None) => DecisionKind::Edit,
+                (true, None, None) => DecisionKind::Approve,
+            };
+            let original_input = input.as_ref().and_then(|_| original(call));
+            let data = Data {
+                approval: known.request.as_ref().map(|request| request.approval.clone()),
+                decision: Some(decision),
+                channel: *channel,
+                input_sha256: input.as_ref().map_or(data.input_sha256, input_sha256),
+                original_sha256: original_input.as_ref().and_then(input_sha256),
+                ..Data::of(AuditStep::Decided, call)
+            };
+            let contents = Contents { reason: reason.clone(), input: input.clone(), original_input };
+            let has_contents = reason.is_some() || input.is_some();
+            data.row(index, *at, &known.name, Some(by.clone()), has_contents.then_some(&contents))
+        }
+        Fact::Granted { call, grant, by, at, .. } => {
+            let (data, known) = of_call(AuditStep::Granted, call)?;
+            let approval = known.request.as_ref().map(|request| request.approval.clone());
+            let data = Data { approval, grant: Some(grant.clone()), ..data };
+            data.row(index, *at, &known.name, Some(by.clone()), None)
+        }
+        Fact::Used { call, grant, by, at } => {
+            let (data, known) = of_call(AuditStep::Used, call)?;
+            let (channel, decision) = (Some(AuditChannel::Grant), Some(DecisionKind::Approve));
+            let data = Data { channel, decision, grant: Some(grant.clone()), ..data };
+            data.row(index, *at, &known.name, Some(by.clone()), None)
+        }
+        Fact::Started { call, at, .. } => {
+            let (data, known) = of_call(AuditStep::Started, call)?;
+            data.row(index, at.unwrap_or(now), &known.name, None, None)
+        }
+        Fact::Settled { call, cause, at, channel, .. } => {
+            let (data, known) = of_call(AuditStep::Settled, call)?;
+            Data { cause: Some(*cause), channel: *channel, ..data }.row(index, *at, &known.name, None, None)
+        }
+        _ => return None,
+    })
+}
+
+/// The entry of a call that expires in a chat whose facts can't be decoded.
+pub(super) fn expired(call: &ToolCallId, tool: &str, at: Timestamp) -> AuditRow {
+    Data { cause: Some(Cause::Expired), ..Data::of(AuditStep::Settled, call) }.row(0, at, tool, None, None)
+}
+
+/// What the record says of a revoked grant. The call is the one whose approval made it.
+pub(super) fn revoked(grant: &GrantId, call: Option<&ToolCallId>) -> Bytes {
+    let unknown = ToolCallId::from("");
+    let data = Data { grant: Some(grant.clone()), ..Data::of(AuditStep::Revoked, call.unwrap_or(&unknown)) };
+    // This can't fail: all keys are strings.
+    Bytes::from(serde_json::to_vec(&data).unwrap_or_default())
+}
+
+/// A line of the record. `None` if a newer version has written what this one can't read.
+pub fn line(entry: &AuditEntry) -> Option<AuditLine> {
+    let data: Data = serde_json::from_slice(&entry.data).ok()?;
+    let contents = entry.contents.as_ref().and_then(|contents| holdpoint_protocol::json::parse(contents).ok());
+    let contents: Contents = contents.and_then(|contents| serde_json::from_value(contents).ok()).unwrap_or_default();
+    Some(AuditLine {
+        chat_id: entry.chat.clone(),
+        position: entry.position & (REVOCATION - 1),
+        at: entry.at.iso8601(),
+        owner: entry.owner.as_str().to_owned(),
+        tool_call_id: data.call,
+        tool_name: entry.tool.to_string(),
+        step: data.step,
+        by: entry.by.as_ref().map(|by| by.as_str().to_owned()),
+        channel: data.channel,
+        approval_id: data.approval,
+        decision: data.decision,
+        cause: data.cause,
+        grant: data.grant,
+        invalid: data.invalid,
+        input_sha256: data.input_sha256,
+        original_input_sha256: data.original_sha256,
+        input: contents.input,
+        original_input: contents.original_input,
+        reason: contents.reason,
+    })
+}
+
+/// A position in the record. Its text is for the same list only, and has no meaning to anybody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditCursor {
+    at: Timestamp,
+    position: u64,
+    chat: ChatId,
+}
+
+impl fmt::Display for AuditCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.at.0, self.position, self.chat)
+    }
+}
+
+impl FromStr for AuditCursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Self, CursorError> {
+        let (at, rest) = time_and_rest(text)?;
+        let (position, chat) = rest.split_once('.').ok_or(CursorError)?;
+        Ok(Self { at, position: position.parse().map_err(|_| CursorError)?, chat: ChatId::from(chat) })
+    }
+}
+
+impl Runtime {
+    /// One page of the record, oldest first. A page with large inputs has fewer than `limit` lines.
+    pub async fn audit_page(
+        &self,
+        query: AuditQuery,
+        after: Option<AuditCursor>,
+        limit: usize,
+    ) -> Result<Page<AuditLine, AuditCursor>, RuntimeError> {
+        let after = after.map(|AuditCursor { at, position, chat }| (at, chat, position));
+        let entries = self.inner.log.audit(AuditQuery { after, ..query }, limit).await.map_err(RuntimeError::Log)?;
+        let size = |entry: &AuditEntry| entry.data.len() + entry.contents.as_ref().map_or(0, Bytes::len);
+        let is_full = entries.len() >= limit || entries.iter().map(size).sum::<usize>() > PAGE_BYTES;
+        let next = entries.last().filter(|_| is_full).map(|last| AuditCursor {
+            at: last.at,
+            position: last.position,
+            chat: last.chat.clone(),
+        });
+        Ok(Page { items: entries.iter().filter_map(line).collect(), next })
+    }
+}
+
+/// The time of a fact that has one.
+pub(super) fn time_of(fact: &Fact) -> Option<Timestamp> {
+    match fact {
+        Fact::TurnStarted { at, .. }
+        | Fact::Asked { at, .. }
+        | Fact::Voted { at, .. }
+        | Fact::Escalated { at, .. }
+        | Fact::Decided { at, .. }
+        | Fact::Granted { at, .. }
+        | Fact::Used { at, .. }
+        | Fact::Settled { at, .. }
+        | Fact::TurnEnded { at, .. } => Some(*at),
+        Fact::Started { at, .. } => *at,
+        _ => None,
+    }
+}

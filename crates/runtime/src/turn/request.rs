@@ -1,0 +1,54 @@
+//! Approval requests: who may decide, the votes so far, and the decision.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::{ids::ApprovalId, request::Verdict};
+
+use crate::{approvers::Approvers, clock::Timestamp, grants::GrantTerms, identity::Identity, subject::Subject};
+
+/// An approval request and its decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalRequest {
+    /// Its id.
+    pub approval: ApprovalId,
+    /// Why it is made.
+    pub reason: String,
+    /// When it was made.
+    pub asked_at: Timestamp,
+    /// When it expires.
+    pub expires: Option<Timestamp>,
+    /// Who may decide.
+    pub approvers: Arc<Approvers>,
+    /// Whether those of the escalation may decide too.
+    pub is_escalated: bool,
+    /// Those who have approved, while others have to as well.
+    pub votes: Vec<Subject>,
+    /// The decision.
+    pub decision: Option<Decided>,
+}
+
+impl ApprovalRequest {
+    /// Whether somebody may decide, in a chat of this owner.
+    pub fn lets_decide(&self, by: &Identity, owner: &Subject) -> bool {
+        self.approvers.let_decide(by, owner, self.is_escalated)
+    }
+
+    /// When it escalates, if it is still to.
+    pub fn escalates_at(&self) -> Option<Timestamp> {
+        let escalation = self.approvers.escalate.as_ref().filter(|_| !self.is_escalated && self.decision.is_none());
+        escalation.map(|escalation| self.asked_at.after(escalation.after))
+    }
+}
+
+/// A decision in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// The decision.
+    pub verdict: Verdict,
+    /// The reason.
+    pub reason: Option<String>,
+    /// Its position in the log.
+    pub position: u64,
+    /// The terms of the grant that it made.
+    pub terms: Option<Arc<GrantTerms>>,
+}

@@ -1,0 +1,116 @@
+//! The login of the settings: API keys and JSON Web Tokens.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::ConnectInfo,
+    http::{HeaderMap, header, request::Parts},
+};
+use futures::future::BoxFuture;
+use holdpoint_runtime::{clock::Timestamp, identity::Identity};
+use sha2::{Digest, Sha256};
+
+#[cfg(feature = "jwt")]
+use super::jwt::{Jwt, TokenRefusal};
+use super::{Credential, Keys, Login, attempts::Attempts};
+use crate::request::Failure;
+
+/// The address of a request's peer, if our own listener accepted the connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
+
+/// The login of the settings. Without keys and tokens, everybody is `local`.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    pub(crate) keys: Keys,
+    #[cfg(feature = "jwt")]
+    pub(crate) jwt: Option<Jwt>,
+    attempts: Attempts,
+}
+
+impl Credentials {
+    pub(crate) fn new(keys: Keys, #[cfg(feature = "jwt")] jwt: Option<Jwt>, wrong_per_minute: usize) -> Self {
+        Self {
+            keys,
+            #[cfg(feature = "jwt")]
+            jwt,
+            attempts: Attempts::new(wrong_per_minute),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        #[cfg(feature = "jwt")]
+        let has_tokens = self.jwt.is_some();
+        #[cfg(not(feature = "jwt"))]
+        let has_tokens = false;
+        self.keys.allows_anonymous() && !has_tokens
+    }
+
+    async fn check(&self, parts: &Parts, now: Timestamp) -> Result<Identity, Failure> {
+        if self.is_open() {
+            return Ok(Identity::local());
+        }
+        let credential = credential_of(&parts.headers).ok_or(Failure::KeyRequired)?;
+        let (address, digest) = (address_of(parts), Sha256::digest(credential).into());
+        if let Some(wait) = address.and_then(|address| self.attempts.wait(address, &digest)) {
+            return Err(Failure::TooManyWrongKeys { wait });
+        }
+        let (checked, is_wrong) = match self.keys.identity(&digest) {
+            Some(identity) => (Ok(identity), false),
+            None => self.check_token(credential, now).await,
+        };
+        match (address, &checked) {
+            (Some(address), Ok(_)) => self.attempts.was_right(address, digest),
+            (Some(address), Err(_)) if is_wrong => self.attempts.was_wrong(address),
+            _ => {}
+        }
+        checked
+    }
+
+    /// The identity of a credential that is not a key, and whether it counts as wrong: a token that has expired is not
+    /// a guess.
+    #[cfg(feature = "jwt")]
+    async fn check_token(&self, credential: &str, now: Timestamp) -> (Result<Identity, Failure>, bool) {
+        let Some(jwt) = self.jwt.as_ref().filter(|_| Jwt::is_token(credential)) else {
+            return (Err(Failure::KeyInvalid), true);
+        };
+        match jwt.identify(credential, now).await {
+            Ok(identity) => (Ok(identity), false),
+            Err(TokenRefusal::Invalid) => (Err(Failure::TokenInvalid), true),
+            Err(TokenRefusal::OutOfTime) => (Err(Failure::TokenInvalid), false),
+            Err(TokenRefusal::Unavailable) => {
+                let why =
+                    "tokens can't be checked at the moment, because the issuer's keys can't be fetched: try again";
+                (Err(Failure::Unavailable(why.to_owned())), false)
+            }
+        }
+    }
+
+    #[cfg(not(feature = "jwt"))]
+    async fn check_token(&self, _: &str, _: Timestamp) -> (Result<Identity, Failure>, bool) {
+        (Err(Failure::KeyInvalid), true)
+    }
+}
+
+impl Login for Credentials {
+    fn identify<'a>(&'a self, parts: &'a Parts, now: Timestamp) -> BoxFuture<'a, Result<Identity, Failure>> {
+        Box::pin(self.check(parts, now))
+    }
+
+    fn credential(&self) -> Credential {
+        if self.is_open() { Credential::None } else { Credential::Key }
+    }
+}
+
+fn credential_of(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer =
+        bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    bearer.map(|(_, key)| key.trim()).or_else(|| headers.get("x-api-key")?.to_str().ok())
+}
+
+/// The address of the peer. A program that serves the router itself tells it by axum's `ConnectInfo`.
+fn address_of(parts: &Parts) -> Option<IpAddr> {
+    let own = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
+    own.or_else(|| parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip()))
+}

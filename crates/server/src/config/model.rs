@@ -1,0 +1,71 @@
+//! Settings of the model.
+
+use std::num::NonZeroU32;
+
+use holdpoint_runtime::model::provider::{OpenAiApi, ReasoningEffort, Timeouts};
+
+use super::{SecretTexts, seconds};
+
+/// The model.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct ModelConfig {
+    /// `demo`, `script:FILE`, `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `ollama:MODEL`.
+    #[serde(rename = "use")]
+    pub use_model: Option<String>,
+    /// Models to ask, one after the other, if this one fails before its first word: `["anthropic:MODEL"]`. Those of the
+    /// same provider share its base URL, API, options and headers.
+    pub fallback: Vec<String>,
+    /// The provider's base URL, if not the default.
+    pub base_url: Option<String>,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// Sampling temperature, from 0 to 2; for Anthropic, to 1.
+    #[serde(deserialize_with = "super::number::temperature")]
+    pub temperature: Option<f64>,
+    /// Maximum tokens per step. An answer that reaches it ends the turn with the finish reason `length`.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub max_tokens: Option<NonZeroU32>,
+    /// Maximum steps per turn.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub max_steps: Option<NonZeroU32>,
+    /// OpenAI's API: `chat` (Chat Completions) or `responses`. By default `responses` for current models at OpenAI, and
+    /// `chat` everywhere else.
+    #[serde(deserialize_with = "super::choice::one_of")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub api: Option<OpenAiApi>,
+    /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Not every model has all.
+    #[serde(deserialize_with = "super::choice::one_of")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Whether the prompt is marked for Anthropic's cache. Other providers cache by themselves.
+    pub prompt_caching: Option<bool>,
+    /// Further fields of every request, in the provider's own words, such as `top_p`. They override what Holdpoint sends.
+    #[cfg_attr(test, schemars(with = "super::reference::Options"))]
+    pub options: serde_json::Map<String, serde_json::Value>,
+    /// Further headers of every request.
+    #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
+    pub headers: SecretTexts,
+    /// Timeout for the first byte of an answer. A local server may have to load the model first.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub first_byte_timeout_sec: Option<NonZeroU32>,
+    /// Timeout between two pieces of an answer.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub idle_timeout_sec: Option<NonZeroU32>,
+    /// Timeout for a whole answer, which is one step.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub timeout_sec: Option<NonZeroU32>,
+}
+
+impl ModelConfig {
+    /// How long a step may take.
+    pub fn timeouts(&self) -> Timeouts {
+        let default = Timeouts::default();
+        Timeouts {
+            first_byte: seconds(self.first_byte_timeout_sec).or(default.first_byte),
+            idle: seconds(self.idle_timeout_sec).or(default.idle),
+            whole: seconds(self.timeout_sec).or(default.whole),
+        }
+    }
+}
