@@ -91,7 +91,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, spending: Spending, env: &mut Env<'_>) 
 /// Why the turn does not go on, if its last question whether it may has another outcome than yes.
 pub(super) fn refusal(state: &ChatState) -> Option<String> {
     let calls = state.turn.iter().flat_map(|turn| &turn.calls).filter_map(|id| state.calls.get(id));
-    let asked = calls.filter(|call| call.name == BUDGET_TOOL).last()?;
+    let asked = calls.rev().find(|call| call.name == BUDGET_TOOL)?;
     match &asked.stage {
         Stage::Settled { outcome: Outcome::Output(_), .. } | Stage::Made | Stage::Asked | Stage::Running { .. } => None,
         Stage::Settled { outcome: Outcome::Denied { .. }, .. } => Some("the token budget is used up".to_owned()),
