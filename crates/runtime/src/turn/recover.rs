@@ -2,7 +2,7 @@
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Draft, Env, calls, state::Phase};
+use super::{Draft, Env, Phase, calls};
 use crate::fact::{Cause, Fact, Outcome};
 
 /// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
