@@ -50,5 +50,9 @@ test("a budget that is used up is a question to the user, not one of the assista
   await console.expectIdle();
   await expect(page.getByText("Rome is warmer.")).toHaveCount(0);
   await expect(page.getByText("The assistant was told")).toHaveCount(0);
+  // The turn is over: there is nothing to continue.
+  await page.reload();
+  await expect(cards).toHaveCount(2);
+  await expect(page.getByRole("button", { name: "Continue" })).toHaveCount(0);
   await page.screenshot({ path: `${folder}budget-denied.png`, animations: "disabled" });
 });
