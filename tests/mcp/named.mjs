@@ -29,8 +29,8 @@ const answer = ({ method, params }) => {
     case "tools/call": {
       const called = `${params.name} ${JSON.stringify(params.arguments)}`;
       if (process.env.NAMED_LOG) appendFileSync(process.env.NAMED_LOG, `${called}\n`);
-      // A secret of the settings reaches the program, and does not come back.
-      return { content: [{ type: "text", text: `done: ${called} with ${process.env.SCRATCH_KEY ?? "no key"}` }] };
+      const key = process.env.SCRATCH_KEY === undefined ? "without a key" : "with a key";
+      return { content: [{ type: "text", text: `done: ${called} ${key}` }] };
     }
     default:
       return {};

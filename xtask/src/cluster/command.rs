@@ -145,7 +145,8 @@ mod tests {
         for command in commands {
             assert!(matches!(parse(command, 3), Ok(Some(_))), "{command}");
         }
-        let options_named = "`--release` builds a release binary, `--binary FILE` takes a given one, `--nodes N` and `--port P`";
+        let options_named =
+            "`--release` builds a release binary, `--binary FILE` takes a given one, `--nodes N` and `--port P`";
         assert!(trial.contains(options_named) && trial.contains("`-- --config holdpoint.toml`"), "{trial}");
         let all = "--release --binary FILE --nodes 3 --port 9000 -- --config holdpoint.toml";
         assert_eq!(options(all).expect("is valid").rest, ["--config", "holdpoint.toml"]);

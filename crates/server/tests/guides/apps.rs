@@ -29,9 +29,9 @@ pub(crate) async fn vite(reader: &mut Reader) {
     reader.serve(&start);
     // A copy of the folder, with the packages of the checkout in place of an installation.
     let copy = format!("cp -r {} clone/app", root().join("examples/vite").display());
-    reader.terminal(&reader.block(&format!("{copy} && echo copied")), ".").until(|printed| {
-        printed.contains("copied").then_some(())
-    });
+    reader
+        .terminal(&reader.block(&format!("{copy} && echo copied")), ".")
+        .until(|printed| printed.contains("copied").then_some(()));
     link_packages(&reader.path("clone/app"));
     let commands = reader.next("Vite and React", "sh");
     assert!(commands.text.starts_with("npm install\n"), "{}", commands.text);

@@ -19,7 +19,8 @@ const KEY: &str = "key-of-the-reader-for-a-trial";
 /// A node on a free port, and its address.
 fn node(reader: &Reader, start: &Block) -> (Terminal, String) {
     let mut terminal = reader.terminal(start, "clone");
-    let port = terminal.until(|printed| printed.lines().next()?.rsplit_once(':').map(|(_, port)| port.trim().to_owned()));
+    let port =
+        terminal.until(|printed| printed.lines().next()?.rsplit_once(':').map(|(_, port)| port.trim().to_owned()));
     (terminal, format!("127.0.0.1:{port}"))
 }
 
@@ -104,7 +105,10 @@ pub(crate) async fn cluster(reader: &mut Reader) {
 fn compose(reader: &mut Reader) {
     reader.page.promises("**Our tests do not run these files with Docker.**");
     let asked = reader.path("docker").display().to_string();
-    reader.program("docker", &format!("#!/bin/sh\nprintf '%s\\n' \"$*\" \"$POSTGRES_PASSWORD\" \"$KEY_SHA256\" > {asked}\n"));
+    reader.program(
+        "docker",
+        &format!("#!/bin/sh\nprintf '%s\\n' \"$*\" \"$POSTGRES_PASSWORD\" \"$KEY_SHA256\" > {asked}\n"),
+    );
     let block = reader.next("Docker Compose", "sh");
     reader.run(&block);
     let asked = fs::read_to_string(asked).expect("docker was run");

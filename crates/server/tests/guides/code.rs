@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, request::Parts};
+use holdpoint_protocol::ids::{ApprovalId, GrantId};
 use holdpoint_runtime::{
     approvers::Approvers,
     clock::Timestamp,
@@ -18,7 +19,8 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Whether the compiler has seen the block.
 pub(crate) fn compiles(block: &Block) {
-    let words = |text: &str| text.split_whitespace().collect::<String>();
+    // As rustfmt leaves it: with a comma before a closing brace of its own line.
+    let words = |text: &str| text.split_whitespace().collect::<String>().replace(",}", "}").replace(",)", ")");
     let code = words(include_str!("code.rs"));
     assert!(code.contains(&words(&block.text)), "{}: this is not in code.rs:\n{}", block.place, block.text);
 }
@@ -38,8 +40,11 @@ pub(crate) fn approvers() -> Result<Tool, Failure> {
 }
 
 #[allow(dead_code, reason = "it is compiled, and the tests of grants run it")]
-async fn grants(runtime: Runtime, identity: Identity, approval: String, grant: String) -> Result<(), Failure> {
-    use holdpoint_runtime::protocol::{grants::{GrantMatch, GrantScope, Remember}, request::{DecisionRequest, Verdict}};
+async fn grants(runtime: Runtime, identity: Identity, approval: ApprovalId, grant: GrantId) -> Result<(), Failure> {
+    use holdpoint_runtime::protocol::{
+        grants::{GrantMatch, GrantScope, Remember},
+        request::{DecisionRequest, Verdict},
+    };
 
     let remember = Remember { scope: GrantScope::Subject, covers: GrantMatch::Input, until: None, uses: Some(5) };
     let decision = DecisionRequest { verdict: Verdict::APPROVE, reason: None, remember: Some(remember) };
@@ -72,8 +77,10 @@ fn login(runtime: Runtime, sessions: Sessions) -> Server {
             let sessions = sessions.clone();
             async move {
                 let session = sessions.of(&parts.headers).await.ok_or("log in first")?;
-                let identity = Identity::new(session.user.as_str()).with_groups(session.groups.iter().map(String::as_str));
-                let identity = if session.is_manager { identity.with_roles([Role::User, Role::Approver]) } else { identity };
+                let identity =
+                    Identity::new(session.user.as_str()).with_groups(session.groups.iter().map(String::as_str));
+                let identity =
+                    if session.is_manager { identity.with_roles([Role::User, Role::Approver]) } else { identity };
                 Ok::<_, IdentityError>(identity.expiring(session.ends))
             }
         })

@@ -63,11 +63,9 @@ async fn in_a_front_end(reader: &mut Reader) {
     let make = reader.next(heading, "sh");
     reader.run(&make);
     link_packages(&reader.path("clone/my-agent"));
-    for (name, language, heading) in [
-        ("index.html", "html", heading),
-        ("tsconfig.json", "json", heading),
-        ("src/main.tsx", "tsx", "The component"),
-    ] {
+    for (name, language, heading) in
+        [("index.html", "html", heading), ("tsconfig.json", "json", heading), ("src/main.tsx", "tsx", "The component")]
+    {
         reader.page.promises(&format!("`{name}`"));
         let file = reader.next(heading, language);
         reader.save(&format!("my-agent/{name}"), &file);

@@ -68,7 +68,7 @@ async fn from_npm_and_over_http(reader: &mut Reader, title: &str) {
     assert!(fs::exists(format!("{docs}/done.txt")).expect("can be asked"), "it was moved");
     reader.page.promises("An input that does not fit the schema is refused before an approval is requested.");
     let shown = reader.say("wrong", r#"call files_move_file {"source":5}"#).await;
-    assert!(shown.contains("tool-output-error") && !shown.contains("tool-approval-request"), "{shown}");
+    assert!(shown.contains("tool-input-error") && !shown.contains("tool-approval-request"), "{shown}");
 
     // The rule over the input.
     reader.offered("tickets_create").await;
@@ -161,8 +161,7 @@ async fn approvals(reader: &mut Reader) {
     reader.serve_settings();
     reader.offered("scratch_clear").await;
     let shown = reader.say("ignored", "call scratch_clear {}").await;
-    assert!(shown.contains("tool-output-available") && shown.contains("•••"), "{shown}");
-    assert!(!shown.contains("key-of-the-scratch-server"), "{shown}");
+    assert!(shown.contains("tool-output-available") && shown.contains("done: clear {} with a key"), "{shown}");
     reader.save("holdpoint.toml", &settings.with("ignore_hints = true", "ignore_hints = false"));
     reader.serve_settings();
     reader.offered("scratch_clear").await;
@@ -173,7 +172,10 @@ async fn approvals(reader: &mut Reader) {
 
 async fn files(reader: &mut Reader) {
     let script = root().join("tests/mcp/fake.mjs").display().to_string();
-    reader.write("holdpoint.toml", &format!("[[mcp]]\nname = 'fake'\ncommand = ['node', '{script}']\napproval = 'never'\n"));
+    reader.write(
+        "holdpoint.toml",
+        &format!("[[mcp]]\nname = 'fake'\ncommand = ['node', '{script}']\napproval = 'never'\n"),
+    );
     reader.serve_settings();
     reader.offered("fake_picture").await;
     reader.say("chat_1", "call fake_picture {}").await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    page::{line_matches, shows},
+    page::line_matches,
     reader::Reader,
     server::{Asked, Fake, Reply},
     wires::{self, Answer, Called, Wire},
@@ -29,18 +29,20 @@ fn last(wire: &dyn Wire, fake: &Fake) -> Asked {
     asked
 }
 
-/// The first start: the key is missing, and then it is not. No tool is offered that the reader has not set up.
-async fn start(reader: &mut Reader, wire: &dyn Wire, fake: &Fake, variable: &str) -> Asked {
+/// The first start: the key is missing, and then it is not. The provider is the fake from then on, by a variable of the
+/// page.
+async fn start(reader: &mut Reader, wire: &dyn Wire, fake: &Fake, variable: &str, base: &str) -> Asked {
     let block = reader.next("Start", "sh").with("…", KEY);
     reader.page.promises("Without the key the server does not start, and names the missing variable.");
     let without: String = block.text.lines().filter(|line| !line.starts_with("export ")).collect();
     let (code, said) = reader.fails(&without);
     assert!(code == Some(2) && said.contains(variable), "{said}");
+    reader.set(base, &wire.base(&fake.url));
     reader.serve(&block);
     hello(reader, wire, fake).await
 }
 
-/// The model answers; gives what it was asked.
+/// The model answers; gives what it was asked. No tool is offered that the reader has not set up.
 async fn hello(reader: &Reader, wire: &dyn Wire, fake: &Fake) -> Asked {
     let shown = reader.say("hello", "Hello").await;
     assert!(shown.contains("Good morning") && shown.contains("[DONE]"), "{shown}");
@@ -110,8 +112,7 @@ pub(crate) async fn anthropic(reader: &mut Reader) {
     let replies = [hello(), hello(), hello(), payment(wire), text(wire, "It is paid.")];
     let fake = Fake::start(replies.into_iter().chain(refused)).await;
     reader.page.promises("`--base-url` (or `model.base_url`, or `ANTHROPIC_BASE_URL`)");
-    reader.set("ANTHROPIC_BASE_URL", &fake.url);
-    let asked = start(reader, wire, &fake, "ANTHROPIC_API_KEY").await;
+    let asked = start(reader, wire, &fake, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL").await;
     assert!(asked.path == wire.path() && wire.has_key(&asked, KEY), "{}", asked.head);
     assert_eq!(asked.body["model"], "claude-haiku-4-5");
 
@@ -138,8 +139,7 @@ pub(crate) async fn gemini(reader: &mut Reader) {
     let replies = [hello(), hello(), payment(wire), text(wire, "It is paid.")];
     let fake = Fake::start(replies.into_iter().chain(refused)).await;
     reader.page.promises("`--base-url` (or `model.base_url`) is for a proxy.");
-    reader.set("HOLDPOINT_MODEL__BASE_URL", &fake.url);
-    let asked = start(reader, wire, &fake, "GEMINI_API_KEY").await;
+    let asked = start(reader, wire, &fake, "GEMINI_API_KEY", "HOLDPOINT_MODEL__BASE_URL").await;
     assert!(asked.path.starts_with("/v1beta/models/gemini-2.5-flash:streamGenerateContent"), "{}", asked.path);
     assert!(wire.has_key(&asked, KEY), "{}", asked.path);
     let asked = with_settings(reader, "Start", wire, &fake).await;
@@ -201,8 +201,7 @@ pub(crate) async fn openai(reader: &mut Reader) {
     ];
     let fake = Fake::start(replies).await;
     reader.page.promises("`model.base_url` and `OPENAI_BASE_URL` do the same.");
-    reader.set("OPENAI_BASE_URL", &chat.base(&fake.url));
-    let asked = start(reader, chat, &fake, "OPENAI_API_KEY").await;
+    let asked = start(reader, chat, &fake, "OPENAI_API_KEY", "OPENAI_BASE_URL").await;
     assert!(asked.path == chat.path() && chat.has_key(&asked, KEY), "{}", asked.head);
     assert_eq!(asked.body["model"], "gpt-5.4-mini");
 
@@ -229,7 +228,10 @@ pub(crate) async fn openai(reader: &mut Reader) {
     let shown = reader.say("fallback", "Hello").await;
     assert!(shown.contains("Good evening") && shown.contains("data-holdpoint-retry"), "{shown}");
     let models: Vec<Value> = fake.asked().iter().rev().take(2).map(|asked| asked.body["model"].clone()).collect();
-    assert_eq!((models, other.asked()[0].body["model"].clone()), (vec![json!("gpt-4.1-mini"), json!("gpt-5.4-mini")], json!("llama3.2")));
+    assert_eq!(
+        (models, other.asked()[0].body["model"].clone()),
+        (vec![json!("gpt-4.1-mini"), json!("gpt-5.4-mini")], json!("llama3.2"))
+    );
 
     reader.unset("OPENAI_BASE_URL");
     let block = reader.next("Compatible servers", "sh").with("http://127.0.0.1:8000", &fake.url);

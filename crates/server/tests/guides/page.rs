@@ -149,10 +149,7 @@ pub(crate) fn line_matches(pattern: &str, line: &str) -> bool {
     match pattern.split_once('…') {
         None => pattern == line,
         Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices()
-                .map(|(at, _)| at)
-                .chain([rest.len()])
-                .any(|at| line_matches(after, &rest[at..]))
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_matches(after, &rest[at..]))
         }),
     }
 }
@@ -178,7 +175,10 @@ fn what_is_printed_is_compared_line_by_line() {
 fn blocks_have_their_heading_and_their_place() {
     let text = "# Page\n```sh\none\n```\n## Next\n1. a list\n\n   ```toml\n   a = 1\n     b\n   ```\n";
     let found = blocks("p.md", text);
-    assert_eq!((found[0].heading.as_str(), found[0].language.as_str(), found[0].text.as_str()), ("Page", "sh", "one\n"));
+    assert_eq!(
+        (found[0].heading.as_str(), found[0].language.as_str(), found[0].text.as_str()),
+        ("Page", "sh", "one\n")
+    );
     assert_eq!((found[1].place.as_str(), found[1].text.as_str()), ("p.md:9", "a = 1\n  b\n"));
     assert_eq!(found[1].heading, "Next");
 }

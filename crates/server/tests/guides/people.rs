@@ -32,7 +32,8 @@ pub(crate) async fn authentication(reader: &mut Reader) {
     let printed = reader.run(&new);
     let (key, entry) = printed.split_once("\n\n").expect("the key, and below it the entry");
     let shown = reader.next("Keys", "toml");
-    let without_digest = |text: &str| text.lines().filter(|line| !line.starts_with("key_sha256")).collect::<Vec<_>>().join("\n");
+    let without_digest =
+        |text: &str| text.lines().filter(|line| !line.starts_with("key_sha256")).collect::<Vec<_>>().join("\n");
     assert_eq!(without_digest(entry), without_digest(&shown.text), "{}", shown.place);
     assert_eq!(entry.lines().count(), shown.text.lines().count());
     reader.write("holdpoint.toml", entry);
@@ -111,7 +112,9 @@ pub(crate) async fn approvers(reader: &mut Reader) {
     assert_eq!(reader.ask(carol, Method::POST, &path, Some(&json!({"approved": false}))).await.0, 200);
     assert_eq!(reader.settled_as(ann, "denied", "process_payment").await["approval"]["approved"], false);
 
-    reader.page.promises("A policy that nobody could ever satisfy is an error at the start, and the message names the key");
+    reader
+        .page
+        .promises("A policy that nobody could ever satisfy is an error at the start, and the message names the key");
     reader.save("holdpoint.toml", &settings.with(r#"["group:finance", "subject:carol"]"#, r#"["self"]"#));
     let (code, said) = reader.fails("holdpoint --config holdpoint.toml");
     assert!(code == Some(2) && said.contains("exclude_self"), "{said}");
@@ -183,9 +186,24 @@ pub(crate) async fn console(reader: &mut Reader) {
     let edited = json!({"amount": 20, "recipient": "Hanako", "currency": "USD"});
     for (button, decision, state, shown) in [
         ("**Approve** | the tool runs with the input on the card", json!({"approved": true}), "output-available", "50"),
-        ("**Deny** | nothing runs. The assistant is told, with your reason", json!({"approved": false, "reason": "too much"}), "output-denied", "too much"),
-        ("**Edit** | you change the input. The tool runs with yours", json!({"approved": true, "input": edited}), "output-available", "20"),
-        ("**Answer** | nothing runs. What you write is the tool's result", json!({"output": "paid in cash"}), "output-available", "paid in cash"),
+        (
+            "**Deny** | nothing runs. The assistant is told, with your reason",
+            json!({"approved": false, "reason": "too much"}),
+            "output-denied",
+            "too much",
+        ),
+        (
+            "**Edit** | you change the input. The tool runs with yours",
+            json!({"approved": true, "input": edited}),
+            "output-available",
+            "20",
+        ),
+        (
+            "**Answer** | nothing runs. What you write is the tool's result",
+            json!({"output": "paid in cash"}),
+            "output-available",
+            "paid in cash",
+        ),
     ] {
         reader.page.promises(button);
         let chat = button.split("**").nth(1).expect("a name");

@@ -65,7 +65,8 @@ impl Terminal {
                 let said = text.0.clone();
                 drop(text);
                 let why = if left.is_zero() { "has not printed what was expected" } else { "has ended" };
-                panic!("{}: this {why}\n{said}\n{}", self.place, self.stop());
+                let errors = self.stop();
+                panic!("{}: this {why}\n{said}\n{errors}", self.place);
             }
             text = self.printed.more.wait_timeout(text, left).expect("no panic").0;
         }

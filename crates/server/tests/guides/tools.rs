@@ -28,7 +28,7 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     let title = "A tool that is an HTTP endpoint";
     let replies = [
         json!({"refunded": 40}),
-        json!([{"order": "A-17", "authorization": "Bearer token-of-the-shop"}]),
+        json!([{"order": "A-17", "key": "key-of-the-shop"}]),
         json!({"refunded": 250}),
         json!({"stock": 3}),
         json!({"cleared": true}),
@@ -42,8 +42,10 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     let start = reader.next(title, "sh");
     reader.page.promises("A missing variable is an error at the start");
     let (code, said) = reader.fails("holdpoint --config holdpoint.toml");
-    assert!(code == Some(2) && said.contains("SHOP_TOKEN"), "{said}");
-    reader.serve(&start.with("SHOP_TOKEN=…", "SHOP_TOKEN=token-of-the-shop").with("SHOP_KEY=…", "SHOP_KEY=key-of-the-shop"));
+    assert!(code == Some(2) && said.contains("SHOP_KEY"), "{said}");
+    reader.serve(
+        &start.with("SHOP_TOKEN=…", "SHOP_TOKEN=token-of-the-shop").with("SHOP_KEY=…", "SHOP_KEY=key-of-the-shop"),
+    );
 
     // Not over 100: made at once.
     let refund = reader.next(title, "sh");
@@ -51,14 +53,17 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     assert!(shown.contains(r#""output":{"refunded":40}"#), "{shown}");
     let asked = shop.asked().pop().expect("it was asked");
     assert!(asked.head.starts_with("POST /api/orders/A-17/refund "), "{}", asked.head);
-    assert_eq!((asked.body.clone(), header(&asked, "authorization")), (json!({"amount": 40}), "Bearer token-of-the-shop".into()));
+    assert_eq!(
+        (asked.body.clone(), header(&asked, "authorization")),
+        (json!({"amount": 40}), "Bearer token-of-the-shop".into())
+    );
     let call = reader.settled("refund", "refund_order").await;
     reader.page.promises("Every request carries `idempotency-key: ID`, the id of the call");
     assert_eq!(call["toolCallId"], header(&asked, "idempotency-key"));
 
     reader.page.promises("If the endpoint repeats the value of a header in its answer, it is masked there too.");
     let shown = reader.say("orders", r#"call find_orders {"customer":"Ann Lee"}"#).await;
-    assert!(shown.contains("A-17") && !shown.contains("token-of-the-shop"), "{shown}");
+    assert!(shown.contains("A-17") && !shown.contains("key-of-the-shop"), "{shown}");
     let asked = shop.asked().pop().expect("it was asked");
     assert!(asked.head.starts_with("GET /api/orders?customer=Ann"), "{}", asked.head);
     assert_eq!(header(&asked, "x-api-key"), "key-of-the-shop");
@@ -127,7 +132,8 @@ pub(crate) async fn spending_limit(reader: &mut Reader) {
     let call = reader.settled("much", "process_payment").await;
     assert_eq!((&call["state"], &call["input"]["amount"]), (&json!("output-available"), &json!(250)), "{call}");
     reader.page.promises("A call without an amount, or with the amount as a string, does not bypass the rule.");
-    let shown = reader.say("string", r#"call process_payment {"amount":"80","recipient":"Bob","currency":"USD"}"#).await;
+    let shown =
+        reader.say("string", r#"call process_payment {"amount":"80","recipient":"Bob","currency":"USD"}"#).await;
     assert!(!shown.contains("tool-output-available"), "{shown}");
 
     let settings = reader.next("More than one condition", "toml");
