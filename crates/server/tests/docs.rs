@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use support::Binary;
 
 /// Programs that the pages run and this test does not.
-const NOT_RUN: [&str; 4] = ["node", "npm", "npx", "ollama"];
+const NOT_RUN: [&str; 1] = ["npm"];
 
 /// Runs the binary. A server is started, seen to listen and stopped.
 const HOLDPOINT: &str = r#"#!/bin/sh
@@ -169,7 +169,7 @@ async fn every_shell_block_of_the_pages_runs() {
     for page in pages() {
         count += run(&page).await.printed.len();
     }
-    assert!(count >= 15, "only {count} blocks were found");
+    assert!(count >= 12, "only {count} blocks were found");
 }
 
 /// What the first page leads to: a payment that was asked about, approved, and made.

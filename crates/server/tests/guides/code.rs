@@ -71,7 +71,7 @@ impl Sessions {
 }
 
 #[allow(dead_code, reason = "it is compiled, and the tests of logins run it")]
-fn login(runtime: Runtime, sessions: Sessions) -> Server {
+fn login(runtime: Runtime, sessions: Sessions) -> [Server; 1] {
     let server = Server::builder(runtime)
         .identify(move |parts: Parts| {
             let sessions = sessions.clone();
@@ -85,5 +85,5 @@ fn login(runtime: Runtime, sessions: Sessions) -> Server {
             }
         })
         .build();
-    server
+    [server]
 }

@@ -128,12 +128,6 @@ impl Reader {
         printed.into_owned()
     }
 
-    /// The same for a command that the page has in its text.
-    pub(crate) fn run_promised(&self, command: &str) -> String {
-        let text = self.page.promises(command).to_owned();
-        self.run(&self.block(&text))
-    }
-
     /// Runs a block that fails; gives its exit code and what it says.
     pub(crate) fn fails(&self, text: &str) -> (Option<i32>, String) {
         let Output { status, stdout, stderr } = self.output(text);
@@ -273,8 +267,8 @@ impl Reader {
     pub(crate) async fn settled_as(&self, key: &str, chat: &str, tool: &str) -> Value {
         let kind = format!("tool-{tool}");
         self.until(key, &format!("/api/chat/{chat}/messages"), |messages| {
-            let parts = messages.as_array()?.iter().flat_map(|message| message["parts"].as_array()).flatten();
-            let call = parts.filter(|part| part["type"] == kind.as_str()).next_back()?;
+            let mut parts = messages.as_array()?.iter().flat_map(|message| message["parts"].as_array()).flatten();
+            let call = parts.rfind(|part| part["type"] == kind.as_str())?;
             call["state"].as_str().is_some_and(|state| state.starts_with("output-")).then(|| call.clone())
         })
         .await
