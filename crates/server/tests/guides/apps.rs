@@ -35,12 +35,13 @@ pub(crate) async fn vite(reader: &mut Reader) {
     link_packages(&reader.path("clone/app"));
     let commands = reader.next("Vite and React", "sh");
     assert!(commands.text.starts_with("npm install\n"), "{}", commands.text);
-    let commands = commands.with("npm install\n", "");
+    // Where nobody else can have the same address.
+    let commands = commands.with("npm install\n", "").with("npm run dev", "npm run dev -- --host 127.0.0.1");
     reader.set("AGENT_URL", &format!("http://{}", reader.address()));
     reader.set("NO_COLOR", "1");
     let mut dev = reader.terminal(&commands, "clone/app");
     let address = dev.until(|printed| {
-        let line = printed.lines().find(|line| line.contains("http://localhost:"))?;
+        let line = printed.lines().find(|line| line.contains("http://127.0.0.1:"))?;
         Some(line.split_once("http://")?.1.trim().trim_end_matches('/').to_owned())
     });
     // Vite's dev server passes `/api` on: a payment is asked for, approved and made through it.

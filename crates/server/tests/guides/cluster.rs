@@ -1,7 +1,7 @@
 //! The guide of several nodes, with a real PostgreSQL. `cargo xtask cluster` has a test of its own, which reads the
 //! same guide, and `tests/container.rs` starts what `compose.yaml` starts.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use holdpoint_testkit::Postgres;
 use reqwest::Method;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     page::{Block, root},
-    reader::Reader,
+    reader::{Reader, search_path},
     terminal::Terminal,
 };
 
@@ -47,10 +47,9 @@ pub(crate) async fn cluster(reader: &mut Reader) {
     let (first, second) = (postgres.fresh_database(), postgres.fresh_database());
     reader.set("DATABASE_URL", &postgres.url(&first));
     // Those of the version that runs.
-    let programs = postgres.command("pg_dump");
-    let programs = std::path::Path::new(programs.get_program()).parent().expect("a folder").display().to_string();
-    let path = format!("{}:{programs}:{}", reader.path("bin").display(), std::env::var("PATH").unwrap_or_default());
-    reader.set("PATH", &path);
+    let dump = postgres.command("pg_dump");
+    let programs = Path::new(dump.get_program()).parent().expect("a folder");
+    reader.set("PATH", &search_path(&[&reader.path("bin"), programs]));
 
     // Two nodes: what is asked on one is approved on the other.
     let start = reader.next("Set it up", "sh").with(":8787", ":0");

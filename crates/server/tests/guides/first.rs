@@ -74,12 +74,13 @@ async fn in_a_front_end(reader: &mut Reader) {
     let mut compiler = reader.terminal(&reader.block(&format!("{} && echo compiled", compile.text)), "clone/my-agent");
     compiler.until(|printed| printed.contains("compiled").then_some(()));
 
-    let start = reader.next("The component", "sh");
+    // Where nobody else can have the same address.
+    let start = reader.next("The component", "sh").with("npx vite", "npx vite --host 127.0.0.1");
     reader.set("NO_COLOR", "1");
     let mut vite = reader.terminal(&start, "clone/my-agent");
     reader.page.promises("Start it, and open the address that it prints");
     let address = vite.until(|printed| {
-        let line = printed.lines().find(|line| line.contains("http://localhost:"))?;
+        let line = printed.lines().find(|line| line.contains("http://127.0.0.1:"))?;
         Some(line.split_once("http://")?.1.trim().trim_end_matches('/').to_owned())
     });
     let agent = reader.address().to_owned();

@@ -71,3 +71,16 @@ fn every_guide_has_a_script() {
     let scripts: BTreeSet<String> = PAGES.iter().map(|page| (*page).to_owned()).collect();
     assert_eq!(guides, scripts, "pages on the left, scripts on the right");
 }
+
+/// A reader who begins with a guide, and not with the first page, has no such command.
+#[test]
+fn every_guide_that_runs_the_binary_says_what_it_is() {
+    for name in PAGES.iter().filter(|page| page.starts_with("docs/guides/")) {
+        let page = page::Page::open(name);
+        if page.runs("holdpoint") {
+            page.promises(
+                "In commands, `holdpoint` is the binary. In a clone, `cargo run --release --` does the same.",
+            );
+        }
+    }
+}

@@ -75,6 +75,12 @@ impl Page {
         rows
     }
 
+    /// Whether a shell block begins a line with this program.
+    pub(crate) fn runs(&self, program: &str) -> bool {
+        let mut lines = self.blocks.iter().filter(|block| block.language == "sh").flat_map(|block| block.text.lines());
+        lines.any(|line| line.split_whitespace().next() == Some(program))
+    }
+
     /// The words that the page has in bold.
     pub(crate) fn bold(&self) -> Vec<String> {
         self.prose.split("**").skip(1).step_by(2).map(str::to_owned).collect()

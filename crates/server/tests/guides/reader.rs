@@ -8,6 +8,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -58,8 +59,7 @@ impl Reader {
             client,
         };
         // Only what the page says: a key of whoever runs the test must not change what is seen.
-        let path = std::env::var("PATH").unwrap_or_default();
-        reader.set("PATH", &format!("{}:{path}", reader.path("bin").display()));
+        reader.set("PATH", &search_path(&[&reader.path("bin")]));
         reader.set("HOME", &reader.path("home").display().to_string());
         reader.set("HOLDPOINT_LISTEN", "127.0.0.1:0");
         // What is installed is there, and nothing else is fetched.
@@ -284,6 +284,19 @@ impl Reader {
         let tools = self.get("/api/tools").await;
         tools.as_array().expect("a list").iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
+}
+
+/// The folders of programs: these first, then that of Node.js itself, because a version manager's own `node` looks for the
+/// home folder of whoever runs the tests, and then the usual ones.
+pub(crate) fn search_path(first: &[&Path]) -> String {
+    static NODE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let asked = Command::new("node").args(["-p", "process.execPath"]).output().expect("node runs");
+        let program = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim());
+        program.parent().expect("a folder").to_owned()
+    });
+    let mut folders: Vec<String> = first.iter().map(|folder| folder.display().to_string()).collect();
+    folders.extend([NODE.display().to_string(), std::env::var("PATH").unwrap_or_default()]);
+    folders.join(":")
 }
 
 /// The npm packages of the checkout, in place of an installation. The folder itself is the reader's: tools write into it.
