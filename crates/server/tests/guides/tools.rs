@@ -155,4 +155,30 @@ pub(crate) async fn spending_limit(reader: &mut Reader) {
     let start = reader.next("More than one condition", "sh");
     reader.serve(&start);
     assert_eq!(reader.offered("process_payment").await["approval"], json!({"when": "/amount", "over": 100}));
+
+    // With a budget that the first step uses up.
+    let title = "A limit on tokens";
+    let settings = reader.next(title, "toml");
+    reader.save("holdpoint.toml", &settings.with("turn_token_budget = 100_000", "turn_token_budget = 1"));
+    reader.serve_settings();
+    reader.page.promises("there is an approval request for the tool `continue_turn`");
+    let weather = r#"call get_weather {"location":"Rome"}"#;
+    let shown = reader.say("yes", weather).await;
+    assert!(shown.contains("continue_turn") && !shown.contains("text-delta"), "{shown}");
+    let request = reader.open_request().await;
+    assert_eq!((&request["input"]["scope"], &request["input"]["limit"]), (&json!("turn"), &json!(1)), "{request}");
+    reader.page.promises("A yes allows as many tokens again; a no, or no answer in time, ends the turn.");
+    reader.decide(&json!({"approved": true})).await;
+    reader
+        .until("", "/api/chat/yes/messages", |messages| messages.to_string().contains("In Rome it is").then_some(()))
+        .await;
+    reader.say("no", weather).await;
+    reader.decide(&json!({"approved": false})).await;
+    assert_eq!(reader.settled("no", "continue_turn").await["approval"]["approved"], false);
+    reader.page.promises("The chat stays usable.");
+    assert!(reader.say("no", "hello").await.contains("text-delta"));
+    let settings = reader.next(title, "toml");
+    reader.save("holdpoint.toml", &settings);
+    reader.serve_settings();
+    assert_eq!(reader.offered("continue_turn").await["approvalTimeoutSec"], 3600);
 }
