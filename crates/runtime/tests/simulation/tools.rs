@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::BTreeMap,
     fmt,
+    num::NonZeroU64,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use std::{
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use holdpoint_runtime::{
     internals::fact::{Cause, Fact},
-    tool::{Execution, Prompt, Returns, Tool, ToolBuilder, ToolContext, ToolError, ToolSet, Wait},
+    tool::{BUDGET_TOOL, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolContext, ToolError, ToolSet, Wait},
 };
 use serde_json::{Value, json};
 
@@ -32,11 +33,19 @@ pub(crate) fn runs_on_server(name: &str) -> bool {
 }
 
 pub(crate) fn needs_approval(name: &str) -> bool {
-    ["pay", "refund", "sign"].contains(&name)
+    ["pay", "refund", "sign", BUDGET_TOOL].contains(&name)
 }
 
 pub(crate) fn is_idempotent(name: &str) -> bool {
-    name == "again"
+    ["again", BUDGET_TOOL].contains(&name)
+}
+
+/// In a third of the runs: the tokens of two steps a turn, and of ten a chat.
+pub(crate) fn budget(seed: u64) -> Budget {
+    match seed % 3 {
+        0 => Budget { turn: NonZeroU64::new(14), chat: NonZeroU64::new(70) },
+        _ => Budget::default(),
+    }
 }
 
 /// What the tools have done, whatever the log says.

@@ -11,7 +11,11 @@ use std::{
 
 use futures::FutureExt;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::{driver::Runtime, internals::turn::ChatState, subject::Subject};
+use holdpoint_runtime::{
+    driver::{Limits, Runtime},
+    internals::turn::ChatState,
+    subject::Subject,
+};
 use tokio::{task::AbortHandle, time::sleep};
 
 use super::{
@@ -20,7 +24,7 @@ use super::{
     model::SeededModel,
     node_log::NodeLog,
     random::{Random, SimulatedClock},
-    tools::{Ledger, tools},
+    tools::{Ledger, budget, tools},
     wire::Responses,
 };
 
@@ -98,6 +102,7 @@ impl World {
             let model = SeededModel { seed: self.seed, condition: Arc::clone(&condition) };
             let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::new(model));
             let builder = builder.tools(tools(self.seed, &self.ledger, &condition)).clock(Arc::new(self.clock));
+            let builder = builder.limits(Limits { budget: budget(self.seed), ..Limits::default() });
             match builder.start().await {
                 Ok(runtime) => return self.nodes()[node].runtime = Some(runtime),
                 Err(_) => sleep(Duration::from_millis(500)).await,
