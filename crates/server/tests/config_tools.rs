@@ -230,6 +230,10 @@ timeout_sec = 5
         ("url = 'https://a.example/${MISSING}'", "MISSING is not set"),
         ("command = ['x']\noauth_file = 'f'", "`oauth_file` is for a server with `url`"),
         ("url = 'https://a.example'\noauth_client_id = 'f'", "`oauth_client_id` is for a server with `oauth_file`"),
+        ("url = 'https://a.example'\noauth_key = 'f'", "`oauth_key` is for a server with `oauth_file`"),
+        ("url = 'https://a.example'\noauth_file = 'f'", "`oauth_file` needs `oauth_key`"),
+        ("url = 'https://a.example'\noauth_file = 'f'\noauth_key = 'short'", "at least 16 characters"),
+        ("url = 'https://a.example'\noauth_file = 'f'\noauth_key = { env = 'MISSING' }", "MISSING is not set"),
         ("url = 'https://a.example'\noauth_file = 'f'\nheaders = { Authorization = 'x' }", "two logins"),
     ] {
         let config = load(&format!("[[mcp]]\nname = 'a'\n{text}"), &[]).expect("it can be read");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use holdpoint_runtime::tool::{
-    ToolContext,
+    Secret, ToolContext,
     mcp::{McpOAuth, McpServer, McpSettings, McpTransport, SecretUrl},
 };
 use serde_json::json;
@@ -37,13 +37,16 @@ fn serve(env: &[(&str, &str)]) -> (Running, String) {
     (Running(child), format!("http://127.0.0.1:{}", line.trim()))
 }
 
+/// The key of the file with the tokens.
+const KEY: &str = "a key of the test";
+
 fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().expect("a client")
 }
 
 /// Logs in with the binary: what the browser is shown, and how the binary ends.
 async fn login(folder: &Path, base: &str) -> (u16, Option<i32>, String) {
-    let config = format!("[[mcp]]\nname = 'work'\nurl = '{base}/mcp'\noauth_file = 'tokens.json'");
+    let config = format!("[[mcp]]\nname = 'work'\nurl = '{base}/mcp'\noauth_file = 'tokens.json'\noauth_key = '{KEY}'");
     std::fs::write(folder.join("config.toml"), config).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     command.args(["mcp", "login", "work", "--config", "config.toml"]).current_dir(folder);
@@ -59,7 +62,7 @@ async fn login(folder: &Path, base: &str) -> (u16, Option<i32>, String) {
 
 fn settings(folder: &Path, base: &str) -> McpSettings {
     let transport = McpTransport::Http { url: SecretUrl::new(format!("{base}/mcp")), headers: Vec::new() };
-    let oauth = McpOAuth { file: folder.join("tokens.json"), client_id: None };
+    let oauth = McpOAuth { file: folder.join("tokens.json"), key: Secret::new(KEY), client_id: None };
     McpSettings { oauth: Some(oauth), start_wait: PATIENCE, ..McpSettings::new("work", transport) }
 }
 
@@ -107,7 +110,7 @@ async fn tokens_are_refreshed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, code, errors) = login(folder.path(), &base).await;
     assert_eq!(code, Some(0), "{errors}");
-    let first = std::fs::read_to_string(folder.path().join("tokens.json")).expect("the tokens");
+    let first = std::fs::read(folder.path().join("tokens.json")).expect("the tokens");
     for _ in 0..2 {
         let server = McpServer::start(settings(folder.path(), &base)).await.expect("starts");
         assert_eq!(server.problem(), None);
@@ -117,7 +120,7 @@ async fn tokens_are_refreshed() {
     let refreshes = client().get(format!("{base}/refreshes")).send().await.expect("an answer");
     let refreshes: u32 = refreshes.text().await.expect("a number").parse().expect("a number");
     assert!(refreshes >= 2, "{refreshes}");
-    assert_ne!(std::fs::read_to_string(folder.path().join("tokens.json")).expect("the tokens"), first);
+    assert_ne!(std::fs::read(folder.path().join("tokens.json")).expect("the tokens"), first);
 }
 
 #[tokio::test]

@@ -14,6 +14,12 @@ impl Secret {
         Self(text.into())
     }
 
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "whether it is long enough is all that is asked")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The text itself, for sending.
     pub(crate) fn reveal(&self) -> &str {
         &self.0

@@ -14,6 +14,9 @@ use super::{
     secret::{MissingVariable, SecretText, SecretTexts, Variables},
 };
 
+/// The shortest key for a file with tokens.
+const MIN_KEY_LEN: usize = 16;
+
 /// One MCP server.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -34,9 +37,14 @@ pub struct McpConfig {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
-    /// The file with the tokens of a login by OAuth, which `holdpoint mcp login` makes. Only its owner can read it.
+    /// The file with the tokens of a login by OAuth, which `holdpoint mcp login` makes. It is encrypted with `oauth_key`, and
+    /// only its owner can read it.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub oauth_file: Option<PathBuf>,
+    /// The key that encrypts `oauth_file`: at least 16 characters, best random ones from a variable of the environment,
+    /// `{ env = "NAME" }`.
+    #[cfg_attr(test, schemars(with = "Option<super::reference::Secret>"))]
+    pub oauth_key: Option<SecretText>,
     /// The id of an OAuth client that was registered beforehand. Without it, the login registers one.
     pub oauth_client_id: Option<String>,
     /// The approval policy for its calls. By default every call needs approval.
@@ -92,6 +100,13 @@ pub enum McpConfigProblem {
     Transport,
     #[error("`{key}` is for a server with `{with}`")]
     Misplaced { key: &'static str, with: &'static str },
+    #[error(
+        "`oauth_file` needs `oauth_key`, which it is encrypted with: set `oauth_key = {{ env = \"NAME\" }}`, and NAME to what \
+         `openssl rand -base64 32` prints, for example"
+    )]
+    NoTokenKey,
+    #[error("`oauth_key` must have at least {MIN_KEY_LEN} characters")]
+    ShortTokenKey,
     #[error("`oauth_file` and the header `authorization` are two logins: remove one of them")]
     TwoLogins,
     #[error("`timeout_sec` must be at least 1")]
@@ -139,21 +154,31 @@ impl McpConfig {
             Some(seconds) => settings.timeout = Duration::from_secs(seconds),
             None => {}
         }
-        settings.oauth = self.oauth()?;
+        settings.oauth = self.oauth(variables)?;
         settings.offered = self.tools.as_ref().map(|names| names.iter().cloned().collect());
         settings.denied = self.deny.iter().cloned().collect();
         Ok(settings)
     }
 
-    fn oauth(&self) -> Result<Option<McpOAuth>, McpConfigProblem> {
-        let key = if self.oauth_file.is_some() { "oauth_file" } else { "oauth_client_id" };
-        match (&self.oauth_file, &self.oauth_client_id) {
-            (None, None) => Ok(None),
-            _ if self.url.is_none() => Err(McpConfigProblem::Misplaced { key, with: "url" }),
-            (None, Some(_)) => Err(McpConfigProblem::Misplaced { key, with: "oauth_file" }),
-            (Some(_), _) if self.headers.has("authorization") => Err(McpConfigProblem::TwoLogins),
-            (Some(file), client_id) => Ok(Some(McpOAuth { file: file.clone(), client_id: client_id.clone() })),
+    fn oauth(&self, variables: Variables<'_>) -> Result<Option<McpOAuth>, McpConfigProblem> {
+        let said = [
+            ("oauth_file", self.oauth_file.is_some()),
+            ("oauth_key", self.oauth_key.is_some()),
+            ("oauth_client_id", self.oauth_client_id.is_some()),
+        ];
+        let Some((key, _)) = said.into_iter().find(|(_, is_said)| *is_said) else { return Ok(None) };
+        let Some(file) = self.oauth_file.clone().filter(|_| self.url.is_some()) else {
+            let with = if self.url.is_none() { "url" } else { "oauth_file" };
+            return Err(McpConfigProblem::Misplaced { key, with });
+        };
+        if self.headers.has("authorization") {
+            return Err(McpConfigProblem::TwoLogins);
         }
+        let key = self.oauth_key.as_ref().ok_or(McpConfigProblem::NoTokenKey)?.resolve(variables)?;
+        if key.len() < MIN_KEY_LEN {
+            return Err(McpConfigProblem::ShortTokenKey);
+        }
+        Ok(Some(McpOAuth { file, key, client_id: self.oauth_client_id.clone() }))
     }
 
     /// Whether a tool of this name can only be one of this server.

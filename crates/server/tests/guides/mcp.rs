@@ -102,10 +102,11 @@ async fn from_pypi(reader: &mut Reader, title: &str) {
 
 async fn behind_a_login(reader: &mut Reader) {
     let (_work, url) = listening(reader, "exec node tests/mcp/oauth.mjs");
-    let tokens = reader.path("work.json");
+    let tokens = reader.path("work.tokens");
+    reader.set("WORK_TOKENS_KEY", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
     let settings = reader.next("Servers that want a login", "toml");
     let settings = settings.with("https://mcp.work.example", &url);
-    reader.save("holdpoint.toml", &settings.with("/var/lib/holdpoint/work.json", &tokens.display().to_string()));
+    reader.save("holdpoint.toml", &settings.with("/var/lib/holdpoint/work.tokens", &tokens.display().to_string()));
     reader.serve_settings();
     let status = reader.get("/api/status").await;
     assert!(status.to_string().contains("holdpoint mcp login"), "{status}");
@@ -121,6 +122,9 @@ async fn behind_a_login(reader: &mut Reader) {
     reader.offered("work_whoami").await;
     let mode = fs::metadata(&tokens).expect("the tokens").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    reader.page.promises("encrypted with `oauth_key`");
+    let written = fs::read(&tokens).expect("the tokens");
+    assert!(!String::from_utf8_lossy(&written).contains("token_type"), "it is not encrypted");
     reader.say("who", "call work_whoami {}").await;
     reader.decide(&json!({"approved": true})).await;
     assert_eq!(reader.settled("who", "work_whoami").await["output"], "ann");

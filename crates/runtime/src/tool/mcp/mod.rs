@@ -15,6 +15,7 @@ mod run;
 mod screen;
 mod server;
 mod servers;
+mod token_file;
 mod url;
 
 use std::{

@@ -1,28 +1,16 @@
-//! Logins at servers that are protected by OAuth 2.1: discovery, registration, authorization code with PKCE, refresh. The
-//! tokens are in a file that only its owner can read.
+//! Logins at servers that are protected by OAuth 2.1: discovery, registration, authorization code with PKCE, refresh.
 
-use std::{
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, path::PathBuf, time::Duration};
 
-use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
-    CredentialStore, StoredCredentials,
-};
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Mutex,
 };
 
-use super::{McpProblem, McpSettings, McpTransport, SecretUrl};
-use crate::tool::text::plain;
+use super::{McpProblem, McpSettings, McpTransport, SecretUrl, token_file::TokenFile};
+use crate::tool::{Secret, text::plain};
 
-/// The largest file with tokens.
-const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// The longest request of a browser that comes back.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 /// How long a browser that comes back has for its request.
@@ -33,6 +21,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct McpOAuth {
     /// The file with the tokens. It is made by a login.
     pub file: PathBuf,
+    /// The key that the file is encrypted with.
+    pub key: Secret,
     /// The id of a client that was registered beforehand. Without it, one is registered by the login.
     pub client_id: Option<String>,
 }
@@ -73,7 +63,7 @@ impl McpLogin {
         let failed = |error: AuthError| McpLoginError::OAuth(words(url, &error));
         let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(McpLoginError::Listen)?;
         let address = format!("http://{}", listener.local_addr().map_err(McpLoginError::Listen)?);
-        let mut manager = manager(url, &oauth.file).await.map_err(failed)?;
+        let mut manager = manager(url, oauth).await.map_err(failed)?;
         let found = manager.resolve_metadata().await.map_err(failed)?;
         manager.set_metadata(found.metadata);
         let mut request = AuthorizationRequest::new(format!("{address}/callback"))
@@ -134,87 +124,21 @@ pub(super) async fn authorized(url: &SecretUrl, oauth: &McpOAuth) -> Result<Auth
     if !oauth.file.exists() {
         return Err(McpProblem::Login);
     }
-    let mut manager = manager(url, &oauth.file).await.map_err(failed)?;
+    let mut manager = manager(url, oauth).await.map_err(failed)?;
     match manager.initialize_from_store().await.map_err(failed)? {
         true => Ok(manager),
         false => Err(McpProblem::Login),
     }
 }
 
-async fn manager(url: &SecretUrl, file: &Path) -> Result<AuthorizationManager, AuthError> {
+async fn manager(url: &SecretUrl, oauth: &McpOAuth) -> Result<AuthorizationManager, AuthError> {
     let mut manager = AuthorizationManager::new(url.reveal()).await?;
-    manager.set_credential_store(FileStore { path: file.to_owned(), refreshing: Arc::default() });
+    manager.set_credential_store(TokenFile::new(&oauth.file, &oauth.key));
     Ok(manager)
 }
 
 fn words(url: &SecretUrl, error: &AuthError) -> String {
     plain(&url.mask(crate::redact::Mask::default()).hide(&error.to_string()), 300)
-}
-
-/// The tokens in a file. Only its owner can read it; it is not encrypted.
-struct FileStore {
-    path: PathBuf,
-    /// One refresh at a time: a refresh token may be for one use.
-    refreshing: Arc<Mutex<()>>,
-}
-
-impl FileStore {
-    fn failed(&self, error: impl std::fmt::Display) -> AuthError {
-        AuthError::CredentialStoreError(format!("{}: {error}", self.path.display()))
-    }
-
-    fn read(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        let file = match std::fs::File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
-        };
-        let read = serde_json::from_reader(io::Read::take(io::BufReader::new(file), MAX_FILE_BYTES));
-        // The error may quote what it can't read.
-        read.map(Some).map_err(|_| self.failed("it is not what a login writes: log in again"))
-    }
-
-    /// Written beside it and moved into its place, so that it is never half there.
-    fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(".new");
-        let new = self.path.with_file_name(name);
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // One that was left over may have other rights.
-        match std::fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = options.open(&new)?;
-        file.write_all(&serde_json::to_vec(credentials)?)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.path)
-    }
-}
-
-#[async_trait::async_trait]
-impl CredentialStore for FileStore {
-    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        self.read()
-    }
-
-    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        self.write(&credentials).map_err(|error| self.failed(error))
-    }
-
-    async fn clear(&self) -> Result<(), AuthError> {
-        match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
-            _ => Ok(()),
-        }
-    }
-
-    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        Ok(Some(CredentialRefreshGuard::new(Arc::clone(&self.refreshing).lock_owned().await)))
-    }
 }
 
 /// The target of a request.
@@ -251,37 +175,6 @@ fn refusal(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn store(folder: &Path) -> FileStore {
-        FileStore { path: folder.join("tokens.json"), refreshing: Arc::default() }
-    }
-
-    #[tokio::test]
-    async fn tokens_are_kept_in_a_file_that_only_its_owner_reads() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = store(folder.path());
-        assert!(store.load().await.expect("nothing").is_none());
-        store.save(StoredCredentials::new("client".to_owned(), None, Vec::new(), None)).await.expect("saved");
-        assert_eq!(store.load().await.expect("read").expect("it is there").client_id, "client");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = std::fs::metadata(&store.path).expect("it is there").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
-        store.clear().await.expect("cleared");
-        store.clear().await.expect("there is nothing to clear");
-        assert!(store.load().await.expect("nothing").is_none());
-    }
-
-    #[tokio::test]
-    async fn what_is_no_file_of_a_login_is_not_quoted() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = store(folder.path());
-        std::fs::write(&store.path, "hunter22").expect("written");
-        let error = store.load().await.expect_err("no login").to_string();
-        assert!(error.contains("log in again") && !error.contains("hunter22"), "{error}");
-    }
 
     #[test]
     fn a_refusal_is_told_in_its_own_words() {
