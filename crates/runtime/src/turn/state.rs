@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, GrantId, MessageId, PartId, ToolCallId},
+    ids::{ApprovalId, MessageId, PartId, ToolCallId},
     message::Role,
     request::Verdict,
 };
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::{
     known::{Cuts, KnownMessage},
-    request::{ApprovalRequest, Decided},
+    request::{ApprovalRequest, Decided, Use},
     writing::OpenInput,
 };
 use crate::{
     clock::Timestamp,
     fact::{BlockKind, CallOrder, Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
-    tool::{Execution, Returns, Wait},
+    tool::{CallState, Execution, Returns, Wait},
 };
 
 /// The state of a chat.
@@ -77,17 +77,10 @@ pub struct Call {
     pub request: Option<ApprovalRequest>,
     /// The grant that approved it, in place of a person.
     pub used: Option<Use>,
+    /// What it can be resumed from while it runs, if its process goes down.
+    pub resume: Option<Arc<CallState>>,
     /// The stage it has reached.
     pub stage: Stage,
-}
-
-/// The use of a grant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
-    /// The grant.
-    pub grant: GrantId,
-    /// Who made it.
-    pub by: Subject,
 }
 
 /// The stage of a call.
@@ -268,6 +261,7 @@ impl ChatState {
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     used: None,
+                    resume: None,
                     stage: Stage::Made,
                 };
                 self.add_call(call, made);
@@ -285,6 +279,7 @@ impl ChatState {
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     used: None,
+                    resume: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
                 self.add_call(call, made);
@@ -335,7 +330,9 @@ impl ChatState {
             }
             Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {
                 call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
+                call.resume = None;
             }),
+            Fact::Resumable { call, state } => self.change(call, |call| call.resume.clone_from(state)),
             // What a call outputs on its way decides nothing, and neither do its files.
             Fact::Nothing | Fact::Progressed { .. } | Fact::Stored { .. } | Fact::ModelDelayed { .. } => {}
             Fact::StepStarted

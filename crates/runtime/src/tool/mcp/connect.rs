@@ -9,8 +9,11 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::{PaginatedRequestParams, Tool as McpTool},
-    service::{ClientInitializeError, Peer, RunningService, serve_client},
+    model::{PaginatedRequestParams, ProtocolVersion, Tool as McpTool},
+    service::{
+        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, Peer, RunningService,
+        serve_client_with_lifecycle as serve,
+    },
     transport::{
         StreamableHttpClientTransport,
         auth::AuthClient,
@@ -48,25 +51,28 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
     let timeout = shared.settings.timeout.max(MIN_CONNECT_TIMEOUT);
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
+        let lifecycle = lifecycle(shared.is_legacy());
         let (connected, log) = match &shared.settings.transport {
             McpTransport::Command { command, env } => {
                 let (program, log) = program::start(shared, command, env)?;
-                (serve_client(handler, program).await, Some(log))
+                (serve(handler, program, lifecycle).await, Some(log))
             }
             McpTransport::Http { url, headers } => {
                 let (client, config) = endpoint(url, headers)?;
                 let connected = match &shared.settings.oauth {
                     Some(oauth) => {
                         let client = AuthClient::new(client, oauth::authorized(url, oauth).await?);
-                        serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await
+                        serve(handler, StreamableHttpClientTransport::with_client(client, config), lifecycle).await
                     }
-                    None => serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await,
+                    None => serve(handler, StreamableHttpClientTransport::with_client(client, config), lifecycle).await,
                 };
                 (connected, None)
             }
         };
         match connected {
             Ok(running) => {
+                // A list is read because it may have changed.
+                running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
                 let listed = list(shared, running.peer()).await?;
                 Ok(Connection { running, listed, log })
             }
@@ -75,14 +81,37 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
                     // Its last output usually explains why.
                     log.finish().await;
                 }
-                Err(match is_refused(&error) {
-                    true => McpProblem::Login,
-                    false => McpProblem::Refused(words(shared, &error)),
-                })
+                if is_refused(&error) {
+                    return Err(McpProblem::Login);
+                }
+                shared.set_legacy(is_legacy_next(shared.is_legacy(), &error));
+                Err(McpProblem::Refused(words(shared, &error)))
             }
         }
     };
     tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
+}
+
+/// How the connection begins: with `server/discover`, and with `initialize` for a server that does not know that.
+fn lifecycle(is_legacy: bool) -> ClientLifecycleMode {
+    if is_legacy {
+        return ClientLifecycleMode::Initialize;
+    }
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    }
+}
+
+/// Whether the next attempt begins with `initialize` at once. There are older servers that end at a request that they do
+/// not know, or answer it with nonsense. Both ways are tried in turn, unless the answer only came late.
+fn is_legacy_next(is_legacy: bool, error: &ClientInitializeError) -> bool {
+    use ClientInitializeError::{ConflictInitResponseId, LegacyFallbackFailed, UncorrelatedErrorResponse};
+    match error {
+        LegacyFallbackFailed { fallback, .. } => is_legacy_next(is_legacy, fallback),
+        ConflictInitResponseId(..) | UncorrelatedErrorResponse { .. } => false,
+        _ => !is_legacy,
+    }
 }
 
 /// All tools of a server, up to a limit.
@@ -132,6 +161,9 @@ fn endpoint(
 
 /// Whether the server asks for a login.
 fn is_refused(error: &ClientInitializeError) -> bool {
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return is_refused(fallback);
+    }
     let ClientInitializeError::TransportError { error, .. } = error else { return false };
     let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     matches!(error, Some(StreamableHttpError::AuthRequired(_)))
@@ -140,6 +172,7 @@ fn is_refused(error: &ClientInitializeError) -> bool {
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => words(shared, fallback),
         // Without the name of the library's type. The last cause says most.
         ClientInitializeError::TransportError { error, .. } => short(shared, &chain(&*error.error)),
         other => short(shared, &other.to_string()),

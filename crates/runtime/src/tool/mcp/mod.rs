@@ -11,10 +11,15 @@ mod names;
 mod oauth;
 mod output;
 mod program;
+mod prompts;
+mod rounds;
 mod run;
+mod saved;
 mod screen;
 mod server;
 mod servers;
+mod subscription;
+mod task;
 mod url;
 
 use std::{

@@ -1,13 +1,16 @@
 //! One MCP server: kept running, with an up-to-date list of tools.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, PingRequest},
+    model::{ClientRequest, DiscoverRequest, DiscoverRequestParams, PingRequest},
     service::Peer,
 };
 use tokio::{
@@ -25,7 +28,9 @@ use super::{
     connect::{Connection, Running, connect, list},
     lines::LastLines,
     listing::{self, Listing},
+    rounds::is_modern,
     run,
+    subscription::subscribe,
 };
 use crate::{
     backoff::Backoff,
@@ -62,6 +67,8 @@ pub(super) struct Shared {
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
+    /// Whether the next connection begins with `initialize` at once.
+    is_legacy: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -84,6 +91,14 @@ impl Shared {
             self.peer.send_replace(None);
             self.recheck.notify_one();
         }
+    }
+
+    pub(super) fn is_legacy(&self) -> bool {
+        self.is_legacy.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_legacy(&self, is_legacy: bool) {
+        self.is_legacy.store(is_legacy, Ordering::Relaxed);
     }
 
     /// Why there is no connection.
@@ -153,6 +168,7 @@ impl McpServer {
             problem: Mutex::default(),
             warnings: Mutex::default(),
             lines: LastLines::default(),
+            is_legacy: AtomicBool::new(false),
             stop: stop.clone(),
         });
         let (begun, beginning) = oneshot::channel();
@@ -342,11 +358,14 @@ async fn stay(shared: &Arc<Shared>, running: Running) -> End {
     let (peer, closing) = (running.peer().clone(), running.cancellation_token());
     let gone = running.waiting();
     tokio::pin!(gone);
+    let subscription = subscribe(shared, &peer);
+    tokio::pin!(subscription);
     let end = loop {
         tokio::select! {
             biased;
             () = shared.stop.cancelled() => break End::Stopped,
             _ = &mut gone => return End::Gone,
+            never = &mut subscription => match never {},
             () = shared.recheck.notified() => {
                 if !is_alive(&peer).await {
                     break End::Stale;
@@ -370,7 +389,12 @@ async fn stay(shared: &Arc<Shared>, running: Running) -> End {
 }
 
 async fn is_alive(peer: &Peer<RoleClient>) -> bool {
-    let ping = ClientRequest::PingRequest(PingRequest::default());
+    // The newer protocol has no ping.
+    let ping = if is_modern(peer) {
+        ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+    } else {
+        ClientRequest::PingRequest(PingRequest::default())
+    };
     matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 

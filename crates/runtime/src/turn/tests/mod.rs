@@ -12,6 +12,7 @@ mod nodes;
 mod order;
 mod prompts;
 mod recovery;
+mod resume;
 mod stopping;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -42,13 +43,15 @@ struct Case {
     max_steps: u32,
     max_holds: usize,
     is_elsewhere: bool,
+    is_mixed: bool,
     grants: Vec<UsableGrant>,
 }
 
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
     let (more, grants) = (Vec::new(), Vec::new());
-    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere: false, grants }
+    let (is_elsewhere, is_mixed) = (false, false);
+    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere, is_mixed, grants }
 }
 
 impl Case {
@@ -73,6 +76,12 @@ impl Case {
     /// Another node runs the turn.
     fn elsewhere(mut self) -> Self {
         self.is_elsewhere = true;
+        self
+    }
+
+    /// A node of an earlier version uses the log.
+    fn mixed(mut self) -> Self {
+        self.is_mixed = true;
         self
     }
 
@@ -108,7 +117,7 @@ impl Case {
             max_steps: self.max_steps,
             max_holds: self.max_holds,
             is_elsewhere: self.is_elsewhere,
-            is_mixed: false,
+            is_mixed: self.is_mixed,
             grants: &self.grants,
             full_of_grants: None,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
