@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use support::{PATIENCE, binary::Binary};
+use support::{Binary, PATIENCE};
 
 const CHAT: &str = "chat-1";
 
@@ -73,7 +73,7 @@ fn go(binary: &Binary) -> tokio::task::JoinHandle<()> {
     let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]});
     let body = json!({"id": CHAT, "messages": [message], "trigger": "submit-message"});
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let sent = client.post(binary.url("/api/chat")).json(&body).send();
+    let sent = client.post(binary.url("/stream")).json(&body).send();
     tokio::spawn(async move {
         if let Ok(response) = sent.await {
             let _ = response.text().await;
