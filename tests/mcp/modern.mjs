@@ -62,7 +62,7 @@ const asking = {
   // Nested objects are beyond the schemas of the protocol.
   rich: () => ({ who: form("Where?", { place: { type: "object", properties: { town: { type: "string" } } } }) }),
   url: () => ({
-    page: { method: "elicitation/create", params: { mode: "url", message: "Visit", url: "https://x.example/", elicitationId: "1" } },
+    page: { method: "elicitation/create", params: { mode: "url", message: "Visit", url: "https://x.example/" } },
   }),
   sample: () => ({ words: { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } } }),
 };
@@ -121,7 +121,11 @@ const call = ({ name, arguments: input = {}, inputResponses, requestState }) => 
   }
   const { round } = open(requestState, name, input);
   const wanted = Object.keys(ask(round)).sort().join();
-  if (Object.keys(inputResponses ?? {}).sort().join() !== wanted) {
+  if (
+    Object.keys(inputResponses ?? {})
+      .sort()
+      .join() !== wanted
+  ) {
     throw invalid(`inputResponses must have ${wanted}`);
   }
   for (const { action, content } of Object.values(inputResponses)) {
@@ -170,7 +174,10 @@ const methods = {
     cacheScope: "private",
   }),
   "tools/call": call,
-  "tasks/get": ({ taskId }) => ({ resultType: "complete", ...taskView(readTask(taskId)) }),
+  "tasks/get": ({ taskId }) => {
+    note("get task");
+    return { resultType: "complete", ...taskView(readTask(taskId)) };
+  },
   "tasks/update": ({ taskId, inputResponses }) => {
     const task = readTask(taskId);
     if (task.given === undefined) {

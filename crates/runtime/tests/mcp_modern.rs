@@ -111,7 +111,7 @@ async fn free_port() -> u16 {
 }
 
 fn http(port: u16) -> McpSettings {
-    let url = SecretUrl::new(&format!("http://127.0.0.1:{port}/mcp"));
+    let url = SecretUrl::new(format!("http://127.0.0.1:{port}/mcp"));
     settings(McpTransport::Http { url, headers: Vec::new() })
 }
 
@@ -214,6 +214,52 @@ async fn a_server_that_speaks_both_is_used_by_the_newer_one() {
     let server = start(fake.stdio("modern.mjs", &[("FAKE_BOTH", "1")])).await;
     assert_eq!(call(&server, "new_effect", ada()).await, Ok(json!("effect done")));
     assert_eq!(fake.count("initialize"), 0, "{}", fake.read());
+}
+
+/// A server that is made with the official SDK.
+#[tokio::test]
+async fn the_official_sdk() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../node_modules/@modelcontextprotocol/server");
+    assert!(package.exists(), "{} is not there: run `cargo xtask setup`", package.display());
+    let fake = Fake::new();
+    let mut server = start(fake.stdio("sdk.mjs", &[])).await;
+    assert_eq!(fake.count("era modern"), 1, "it speaks both: {}", fake.read());
+    let output = call(&server, "new_ask", ada()).await.expect("an output").to_string();
+    assert!(output.starts_with("\"ask") && output.matches("Ada").count() == 2, "{output}");
+    let output = call(&server, "new_ask", PromptResponse::Declined).await.expect("an output").to_string();
+    assert_eq!(output.matches("decline").count(), 2, "{output}");
+    // The SDK knows what we have not announced.
+    let error = call(&server, "new_visit", ada()).await.expect_err("pages to visit are not offered");
+    assert!(error.0.contains("refused the call") && error.0.contains("capabilities"), "{}", error.0);
+    assert_eq!(fake.count("effect ask"), 2, "{}", fake.read());
+
+    // The process that asked is not the one that gets the answers.
+    let log = fake.log();
+    let ask: Prompter = Arc::new(move |_| {
+        let log = log.clone();
+        async move {
+            let told = || std::fs::read_to_string(&log).unwrap_or_default();
+            let first =
+                told().lines().find_map(|line| line.strip_prefix("pid ").map(str::to_owned)).expect("a process");
+            // Of the two prompts, the second finds nobody to kill.
+            let _ = Command::new("kill").args(["-9", &first]).stderr(Stdio::null()).status();
+            while told().lines().filter(|line| *line == "start").count() < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            ada()
+        }
+        .boxed()
+    });
+    let output = run(&tool(&server, "new_ask"), context(Some(ask))).await.expect("an output").to_string();
+    assert!(output.starts_with("\"ask") && output.matches("Ada").count() == 2, "{output}");
+
+    assert_eq!(call(&server, "new_more", ada()).await, Ok(json!("there is more now")));
+    let changed = async {
+        while !server.tools().iter().any(|tool| tool.spec.name == "new_extra") {
+            server.changed().await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, changed).await.is_ok(), "the new tool is never listed");
 }
 
 /// An older server may refuse what it does not know, end, or answer with nonsense. Its tools are there all the same.

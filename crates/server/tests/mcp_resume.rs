@@ -239,11 +239,8 @@ async fn a_task_is_followed_after_a_restart() {
         let place = Place::new("new_task", "approval = 'never'", "");
         let binary = place.start();
         go(&binary);
-        // It is shown only once it is saved.
-        let path = format!("/api/chat/{CHAT}/stream");
-        place.until("call task").await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let _ = path;
+        // What is polled is saved.
+        place.until("get task").await;
         if is_killed {
             binary.kill();
         } else {
@@ -263,8 +260,7 @@ async fn a_forgotten_task_is_unknown() {
     let place = Place::new("new_task", "approval = 'never'", "");
     let binary = place.start();
     go(&binary);
-    place.until("call task").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    place.until("get task").await;
     binary.kill();
     let told = place.told();
     let task = told.lines().find_map(|line| line.strip_prefix("task ")).expect("a task");
@@ -296,8 +292,7 @@ async fn a_stopped_turn_cancels_a_task_from_before_the_restart() {
     let place = Place::new("new_task", "approval = 'never'", "");
     let binary = place.start();
     go(&binary);
-    place.until("call task").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    place.until("get task").await;
     binary.kill();
     let binary = place.start();
     let (status, text) = binary.post(&format!("/api/chat/{CHAT}/stop"), &json!({})).await;

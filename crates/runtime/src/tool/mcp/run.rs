@@ -222,11 +222,9 @@ async fn pausable_timeout(left: &mut Duration, mut open_prompts: watch::Receiver
         }
     }
     loop {
-        if *open_prompts.borrow_and_update() > 0 {
-            if open_prompts.changed().await.is_ok() {
-                continue;
-            }
-            // Nobody prompts any more.
+        // Without a sender, nobody prompts any more.
+        if *open_prompts.borrow_and_update() > 0 && open_prompts.changed().await.is_ok() {
+            continue;
         }
         let elapsed = Elapsed(left, Instant::now());
         tokio::select! {
