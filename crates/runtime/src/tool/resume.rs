@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use futures::future::{BoxFuture, join_all};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use holdpoint_protocol::ids::ToolCallId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -86,8 +89,8 @@ impl ToolContext {
 }
 
 async fn all(answers: Vec<Answer>) -> Vec<PromptResponse> {
-    let answers = answers.into_iter().map(async |answer| answer.await.unwrap_or(PromptResponse::Cancelled));
-    join_all(answers).await
+    let dismissed = |answer: Result<_, _>| answer.unwrap_or(PromptResponse::Cancelled);
+    join_all(answers.into_iter().map(|answer| answer.map(dismissed))).await
 }
 
 #[cfg(test)]

@@ -9,11 +9,8 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::{PaginatedRequestParams, ProtocolVersion, Tool as McpTool},
-    service::{
-        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, Peer, RunningService,
-        serve_client_with_lifecycle as serve,
-    },
+    model::{PaginatedRequestParams, Tool as McpTool},
+    service::{ClientCacheConfig, ClientInitializeError, Peer, RunningService, serve_client_with_lifecycle as serve},
     transport::{
         StreamableHttpClientTransport,
         auth::AuthClient,
@@ -21,12 +18,15 @@ use rmcp::{
     },
 };
 
+use tokio::time::Instant;
+
 use super::{
     McpProblem, McpTransport, Secret, SecretUrl,
     endpoint::Endpoint,
     handler::Handler,
     oauth,
     program::{self, ProgramLog},
+    rounds::is_modern,
     server::Shared,
 };
 use crate::tool::text::plain;
@@ -51,7 +51,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
     let timeout = shared.settings.timeout.max(MIN_CONNECT_TIMEOUT);
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
-        let lifecycle = lifecycle(shared.is_legacy());
+        let (lifecycle, begun) = (shared.handshake().next(), Instant::now());
         let (connected, log) = match &shared.settings.transport {
             McpTransport::Command { command, env } => {
                 let (program, log) = program::start(shared, command, env)?;
@@ -71,6 +71,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
         };
         match connected {
             Ok(running) => {
+                shared.handshake().connected(is_modern(running.peer()), begun.elapsed());
                 // A list is read because it may have changed.
                 running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
                 let listed = list(shared, running.peer()).await?;
@@ -84,34 +85,12 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
                 if is_refused(&error) {
                     return Err(McpProblem::Login);
                 }
-                shared.set_legacy(is_legacy_next(shared.is_legacy(), &error));
+                shared.handshake().failed(&error);
                 Err(McpProblem::Refused(words(shared, &error)))
             }
         }
     };
     tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
-}
-
-/// How the connection begins: with `server/discover`, and with `initialize` for a server that does not know that.
-fn lifecycle(is_legacy: bool) -> ClientLifecycleMode {
-    if is_legacy {
-        return ClientLifecycleMode::Initialize;
-    }
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    }
-}
-
-/// Whether the next attempt begins with `initialize` at once. There are older servers that end at a request that they do
-/// not know, or answer it with nonsense. Both ways are tried in turn, unless the answer only came late.
-fn is_legacy_next(is_legacy: bool, error: &ClientInitializeError) -> bool {
-    use ClientInitializeError::{ConflictInitResponseId, LegacyFallbackFailed, UncorrelatedErrorResponse};
-    match error {
-        LegacyFallbackFailed { fallback, .. } => is_legacy_next(is_legacy, fallback),
-        ConflictInitResponseId(..) | UncorrelatedErrorResponse { .. } => false,
-        _ => !is_legacy,
-    }
 }
 
 /// All tools of a server, up to a limit.

@@ -5,6 +5,7 @@ mod calls;
 mod connect;
 mod endpoint;
 mod handler;
+mod handshake;
 mod lines;
 mod listing;
 mod names;

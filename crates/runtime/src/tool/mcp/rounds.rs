@@ -133,3 +133,45 @@ async fn ask(call: &mut Call, asked: &Value, round: u32) -> Result<Retry, CallEr
     };
     Ok(Retry { round, request_state, responses: Some(responses(&call.shared, &questions, answers)) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, sync::Arc, time::Duration};
+
+    use serde_json::json;
+
+    use super::super::{McpServer, McpSettings, McpTransport};
+    use crate::tool::{CallState, OUTCOME_UNKNOWN, Secret, ToolContext};
+
+    /// What is saved goes to the tool that it comes from, and is not trusted.
+    #[tokio::test]
+    async fn a_state_of_another_origin_is_sent_to_nobody() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/modern.mjs");
+        let command = vec!["node".to_owned(), script.display().to_string()];
+        let env = vec![("FAKE_LOG".to_owned(), Secret::new(log.display().to_string()))];
+        let start_wait = Duration::from_secs(60);
+        let settings = McpSettings::new("new", McpTransport::Command { command, env });
+        let server = McpServer::start(McpSettings { start_wait, ..settings }).await.expect("starts");
+        let tools = server.tools();
+        let handler = tools.iter().find(|tool| tool.spec.name == "new_effect").and_then(|tool| tool.handler.clone());
+        let handler = handler.expect("a handler");
+        let state = r#"{"waits":"forInput","round":1,"requestState":"secret","questions":[]}"#;
+        for (origin, data) in [
+            (Some("mcp other effect"), state),
+            (Some("mcp new ask"), state),
+            (None, state),
+            (Some("mcp new effect"), "nonsense"),
+            (Some("mcp new effect"), r#"{"waits":"forever"}"#),
+        ] {
+            let mut context = ToolContext::new("chat", "me", "call");
+            let state = CallState { origin: origin.map(str::to_owned), data: data.to_owned(), prompts: Vec::new() };
+            context.resumed = Some(Arc::new(state));
+            let error = handler(json!({}), context).await.expect_err("it is not resumed").0;
+            assert!(error.contains("can't be resumed") && error.contains(OUTCOME_UNKNOWN), "{origin:?}: {error}");
+        }
+        let told = std::fs::read_to_string(&log).expect("a log");
+        assert!(!told.contains("call "), "{told}");
+    }
+}

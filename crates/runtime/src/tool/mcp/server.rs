@@ -1,10 +1,7 @@
 //! One MCP server: kept running, with an up-to-date list of tools.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -26,6 +23,7 @@ use super::{
     McpError, McpProblem, McpSettings, McpTransport, McpWarning, Secret,
     calls::Calls,
     connect::{Connection, Running, connect, list},
+    handshake::Handshake,
     lines::LastLines,
     listing::{self, Listing},
     rounds::is_modern,
@@ -67,8 +65,7 @@ pub(super) struct Shared {
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
-    /// Whether the next connection begins with `initialize` at once.
-    is_legacy: AtomicBool,
+    handshake: Mutex<Handshake>,
     stop: CancellationToken,
 }
 
@@ -93,12 +90,9 @@ impl Shared {
         }
     }
 
-    pub(super) fn is_legacy(&self) -> bool {
-        self.is_legacy.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_legacy(&self, is_legacy: bool) {
-        self.is_legacy.store(is_legacy, Ordering::Relaxed);
+    /// How the connection begins.
+    pub(super) fn handshake(&self) -> MutexGuard<'_, Handshake> {
+        self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why there is no connection.
@@ -168,7 +162,7 @@ impl McpServer {
             problem: Mutex::default(),
             warnings: Mutex::default(),
             lines: LastLines::default(),
-            is_legacy: AtomicBool::new(false),
+            handshake: Mutex::default(),
             stop: stop.clone(),
         });
         let (begun, beginning) = oneshot::channel();
