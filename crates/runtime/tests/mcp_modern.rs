@@ -380,6 +380,25 @@ async fn a_stopped_task_is_cancelled_at_its_server() {
     assert_eq!(fake.read().lines().filter(|line| line.starts_with("cancelled ")).count(), 0, "{}", fake.read());
 }
 
+/// A task is its server's, not its program's.
+#[tokio::test]
+async fn a_task_outlives_the_program_that_made_it() {
+    let fake = Fake::new();
+    let server = start(fake.stdio("modern.mjs", &[])).await;
+    let running = tokio::spawn({
+        let task = tool(&server, "new_task");
+        async move { run(&task, context(None)).await }
+    });
+    fake.told("get task").await;
+    let log = fake.read();
+    let pid = log.lines().find_map(|line| line.strip_prefix("pid ")).expect("a process");
+    assert!(Command::new("kill").args(["-9", pid]).status().expect("kill runs").success());
+    fake.until(|| fake.count("start") == 2, "it is started again").await;
+    fake.touch("finish");
+    assert_eq!(running.await.expect("no panic"), Ok(json!("task done null")));
+    assert_eq!(fake.count("call task"), 1, "{}", fake.read());
+}
+
 #[tokio::test]
 async fn a_task_has_the_timeout_of_its_call() {
     let fake = Fake::new();
