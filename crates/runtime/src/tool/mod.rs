@@ -11,6 +11,7 @@ pub mod http;
 mod input;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "so far, only tools of MCP servers save states"))]
 mod resume;
 mod schema;
 #[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
