@@ -108,6 +108,9 @@ fn uses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Er
 pub enum GrantState {
     /// It approves the calls that it covers.
     Active,
+    /// The tool is not there, or has another origin, schema or policy than when the grant was made. As long as that is so, it
+    /// approves nothing.
+    Suspended,
     /// It was revoked.
     Revoked,
     /// Its time is over.

@@ -16,7 +16,7 @@ use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
-    tool::{ApprovalPolicy, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{ApprovalPolicy, BUDGET_TOOL, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
 };
 
 /// The time of the given facts.
@@ -39,6 +39,7 @@ pub(crate) fn tools() -> ToolSet {
         build(server("again").idempotent()),
         build(browser("locate").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT))),
         build(browser("open").returns(Returns::Ack)),
+        budget_tool(),
     ]
     .into_iter()
     .collect()
@@ -64,8 +65,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             at: START,
         },
         ("step", "") => Fact::StepStarted,
-        ("step", _) => {
-            Fact::StepEnded { usage: Usage::default(), reason: FinishReason::ToolCalls, version: None, state: None }
+        ("step", ended) => {
+            // With its tokens: `step ended 100`.
+            let prompt_tokens = ended.split_once(' ').map_or(0, |(_, tokens)| tokens.parse().expect("a number"));
+            let usage = Usage { prompt_tokens, ..Usage::default() };
+            Fact::StepEnded { usage, reason: FinishReason::ToolCalls, version: None, state: None }
         }
         ("text", _) => Fact::BlockStarted { kind: BlockKind::Text, id: PartId::from("0") },
         ("words", _) => Fact::BlockDelta { id: PartId::from("0"), delta: "hello".into() },
@@ -76,7 +80,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             Fact::Called {
                 call,
                 name: name.to_owned(),
-                input: json!({"n": 1}),
+                input: if name == BUDGET_TOOL {
+                    json!({"scope": "turn", "used": 1, "limit": 1})
+                } else {
+                    json!({"n": 1})
+                },
                 execution: spec.execution,
                 wait: spec.wait,
                 returns: spec.returns,

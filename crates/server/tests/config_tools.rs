@@ -389,7 +389,7 @@ fn guide(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let text = std::fs::read_to_string(&path).expect("the guide is there");
     let blocks =
-        text.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block.to_owned()));
+        text.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("```").map(|(block, _)| block.to_owned()));
     blocks.collect()
 }
 

@@ -145,6 +145,12 @@ impl Scene {
         open.and_then(|hold| hold["approvalId"].as_str()).unwrap_or_else(|| panic!("{holds}")).to_owned()
     }
 
+    /// The state of the newest grant.
+    async fn state(&self) -> String {
+        let (_, grants) = self.ask("ann", Method::GET, "/api/grants", &Value::Null).await;
+        grants[0]["state"].as_str().unwrap_or_else(|| panic!("{grants}")).to_owned()
+    }
+
     async fn decide(&self, who: &str, chat: &str, body: Value) -> (u16, Value) {
         let path = format!("/api/approvals/{}", self.approval(chat).await);
         self.ask(who, Method::POST, &path, &body).await
@@ -466,6 +472,7 @@ async fn a_tool_without_grants_makes_none_and_uses_none() {
     assert!(scene.runs_at_once("c", "pay 60").await);
     scene.server.server.runtime().set_tools(tools([pay(&scene.runs).grants(false)]));
     assert!(!scene.runs_at_once("d", "pay 60").await);
+    assert_eq!(scene.state().await, "suspended");
 }
 
 /// A grant counts for the tool that it was made for: one of the same name from elsewhere, with another schema or under
@@ -495,10 +502,14 @@ async fn another_tool_of_the_same_name_is_not_covered() {
     for (chat, (what, change)) in others.iter().enumerate() {
         scene.server.server.runtime().set_tools(tools([change(pay(&scene.runs))]));
         assert!(!scene.runs_at_once(&format!("chat {chat}"), "pay 60").await, "{what}");
+        assert_eq!(scene.state().await, "suspended", "{what}");
     }
+    scene.server.server.runtime().set_tools(tools([locate()]));
+    assert_eq!(scene.state().await, "suspended", "it is not there");
     // What says nothing about the call may change, and the tool itself may come back.
     scene.server.server.runtime().set_tools(tools([pay(&scene.runs).title("Pay").approval_timeout(None)]));
     assert!(scene.runs_at_once("again", "pay 60").await);
+    assert_eq!(scene.state().await, "active");
 }
 
 #[tokio::test]

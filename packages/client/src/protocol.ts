@@ -332,7 +332,7 @@ decidedAt?: string,
  * Whether an approver changed the input.
  */
 edited: boolean, };
-export type GrantState = "active" | "revoked" | "expired" | "used-up";
+export type GrantState = "active" | "suspended" | "revoked" | "expired" | "used-up";
 export type Grant = { 
 /**
  * Its id.

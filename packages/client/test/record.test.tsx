@@ -193,6 +193,37 @@ describe.each(modes)("%s", (mode) => {
     await ended(chat, "last.");
   });
 
+  // The SDK takes the late answer to a resume for the end of the response.
+  it.skipIf(!mode.match(/^(sse|ai-sdk)$/))(
+    "a message is being answered, although a late resume finds nothing",
+    async () => {
+      let answer: () => void = () => {};
+      const late = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      let resumes = 0;
+      const slowResume: typeof fetch = async (input, init) => {
+        const response = await fetch(input, init);
+        if (!String(input).endsWith("/stream") || (init?.method ?? "GET") !== "GET") return response;
+        await late;
+        resumes++;
+        return response;
+      };
+      const chat = open({ fetch: slowResume });
+      await chat.say("slow");
+      await until("the beginning", () => textOf(chat.chat().messages.at(-1))?.startsWith("First"));
+      const seen: string[] = [];
+      answer();
+      await until("the end", () => {
+        if (resumes > 0) seen.push(chat.chat().status);
+        return textOf(chat.chat().messages.at(-1)) === "last.";
+      });
+      expect(seen.length).toBeGreaterThan(10);
+      expect(seen.slice(0, -5)).not.toContain("ready");
+      await ended(chat, "last.");
+    },
+  );
+
   describe("the server", () => {
     it("is known to be away while nothing is asked of it, and to be back", async () => {
       const chat = open();

@@ -131,6 +131,27 @@ mod tests {
         assert_eq!(parse("", 3), Ok(None));
     }
 
+    /// What `docs/guides/cluster.md` tells its reader to type, and the options that it names.
+    #[test]
+    fn the_guide_has_commands_and_options_that_there_are() {
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guides/cluster.md");
+        let guide = std::fs::read_to_string(guide).expect("the guide");
+        let (_, trial) = guide.split_once("```sh\ncargo xtask cluster\n```").expect("the command");
+        let (trial, _) = trial.split_once("\n## ").expect("another section");
+        let cells = trial.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split(" | ").next());
+        let commands: Vec<&str> =
+            cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches(['|', ' ', '`'])).collect();
+        assert!(commands.len() > 5, "{commands:?}");
+        for command in commands {
+            assert!(matches!(parse(command, 3), Ok(Some(_))), "{command}");
+        }
+        let options_named =
+            "`--release` builds a release binary, `--binary FILE` takes a given one, `--nodes N` and `--port P`";
+        assert!(trial.contains(options_named) && trial.contains("`-- --config holdpoint.toml`"), "{trial}");
+        let all = "--release --binary FILE --nodes 3 --port 9000 -- --config holdpoint.toml";
+        assert_eq!(options(all).expect("is valid").rest, ["--config", "holdpoint.toml"]);
+    }
+
     #[test]
     fn wrong_commands_are_explained() {
         for line in ["kill", "kill 0", "kill 4", "kill one", "kill 1 2", "kill -1"] {

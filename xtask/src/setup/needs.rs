@@ -106,7 +106,26 @@ pub(super) const TESTS: &[Need] = &[
         probe: |_| postgres(),
         install: Install::Debian(&["postgresql"]),
     },
+    PYTHON,
+    Need {
+        name: "mcp-server-time",
+        why: "the guide of MCP servers, which has a server from PyPI",
+        takes: "usually under a minute",
+        probe: |root| python_package(root, "mcp-server-time", TIME_SERVER),
+        install: Install::Python { name: "mcp-server-time", version: TIME_SERVER },
+    },
 ];
+
+const TIME_SERVER: &str = "2026.10.19";
+
+/// For tools from PyPI, which are installed with `pip`.
+const PYTHON: Need = Need {
+    name: "Python",
+    why: "tools from PyPI, in virtual environments of their own",
+    takes: "about a minute",
+    probe: |_| answers(&["python3", "-c", "import ensurepip, venv, sys; print(sys.version)"]),
+    install: Install::Debian(&["python3", "python3-venv"]),
+};
 
 /// The server's program, which Debian keeps off the PATH.
 fn postgres() -> Probe {
@@ -160,13 +179,7 @@ pub(crate) const FUZZ: &[Need] = &[
 
 /// Requirements of `cargo xtask full schemathesis`.
 pub(crate) const SCHEMATHESIS: &[Need] = &[
-    Need {
-        name: "Python",
-        why: "Schemathesis",
-        takes: "about a minute",
-        probe: |_| answers(&["python3", "-c", "import ensurepip, venv, sys; print(sys.version)"]),
-        install: Install::Debian(&["python3", "python3-venv"]),
-    },
+    PYTHON,
     Need {
         name: "Schemathesis",
         why: "requests made from /openapi.json",
@@ -197,6 +210,17 @@ fn probe_local_tool(root: &Path, path: &str) -> Probe {
     }
 }
 
+/// Probes a package in its own virtual environment of this checkout. Its program need not have an option for its version.
+fn python_package(root: &Path, name: &str, version: &str) -> Probe {
+    let python = root.join(TOOLS).join(name).join("bin/python").display().to_string();
+    let asked = format!("import importlib.metadata; print(importlib.metadata.version('{name}'))");
+    match answers(&[&python, "-c", &asked]) {
+        Probe::Present(found) if found == version => Probe::Present(found),
+        Probe::Present(found) => Probe::Missing(format!("found {found}, but it has to be {version}")),
+        _ => Probe::Missing(format!("it is not in {TOOLS}/{name}")),
+    }
+}
+
 /// Installs a Python tool for this checkout.
 pub(super) fn python_install(root: &Path, name: &str, version: &str) -> Result {
     let folder = root.join(TOOLS).join(name).display().to_string();
@@ -204,7 +228,12 @@ pub(super) fn python_install(root: &Path, name: &str, version: &str) -> Result {
     Run::new(&format!("{folder}/bin/pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", &format!("{name}=={version}")])
         .show_and_wait()
-        .map_err(|failure| Failure::new(format!("{failure}\nIt comes from PyPI: is that within reach?")))
+        .map_err(|failure| {
+            Failure::new(format!(
+                "{failure}\nIt comes from PyPI: is that within reach? pip takes a mirror from PIP_INDEX_URL, and a folder of \
+                 wheels from PIP_FIND_LINKS"
+            ))
+        })
 }
 
 /// Installs a cargo tool for this checkout.
@@ -253,6 +282,21 @@ mod tests {
             Probe::Missing("`no-such-program-here --version` does not run".to_owned())
         );
         assert!(matches!(answers(&["sh", "-c", "echo 1.2"]), Probe::Present(version) if version == "1.2"));
+    }
+
+    #[test]
+    fn a_package_of_another_version_is_missing() {
+        let root = std::env::temp_dir().join(format!("xtask-python-{}", std::process::id()));
+        let folder = root.join(TOOLS).join("a-package/bin");
+        std::fs::create_dir_all(&folder).expect("can be made");
+        std::fs::write(folder.join("python"), "#!/bin/sh\necho 1.2\n").expect("can be written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.join("python"), mode).expect("can be set");
+        let (same, other) = (python_package(&root, "a-package", "1.2"), python_package(&root, "a-package", "1.3"));
+        assert_eq!(same, Probe::Present("1.2".to_owned()));
+        assert_eq!(other, Probe::Missing("found 1.2, but it has to be 1.3".to_owned()));
+        assert!(matches!(python_package(&root, "another", "1"), Probe::Missing(why) if why.contains("another")));
+        std::fs::remove_dir_all(root).expect("can be removed");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { DecisionProgress, ToolProgress } from "holdpoint";
+import { type DecisionProgress, settledMetadata, type ToolProgress } from "holdpoint";
 import type { ChatHold, PendingApproval } from "holdpoint/protocol";
 import type { ToolSpec } from "../api/types";
 import type { Decide } from "../tools/ApprovalActions";
 import type { Call } from "../tools/CallCard";
 import { type AnyToolPart, type CallState, callStateOf } from "../tools/callState";
+import { cardOf } from "../tools/registry";
 
 /** The state of a chat's calls beyond their parts: the server's record, and this page's own actions. */
 export interface CallLookup {
@@ -64,8 +65,12 @@ export function isHeld(calls: readonly Call[]): boolean {
   return calls.some(({ state }) => state.kind !== "settled" && state.kind !== "ending");
 }
 
-/** Whether the model has not continued after its last call was settled, as after an expiry that no client watched. */
+/**
+ * Whether the turn waits for a client: its last call expired while none was there. After any other outcome without an
+ * answer the turn is over, and there is nothing to continue.
+ */
 export function isStalled(message: UIMessage | undefined): boolean {
   const last = message?.parts.at(-1);
-  return message?.role === "assistant" && last !== undefined && isToolUIPart(last) && last.state.startsWith("output-");
+  if (message?.role !== "assistant" || last === undefined || !isToolUIPart(last)) return false;
+  return settledMetadata(last)?.cause === "expired" && !cardOf(getToolName(last)).isUntold;
 }

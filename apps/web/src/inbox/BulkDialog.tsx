@@ -8,7 +8,9 @@ import { SendButton } from "../edit/SendButton";
 import { Layer } from "../shell/layer";
 import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
+import { whyNot } from "../tools/DenyForm";
 import { Headline } from "../tools/Headline";
+import { cardOf } from "../tools/registry";
 import { Lines } from "../value/Lines";
 import { linesOf } from "../value/lines";
 import { useWatchLines } from "../value/seen";
@@ -103,7 +105,8 @@ export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClos
               {kind === "deny" && state === "asking" && (
                 <div className="prompt__field bulk__reason">
                   <label className="prompt__label" htmlFor={id}>
-                    Why not? The assistant will be told. <span className="approval__optional">Optional</span>
+                    {whyNot(entries.every(({ toolName }) => !cardOf(toolName).isUntold))}{" "}
+                    <span className="approval__optional">Optional</span>
                   </label>
                   <input
                     id={id}

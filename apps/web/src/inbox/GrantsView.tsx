@@ -38,10 +38,9 @@ export function GrantsView() {
       </div>
     );
   }
-  // Those that count come first.
-  const sorted = [...grants].sort(
-    (a, b) => Number(b.state === "active") - Number(a.state === "active") || b.madeAt.localeCompare(a.madeAt),
-  );
+  // Those that count come first, then those that may count again.
+  const order = ({ state }: Grant) => ["active", "suspended"].indexOf(state) + 1 || 3;
+  const sorted = [...grants].sort((a, b) => order(a) - order(b) || b.madeAt.localeCompare(a.madeAt));
   return (
     <div className="page">
       <ul className="history" aria-label="Grants">
@@ -60,6 +59,7 @@ export function GrantsView() {
 
 const STATES: Record<Grant["state"], { text: string; tone: Tone }> = {
   active: { text: "In force", tone: "ok" },
+  suspended: { text: "Tool changed: not used", tone: "hold" },
   revoked: { text: "Revoked", tone: "quiet" },
   expired: { text: "Expired", tone: "quiet" },
   "used-up": { text: "Used up", tone: "quiet" },
@@ -119,7 +119,7 @@ function GrantItem({ grant, title, revoke }: ItemProps) {
           </p>
         )}
       </div>
-      {grant.state === "active" && (
+      {(grant.state === "active" || grant.state === "suspended") && (
         <button
           type="button"
           className="button button--bad"

@@ -16,6 +16,7 @@ import { callStatus } from "../tools/callStatus";
 import { DecisionTrouble } from "../tools/DecisionTrouble";
 import { useGuarded } from "../tools/guard";
 import { Headline } from "../tools/Headline";
+import { cardOf } from "../tools/registry";
 import { StatusPill } from "../tools/StatusPill";
 import { Time } from "../tools/Time";
 import { ToolIcon } from "../tools/ToolIcon";
@@ -182,6 +183,7 @@ export function ReviewPane(props: Props) {
             {...(keys && { keys })}
             onDenying={setIsDenying}
             subject={subject}
+            isTold={!cardOf(entry.toolName).isUntold}
             sending={state.kind === "sending" || state.kind === "retrying" ? state.sent : undefined}
             allowed={entry.allowed}
             unseen={unseen}

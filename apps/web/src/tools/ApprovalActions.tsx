@@ -27,6 +27,8 @@ export interface ApprovalKeys {
 interface Props {
   /** The subject of the decision, for screen readers. */
   subject: string;
+  /** Whether the assistant gets the reason of a denial. */
+  isTold: boolean;
   /** The decision that is being sent. */
   sending: DecisionKind | undefined;
   /** What this user may do. */
@@ -58,7 +60,7 @@ interface Props {
  * sent.
  */
 export function ApprovalActions(props: Props) {
-  const { subject, sending, allowed, unseen, onDecide, onReview, onEdit, onAnswer, onGone, children } = props;
+  const { subject, isTold, sending, allowed, unseen, onDecide, onReview, onEdit, onAnswer, onGone, children } = props;
   const { hasVoted = false, approveLabel = "Approve", keys, onDenying } = props;
   const [isDenying, setIsDenying] = useState(false);
   const row = useRef<HTMLDivElement>(null);
@@ -113,6 +115,7 @@ export function ApprovalActions(props: Props) {
       {isDenying && sending === undefined ? (
         <DenyForm
           subject={subject}
+          isTold={isTold}
           onDeny={(reason) => decide({ approved: false, ...(reason !== undefined && { reason }) })}
           onCancel={() => setIsDenying(false)}
         />

@@ -17,6 +17,7 @@ import { DecisionTrouble } from "./DecisionTrouble";
 import { unlessGuarded } from "./guard";
 import { Headline } from "./Headline";
 import { headlineOf } from "./headline";
+import { cardOf } from "./registry";
 import { StatusPill } from "./StatusPill";
 import { subjectOf, summaryOf } from "./subject";
 import { ToolIcon } from "./ToolIcon";
@@ -87,6 +88,8 @@ export function CallCard(props: Props) {
   const mayDecide = isOpen && !(state.kind === "approval-requested" && !state.mayDecide);
 
   const allowed = isOpen && mayDecide ? state.allowed : [];
+  const { question, isUntold } = cardOf(toolName);
+  const isTold = !isUntold;
   const writing = useWriting({ frame: card, title, subject, input, schema, isOpen, progress, decide });
   const write = (what: "edit" | "answer") => {
     setIsReviewing(false);
@@ -108,6 +111,7 @@ export function CallCard(props: Props) {
     decide && (
       <ApprovalActions
         subject={subject}
+        isTold={isTold}
         sending={state.kind === "approval-requested" ? undefined : state.sent}
         allowed={allowed}
         unseen={unseen}
@@ -152,7 +156,7 @@ export function CallCard(props: Props) {
       {context}
       {(isOpen || isFixed) && (
         <p className="tool-card__ask">
-          {isOpen && <strong>May the assistant do this?</strong>}{" "}
+          {isOpen && <strong>{question ?? "May the assistant do this?"}</strong>}{" "}
           {tool?.description && <Untrusted text={tool.description} />}{" "}
           {request?.reason && (
             <span className="tool-card__why">
@@ -183,7 +187,13 @@ export function CallCard(props: Props) {
       <DecisionTrouble state={state} progress={progress} />
       <DecisionLine state={state} progress={progress} />
       <DecisionChanges state={state} input={input} />
-      <CallOutcome id={toolCallId} state={state} title={visible(title)} isCompact={isCompact || isFixed} />
+      <CallOutcome
+        id={toolCallId}
+        state={state}
+        title={visible(title)}
+        isCompact={isCompact || isFixed}
+        isTold={isTold}
+      />
       {children}
       {isReviewing && (
         <Review

@@ -17,10 +17,12 @@ interface Props {
   title: string;
   /** Collapses the result. */
   isCompact?: boolean | undefined;
+  /** Whether the assistant gets the outcome. */
+  isTold?: boolean | undefined;
 }
 
 /** The result or error of a settled call, and its cause. */
-export function CallOutcome({ id, state, title, isCompact = false }: Props) {
+export function CallOutcome({ id, state, title, isCompact = false, isTold = true }: Props) {
   const [isReviewing, setIsReviewing] = useState(false);
   const output = state.kind === "settled" && state.result.kind === "output" ? state.result.output : undefined;
   const files = useMemo(() => storedFilesOf(output, id), [output, id]);
@@ -60,7 +62,7 @@ export function CallOutcome({ id, state, title, isCompact = false }: Props) {
       )}
       {result.kind === "error" && cause !== "decision" && (
         <p className={ending === undefined ? "tool-card__error" : "tool-card__told"}>
-          {ending !== undefined && "The assistant was told: "}
+          {ending !== undefined && isTold && "The assistant was told: "}
           <Untrusted text={result.text} />
         </p>
       )}

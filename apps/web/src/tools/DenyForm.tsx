@@ -3,12 +3,14 @@ import { useArmed } from "./guard";
 
 interface Props {
   subject: string;
+  /** Whether the assistant gets the reason. It is recorded in any case. */
+  isTold: boolean;
   onDeny: (reason: string | undefined) => void;
   onCancel: () => void;
 }
 
 /** Asks for the reason of a denial. */
-export function DenyForm({ subject, onDeny, onCancel }: Props) {
+export function DenyForm({ subject, isTold, onDeny, onCancel }: Props) {
   const [reason, setReason] = useState("");
   const row = useRef<HTMLDivElement>(null);
   const { isArmed, accepts } = useArmed(row);
@@ -31,7 +33,7 @@ export function DenyForm({ subject, onDeny, onCancel }: Props) {
       }}
     >
       <label className="approval__label" htmlFor={field}>
-        Why not? The assistant will be told. <span className="approval__optional">Optional</span>
+        {whyNot(isTold)} <span className="approval__optional">Optional</span>
       </label>
       <div className="approval__row" ref={row}>
         <input
@@ -59,4 +61,9 @@ export function DenyForm({ subject, onDeny, onCancel }: Props) {
       </div>
     </form>
   );
+}
+
+/** The label of the field for the reason of a denial. */
+export function whyNot(isTold: boolean): string {
+  return isTold ? "Why not? The assistant will be told." : "Why not? It is recorded.";
 }

@@ -27,6 +27,10 @@ export interface CardEntry {
    * is shown whatever it says.
    */
   headline?: (input: unknown) => string | undefined;
+  /** What is asked while the call waits for a decision, instead of "May the assistant do this?". */
+  question?: string;
+  /** The assistant did not make the call, and is not told that it was denied. */
+  isUntold?: boolean;
   /** Rendered at the end of the card, in a chat. */
   body?: ComponentType<CardBodyProps>;
   /** The body has its own button to run the call again. */

@@ -46,7 +46,8 @@ impl fmt::Debug for AgentChoice {
 impl Inner {
     /// The agent that the program chose for a chat.
     pub(super) fn chosen_agent(&self, chat: &ChatId, subject: &Subject) -> Option<Agent> {
-        self.agents.as_ref().and_then(|choice| (choice.0)(chat, subject))
+        let agent = self.agents.as_ref().and_then(|choice| (choice.0)(chat, subject))?;
+        Some(Agent { tools: agent.tools.with_budget(self.budget_tool.as_ref()), ..agent })
     }
 
     /// The model of a chat.

@@ -16,7 +16,7 @@ use crate::{
     metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
     subject::Subject,
-    tool::{DuplicateTool, ToolSet, demo::demo_tools},
+    tool::{BUDGET_TOOL, DuplicateTool, ToolSet, budget_tool, demo::demo_tools},
 };
 
 /// Builds a [`Runtime`]. The defaults are those of the demo: memory log, demo tools, demo model.
@@ -112,12 +112,18 @@ impl RuntimeBuilder {
     pub async fn start(self) -> Result<Runtime, StartError> {
         self.tools.check()?;
         let Self { log, tools, model, agents, clock, limits, retention } = self;
+        let budget_tool = match limits.budget.is_none() {
+            true => None,
+            false => Some(tools.get(BUDGET_TOOL).cloned().unwrap_or_else(budget_tool)),
+        };
+        let tools = tools.with_budget(budget_tool.as_ref());
         let (metrics, lease) = (Metrics::new(), log.lease());
         let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
             log: Arc::new(MeteredLog::new(log, metrics.clone())),
             metrics,
             tools: watch::Sender::new(tools),
+            budget_tool,
             model,
             agents,
             clock,

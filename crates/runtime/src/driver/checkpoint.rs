@@ -27,13 +27,15 @@ use crate::{
     model::ModelMessage,
     project::{Conversation, Passage},
     subject::Subject,
-    turn::{ChatState, Cuts},
+    turn::{ChatState, Cuts, Spent},
 };
 
 /// The format of a digest. A digest of another one is not read; the facts are.
 const DIGEST_VERSION: u32 = 1;
 /// The format in which a checkpoint says where messages were cut.
 const CUTS_FORMAT: u32 = 2;
+/// The format in which a checkpoint says how many tokens the chat has used.
+const SPENT_FORMAT: u32 = 3;
 /// The number of digests per read.
 const PAGE: usize = 256;
 /// The maximum number of tools whose last output is remembered across turns.
@@ -64,6 +66,9 @@ pub(super) struct Checkpoint {
     /// The position of the last output of each tool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     outputs: BTreeMap<String, u64>,
+    /// The tokens that those turns have used. Earlier versions did not count them.
+    #[serde(default, skip_serializing_if = "Spent::is_zero")]
+    spent: Spent,
 }
 
 impl Checkpoint {
@@ -75,6 +80,7 @@ impl Checkpoint {
             messages: self.messages.clone(),
             next: self.next.clone(),
             cuts: self.cuts.clone().unwrap_or_else(|| Cuts::unknown_before(self.at)),
+            spent: self.spent,
             is_partial: true,
             ..ChatState::default()
         }
@@ -157,7 +163,8 @@ impl ChatTask {
         let state = state.into_partial();
         let (next, messages, cuts) = (state.next.clone(), state.messages.clone(), state.cuts.clone());
         let cuts = Some(cuts).filter(|_| self.inner.may_write(CUTS_FORMAT));
-        let checkpoint = Checkpoint { base: self.base, at, bytes: self.bytes(), next, messages, cuts, outputs };
+        let spent = if self.inner.may_write(SPENT_FORMAT) { state.spent } else { Spent::default() };
+        let checkpoint = Checkpoint { base: self.base, at, bytes: self.bytes(), next, messages, cuts, outputs, spent };
         Some(Moved { checkpoint, digest: seal(&digest), keys, state })
     }
 

@@ -25,7 +25,7 @@ pub(super) fn checked(
         async move {
             let event = event?;
             let check = match &event {
-                ModelEvent::Call { name, input: Ok(input), .. } => match tools.get(name).map(|tool| &tool.spec) {
+                ModelEvent::Call { name, input: Ok(input), .. } => match tools.offered(name).map(|tool| &tool.spec) {
                     // A call with an invalid input is refused anyway, and a check may rely on the schema.
                     Some(spec) if spec.input.check(input).is_ok() => Some(spec.approval.clone()),
                     _ => None,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use holdpoint_protocol::{
-    grants::Grant,
+    grants::{Grant, GrantState},
     holds::DecisionKind,
     ids::{GrantId, ToolCallId},
     request::DecisionRequest,
@@ -15,12 +15,13 @@ use super::{
     chat::ChatTask,
     lease::DECISIONS_FORMAT,
     lists::{CursorError, Page, time_and_rest},
+    runtime::Inner,
     seal::{SealError, seal, unseal},
 };
 use crate::{
     clock::Timestamp,
     fact::Fact,
-    grants::{Coverage, GrantScope, GrantTerms, UsableGrant},
+    grants::{Coverage, GrantScope, GrantTerms, UsableGrant, tool_digest},
     identity::Identity,
     log::{GrantChanges, GrantQuery, GrantRow, GrantUse, Revocation, StoredGrant},
     subject::Subject,
@@ -189,7 +190,7 @@ impl Runtime {
         let last = grants.last().filter(|_| grants.len() >= limit);
         let next = last.map(|last| GrantCursor { made_at: last.made_at, grant: last.id.clone() });
         let now = self.inner.clock.now();
-        Ok(Page { items: grants.iter().filter_map(|grant| listed(grant, now)).collect(), next })
+        Ok(Page { items: grants.iter().filter_map(|grant| self.inner.listed(grant, now)).collect(), next })
     }
 
     /// Revokes a grant: no call runs on it any more. Revoking it again changes nothing. Fails with
@@ -207,7 +208,7 @@ impl Runtime {
         self.inner.log.revoke(revocation).await.map_err(RuntimeError::Log)?;
         // If its chat was deleted meanwhile, it is gone.
         let revoked = self.grant(grant).await?.unwrap_or(found);
-        listed(&revoked, at).ok_or(RuntimeError::NotFound)
+        self.inner.listed(&revoked, at).ok_or(RuntimeError::NotFound)
     }
 
     async fn grant(&self, grant: &GrantId) -> Result<Option<StoredGrant>, RuntimeError> {
@@ -220,12 +221,34 @@ fn is_visible(grant: &StoredGrant, by: &Identity) -> bool {
     by.is_admin() || grant.subject == *by.subject() || grant.maker == *by.subject()
 }
 
-fn listed(grant: &StoredGrant, now: Timestamp) -> Option<Grant> {
-    let GrantData { terms, .. } = GrantData::read(grant)
-        .map_err(|error| tracing::error!(grant = %grant.id, %error, "a stored grant can't be read"))
-        .ok()?;
+impl Inner {
+    fn listed(&self, grant: &StoredGrant, now: Timestamp) -> Option<Grant> {
+        let GrantData { terms, .. } = GrantData::read(grant)
+            .map_err(|error| tracing::error!(grant = %grant.id, %error, "a stored grant can't be read"))
+            .ok()?;
+        let state = match grant.state(now) {
+            GrantState::Active if self.has_other_tool(grant, &terms) => GrantState::Suspended,
+            state => state,
+        };
+        Some(listed(grant, &terms, state))
+    }
+
+    /// Whether the tool is not the one that the grant relies on.
+    fn has_other_tool(&self, grant: &StoredGrant, terms: &GrantTerms) -> bool {
+        let tools = match &grant.chat {
+            Some(chat) => self.tools_of(chat, &grant.subject),
+            None if self.agents.is_none() => self.tools(),
+            // Each chat has its own.
+            None => return false,
+        };
+        let spec = tools.get(&grant.tool).map(|tool| &tool.spec).filter(|spec| spec.allows_grants());
+        spec.and_then(|spec| tool_digest(spec)).as_ref() != Some(&terms.tool)
+    }
+}
+
+fn listed(grant: &StoredGrant, terms: &GrantTerms, state: GrantState) -> Grant {
     let text = |subject: &Subject| subject.as_str().to_owned();
-    Some(Grant {
+    Grant {
         id: grant.id.clone(),
         tool_name: grant.tool.to_string(),
         scope: terms.scope,
@@ -236,7 +259,7 @@ fn listed(grant: &StoredGrant, now: Timestamp) -> Option<Grant> {
             Coverage::Input(digest) => Some(digest.to_string()),
             Coverage::Tool | Coverage::Rule(_) => None,
         },
-        state: grant.state(now),
+        state,
         maker: text(&grant.maker),
         made_at: grant.made_at.iso8601(),
         until: grant.until.map(Timestamp::iso8601),
@@ -245,5 +268,5 @@ fn listed(grant: &StoredGrant, now: Timestamp) -> Option<Grant> {
         last_used_at: grant.last_used_at.map(Timestamp::iso8601),
         revoked_at: grant.revoked.as_ref().map(|(at, _)| at.iso8601()),
         revoked_by: grant.revoked.as_ref().map(|(_, by)| text(by)),
-    })
+    }
 }

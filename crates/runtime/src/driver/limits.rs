@@ -1,10 +1,14 @@
 //! Limits.
 
+use crate::tool::Budget;
+
 /// Limits of a runtime. What exceeds a limit is refused; work in progress continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Steps of a turn.
     pub steps: u32,
+    /// Tokens of a turn and of a chat. When they are used up, a person is asked whether to go on.
+    pub budget: Budget,
     /// Open holds of a chat.
     pub holds_per_chat: usize,
     /// Running turns of one subject: the model writes, or a tool runs on the server. A turn that waits is not running.
@@ -27,6 +31,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             steps: 20,
+            budget: Budget::default(),
             holds_per_chat: 100,
             turns_per_subject: 100,
             turns: 1000,

@@ -25,7 +25,7 @@ use crate::{
     model::{ModelError, ModelRequest},
     subject::Subject,
     tool::ApprovalContext,
-    turn::{ChatState, Env, Input, Refusal, Reply, step_on},
+    turn::{ChatState, Env, Input, Phase, Refusal, Reply, step_on},
 };
 
 /// How long text may stay unwritten.
@@ -160,6 +160,7 @@ impl ChatTask {
             tools: &tools,
             model: model.version(),
             max_steps: self.inner.limits.steps,
+            budget: self.inner.limits.budget,
             max_holds: self.inner.limits.holds_per_chat,
             is_elsewhere: self.is_elsewhere(),
             is_mixed: !self.inner.may_write(APPROVERS_FORMAT),
@@ -309,9 +310,11 @@ impl ChatTask {
         self.inner.metrics.fact(fact, &self.state, self.channel);
         journal::write(fact, self.channel);
         match fact {
+            // A step that only asks whether to go on has ended already.
+            Fact::StepStarted if self.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) => {}
             Fact::StepStarted => {
                 let (tools, model) = (self.tools(), Arc::clone(self.model()));
-                let (conversation, specs) = (self.conversation(), tools.specs());
+                let (conversation, specs) = (self.conversation(), tools.offered_specs());
                 let step = async move {
                     match conversation.read().await {
                         Ok(messages) => model.stream(ModelRequest { messages: messages.into(), tools: specs }),
@@ -322,6 +325,11 @@ impl ChatTask {
                 let Some(subject) = self.state.subject.clone() else { return };
                 let step = checked(step, tools, ApprovalContext::new(self.id.clone(), subject));
                 self.answer = Some(step.ready_chunks(MAX_MODEL_EVENTS));
+            }
+            Fact::StepEnded { usage, version: Some(model), .. }
+                if usage.total() == 0 && !self.inner.limits.budget.is_none() =>
+            {
+                tracing::warn!(chat = %self.id, model, "the model reports no usage, so the token budget does not count it");
             }
             Fact::Started { call, .. } => self.start_tool(call),
             Fact::Settled { call, outcome, cause, .. } => {

@@ -86,6 +86,8 @@ pub struct Runtime {
 pub(super) struct Inner {
     pub(super) log: Arc<dyn Log>,
     pub(super) tools: watch::Sender<ToolSet>,
+    /// The tool that asks whether to go on when the token budget is used up, if there is one.
+    pub(super) budget_tool: Option<Tool>,
     pub(super) model: Arc<dyn Model>,
     pub(super) agents: Option<AgentChoice>,
     pub(super) clock: Arc<dyn Clock>,
@@ -418,7 +420,7 @@ impl Runtime {
 
     /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.
     pub fn set_tools(&self, tools: ToolSet) {
-        self.inner.tools.send_replace(tools);
+        self.inner.tools.send_replace(tools.with_budget(self.inner.budget_tool.as_ref()));
     }
 
     /// Keeps the digest of a ticket that every node that shares the log may redeem, once. Returns `false` if no other

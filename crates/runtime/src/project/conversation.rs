@@ -14,6 +14,7 @@ use super::calls::{Call, TurnCalls};
 use crate::{
     fact::{BlockKind, Fact, Outcome, text_of},
     model::{ModelCall, ModelMessage, ModelResult, ProviderState, ResultCause, UserPart},
+    tool::BUDGET_TOOL,
 };
 
 /// Builds the conversation from the facts of a chat.
@@ -163,8 +164,8 @@ impl Talk {
         let Some(turn) = self.turn.as_ref().filter(|_| is_in_step) else { return };
         let step = turn.made_in_step().iter().filter_map(|id| Some((id, turn.get(id)?)));
         let (mut calls, mut results) = (Vec::new(), Vec::new());
-        // Prompts of tools are not shown to the model.
-        for (id, call) in step.filter(|(_, call)| !call.is_prompt) {
+        // The model made neither the prompts of tools nor the question whether to go on.
+        for (id, call) in step.filter(|(_, call)| !call.is_prompt && call.name != BUDGET_TOOL) {
             calls.push(ModelCall { id: id.clone(), name: call.name.clone(), input: call.input.clone() });
             results.push(ModelResult {
                 id: id.clone(),

@@ -7,8 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ApprovalCheck, ApprovalContext, ApprovalPolicy, Decisions, Execution, Handler, Headline, HeadlineError,
-    InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource, ToolSpec, Wait, input,
+    ApprovalCheck, ApprovalContext, ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Handler, Headline,
+    HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource, ToolSpec,
+    Wait, input,
 };
 use crate::approvers::{Approvers, ApproversError};
 
@@ -73,8 +74,8 @@ pub enum ToolDefinitionError {
          what models take"
     )]
     Name { name: String },
-    #[error("`{PROMPT_TOOL}` can't be the name of a tool: it is that of a running tool's question to the user")]
-    Reserved,
+    #[error("`{name}` can't be the name of a tool: Holdpoint has a tool of its own with that name")]
+    Reserved { name: String },
     #[error("the input schema of the tool `{tool}` can't be used: {problem}")]
     Schema { tool: String, problem: SchemaError },
     #[error("the headline of the tool `{tool}` can't be used: {problem}")]
@@ -292,8 +293,9 @@ impl ToolBuilder {
             return Err(ToolDefinitionError::Name { name: self.name });
         }
         // The name is reserved: clients and the checker recognize a prompt by it.
-        if self.name == PROMPT_TOOL {
-            return Err(ToolDefinitionError::Reserved);
+        let is_reserved = self.name == BUDGET_TOOL && self.source != ToolSource::Budget;
+        if is_reserved || self.name == PROMPT_TOOL {
+            return Err(ToolDefinitionError::Reserved { name: self.name });
         }
         let input = match self.input {
             Ok(input) => input,

@@ -1,6 +1,7 @@
 //! Tools: what an agent can call, where it runs, and who must approve.
 
 mod approval;
+mod budget;
 mod build;
 mod context;
 pub mod demo;
@@ -21,6 +22,7 @@ pub(crate) mod text;
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
 pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, Condition, RuleError};
+pub use budget::{BUDGET_TOOL, Budget, BudgetScope, Spending, budget_tool};
 pub use build::{ToolBuilder, ToolDefinitionError};
 pub use context::{
     CANCELLATION_GRACE, MAX_PROGRESS_BYTES, ProgressReporter, Prompt, PromptResponse, Prompter, ToolContext,
@@ -104,9 +106,16 @@ pub enum ToolSource {
         /// The URL, with its placeholders.
         url: String,
     },
+    /// The token budget. The model can't call it: its calls are made when the budget is used up.
+    Budget,
 }
 
 impl ToolSpec {
+    /// Whether the model can call it.
+    pub fn is_offered(&self) -> bool {
+        self.source != ToolSource::Budget
+    }
+
     /// Whether an approval of a call can be remembered.
     pub fn allows_grants(&self) -> bool {
         self.grants && self.approvers.quorum == 1
@@ -249,6 +258,8 @@ impl Tool {
 pub struct ToolSet {
     tools: Arc<BTreeMap<String, Tool>>,
     specs: Arc<[Arc<ToolSpec>]>,
+    /// Those that the model can call.
+    offered: Arc<[Arc<ToolSpec>]>,
     /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
     pending_origins: Arc<[(String, Duration)]>,
     /// A name that two of the tools had. A runtime does not start with such a set.
@@ -321,6 +332,11 @@ impl ToolSet {
         self.tools.get(name)
     }
 
+    /// A tool by its name, if the model can call it.
+    pub fn offered(&self, name: &str) -> Option<&Tool> {
+        self.get(name).filter(|tool| tool.spec.is_offered())
+    }
+
     /// All tools, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values()
@@ -329,6 +345,24 @@ impl ToolSet {
     /// The descriptions of all tools, ordered by name.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         Arc::clone(&self.specs)
+    }
+
+    /// The descriptions of the tools that the model can call, ordered by name.
+    pub fn offered_specs(&self) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(&self.offered)
+    }
+
+    /// These tools, and the budget's own, unless it is among them. `None` stands for no budget.
+    #[must_use]
+    pub(crate) fn with_budget(self, tool: Option<&Tool>) -> Self {
+        match tool.filter(|tool| self.get(&tool.spec.name).is_none()) {
+            Some(tool) => {
+                let (pending_origins, duplicate) = (Arc::clone(&self.pending_origins), self.duplicate.clone());
+                let tools: Self = self.iter().chain([tool]).cloned().collect();
+                Self { pending_origins, duplicate, ..tools }
+            }
+            None => self,
+        }
     }
 
     /// Whether any tool can require approval: then adk text is held back.
@@ -348,7 +382,11 @@ impl FromIterator<Tool> for ToolSet {
                 duplicate = Some(first.spec.name.as_str().into());
             }
         }
-        let specs = tools.values().map(|tool: &Tool| Arc::clone(&tool.spec)).collect();
-        Self { tools: Arc::new(tools), specs, pending_origins: Arc::default(), duplicate }
+        let specs: Arc<[_]> = tools.values().map(|tool: &Tool| Arc::clone(&tool.spec)).collect();
+        let offered = match specs.iter().all(|spec| spec.is_offered()) {
+            true => Arc::clone(&specs),
+            false => specs.iter().filter(|spec| spec.is_offered()).cloned().collect(),
+        };
+        Self { tools: Arc::new(tools), specs, offered, pending_origins: Arc::default(), duplicate }
     }
 }

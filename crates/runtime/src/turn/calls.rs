@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use serde_json::{Value, json};
 
-use super::{ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, grants, state::StopRequest, writing::OpenInput};
+use super::{
+    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, budget, grants, open_turn::StopRequest, writing::OpenInput,
+};
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
@@ -28,9 +30,12 @@ pub(super) fn resume_if_idle(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         draft.push(Fact::TurnEnded { end: TurnEnd::Superseded, at: env.now });
         return begin_last(draft, env);
     }
+    if let Some(reason) = budget::refusal(draft.state) {
+        return end(draft, TurnEnd::Stopped { reason: Some(reason) }, env);
+    }
     let steps = draft.state.turn.as_ref().map_or(0, |turn| turn.steps);
     if steps < env.max_steps {
-        draft.push(Fact::StepStarted);
+        next_step(draft, env);
     } else {
         let message = format!("The agent has taken {steps} steps without coming to an end, and was stopped.");
         end(draft, TurnEnd::Failed { message }, env);
@@ -59,7 +64,18 @@ fn begin_last(draft: &mut Draft<'_>, env: &mut Env<'_>) {
 /// Begins a turn and its first step.
 pub(super) fn begin(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
     open_turn(draft, next, env);
-    draft.push(Fact::StepStarted);
+    next_step(draft, env);
+}
+
+/// Starts the next step of the model. If a budget is used up, a person is asked first.
+fn next_step(draft: &mut Draft<'_>, env: &mut Env<'_>) {
+    match budget::used_up(draft.state, env.budget) {
+        None => draft.push(Fact::StepStarted),
+        Some(spending) => {
+            budget::ask(draft, spending, env);
+            advance(draft, env);
+        }
+    }
 }
 
 fn open_turn(draft: &mut Draft<'_>, next: NextTurn, env: &mut Env<'_>) {
@@ -94,7 +110,11 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
     let tool = env.tools.get(&call.name);
     let reason = tool.and_then(|tool| match (&tool.spec.approval, &call.checked) {
         (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.clone(),
-        (policy, _) => policy.approval_reason(&call.input),
+        // The call itself may know it better than the policy does.
+        (policy, checked) => {
+            let reason = policy.approval_reason(&call.input)?;
+            Some(checked.as_ref().and_then(|checked| checked.reason.clone()).unwrap_or(reason))
+        }
     });
     let grant = tool.zip(reason.as_ref()).and_then(|(tool, _)| grants::covering(draft, call, &tool.spec, env)).cloned();
     let is_hold = reason.is_some() && grant.is_none() || call.execution == Execution::Frontend;
@@ -257,7 +277,8 @@ pub(super) fn expired(draft: &mut Draft<'_>, id: &ToolCallId, is_watched: bool, 
         return escalate(draft, id, env);
     }
     take_up(draft, env);
-    if is_watched {
+    // Without the tokens to go on, the turn ends here, whoever is there to see it.
+    if is_watched || budget::refusal(draft.state).is_some() {
         resume_if_idle(draft, env);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     identity::Identity,
     model::ModelEvent,
     subject::Subject,
-    tool::{ApprovalPolicy, ToolSet, ToolSpec},
+    tool::{ApprovalPolicy, BUDGET_TOOL, ToolSet, ToolSpec},
 };
 
 /// The grant that approves a call which would need a question, if there is one. What was used in this step counts.
@@ -95,6 +95,8 @@ pub fn asked_tools<'a>(state: &ChatState, inputs: impl IntoIterator<Item = &'a I
     if !takes_up {
         return BTreeSet::new();
     }
+    // What follows may be a step for which no tokens are left.
+    names.insert(BUDGET_TOOL.to_owned());
     let made = state.open_calls().filter(|(_, call)| call.stage == Stage::Made);
     names.extend(made.map(|(_, call)| call.name.clone()));
     let may_ask = |name: &String| {

@@ -106,9 +106,9 @@ impl ChatState {
 
     /// What is needed of this state, which is that between two turns, for the turns to come.
     pub fn into_partial(self) -> Self {
-        let Self { len, subject, mut messages, next, cuts, .. } = self;
+        let Self { len, subject, mut messages, next, cuts, spent, .. } = self;
         messages.drain(..messages.len().saturating_sub(KEPT_MESSAGES));
-        Self { len, subject, messages, next, cuts, is_partial: true, ..Self::default() }
+        Self { len, subject, messages, next, cuts, spent, is_partial: true, ..Self::default() }
     }
 
     /// Adds an earlier turn to a partial state: the facts from a position between two turns to the end of a turn. What

@@ -2,6 +2,7 @@
 //! There is no clock, no I/O and no randomness here: time and ids come in through [`Env`].
 
 mod answers;
+mod budget;
 mod calls;
 mod earlier;
 mod grants;
@@ -9,6 +10,7 @@ mod input;
 mod known;
 mod message;
 mod model;
+mod open_turn;
 mod recover;
 mod request;
 mod resume;
@@ -18,6 +20,7 @@ mod submit;
 mod tests;
 mod writing;
 
+pub use budget::Spent;
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
 pub use grants::{AskedTools, asked_tools};
 use holdpoint_protocol::ids::{ApprovalId, GrantId, MessageId, ToolCallId};
@@ -26,12 +29,18 @@ pub use input::{
     ResponsePlan, Submit,
 };
 pub use known::{Cuts, KnownMessage};
+pub use open_turn::{Phase, Turn};
 pub use recover::INTERRUPTED;
 pub use request::{ApprovalRequest, Decided, Use};
-pub use state::{Call, ChatState, Phase, Stage, Turn};
+pub use state::{Call, ChatState, Stage};
 pub use writing::OpenInput;
 
-use crate::{clock::Timestamp, fact::Fact, grants::UsableGrant, tool::ToolSet};
+use crate::{
+    clock::Timestamp,
+    fact::Fact,
+    grants::UsableGrant,
+    tool::{Budget, ToolSet},
+};
 
 /// What the machine knows besides the state of the chat.
 pub struct Env<'a> {
@@ -43,6 +52,8 @@ pub struct Env<'a> {
     pub model: &'a str,
     /// The maximum number of steps in a turn.
     pub max_steps: u32,
+    /// The tokens that may be used before a person is asked.
+    pub budget: Budget,
     /// The maximum number of open holds in a chat.
     pub max_holds: usize,
     /// Whether another node runs the turn. Then an input adds what happened and nothing that follows from it: that node

@@ -144,7 +144,7 @@ fn call(
         let error = format!("the input can't be used: {error}");
         return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error });
     }
-    let Some(tool) = env.tools.get(&name) else {
+    let Some(tool) = env.tools.offered(&name) else {
         let error = format!("there is no tool {name:?}");
         return draft.push(Fact::Invalid { call, name, input, error });
     };

@@ -3,7 +3,7 @@
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Draft, Env, calls, resume, state::Phase};
+use super::{Draft, Env, Phase, calls, resume};
 use crate::fact::{Cause, Fact, Outcome};
 
 /// The error text of a call that a crash cut off.

@@ -3,22 +3,24 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, MessageId, PartId, ToolCallId},
+    ids::{ApprovalId, MessageId, ToolCallId},
     message::Role,
     request::Verdict,
 };
 use serde_json::Value;
 
 use super::{
+    budget::{self, Spent},
     known::{Cuts, KnownMessage},
+    open_turn::{Phase, StopRequest, Turn},
     request::{ApprovalRequest, Decided, Use},
     writing::OpenInput,
 };
 use crate::{
     clock::Timestamp,
-    fact::{BlockKind, CallOrder, Cause, Checked, Fact, NextTurn, Outcome},
+    fact::{Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
-    tool::{CallState, Execution, Returns, Wait},
+    tool::{BUDGET_TOOL, CallState, Execution, Returns, Wait},
 };
 
 /// The state of a chat.
@@ -46,6 +48,8 @@ pub struct ChatState {
     pub next: Vec<NextTurn>,
     /// The position and the assistant message of each turn.
     pub turns: Vec<(u64, MessageId)>,
+    /// The tokens that its turns have used, those before a partial state included.
+    pub spent: Spent,
     /// Whether the state begins at a later turn than the first. Then `messages` has only the last ones, and `calls`,
     /// `approvals` and `turns` have nothing of earlier turns, unless it was added ([`ChatState::include`]). See
     /// [`needs_earlier`](super::needs_earlier).
@@ -106,51 +110,6 @@ pub enum Stage {
         /// The position of the outcome.
         position: u64,
     },
-}
-
-/// The open turn.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
-    /// The assistant message.
-    pub message: MessageId,
-    /// The order in which calls are started.
-    pub order: CallOrder,
-    /// Whether its responses end at a frontend call.
-    pub is_resubmit: bool,
-    /// The position where it began.
-    pub position: u64,
-    /// The number of model requests so far.
-    pub steps: u32,
-    /// The current phase.
-    pub phase: Phase,
-    /// The calls of the current step, in order.
-    pub calls: Vec<ToolCallId>,
-    /// The open block.
-    pub block: Option<(BlockKind, PartId)>,
-    /// The number of blocks so far.
-    pub blocks: u32,
-    /// Inputs that the model is writing.
-    pub inputs: Vec<OpenInput>,
-    /// The request to end it, made on another node.
-    pub stop: Option<StopRequest>,
-}
-
-/// A request to end a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopRequest {
-    /// The reason.
-    pub reason: Option<String>,
-    /// Whether a newer message takes its place.
-    pub is_superseded: bool,
-}
-
-/// The phase of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// The model writes.
-    Model,
-    /// Calls run or wait. Once all are settled, the turn is idle until a client connects or the next step starts.
-    Calls,
 }
 
 impl Call {
@@ -239,6 +198,7 @@ impl ChatState {
                     is_resubmit: *is_resubmit,
                     position,
                     steps: 0,
+                    spent: Spent::default(),
                     phase: Phase::Model,
                     calls: Vec::new(),
                     block: None,
@@ -328,10 +288,13 @@ impl ChatState {
             Fact::Started { call, deadline, at } => {
                 self.change(call, |call| call.stage = Stage::Running { since: *at, deadline: *deadline });
             }
-            Fact::Settled { call, outcome, cause, .. } => self.change(call, |call| {
-                call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
-                call.resume = None;
-            }),
+            Fact::Settled { call, outcome, cause, .. } => {
+                self.change(call, |call| {
+                    call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
+                    call.resume = None;
+                });
+                self.release_tokens(call);
+            }
             Fact::Resumable { call, state } => self.change(call, |call| call.resume.clone_from(state)),
             // What a call outputs on its way decides nothing, and neither do its files.
             Fact::Nothing | Fact::Progressed { .. } | Fact::Stored { .. } | Fact::ModelDelayed { .. } => {}
@@ -355,7 +318,11 @@ impl ChatState {
                 turn.calls.clear();
                 turn.inputs.clear();
             }
-            Fact::StepEnded { .. } => turn.phase = Phase::Calls,
+            Fact::StepEnded { usage, .. } => {
+                turn.phase = Phase::Calls;
+                turn.spent.add(*usage);
+                self.spent.add(*usage);
+            }
             Fact::StepAbandoned if turn.phase == Phase::Model => {
                 turn.block = None;
                 turn.inputs.clear();
@@ -387,6 +354,10 @@ impl ChatState {
         if let Some(turn) = &mut self.turn {
             turn.inputs.retain(|input| input.call != *id);
             turn.calls.push(id.clone());
+            if call.name == BUDGET_TOOL {
+                // The model was not called in this step.
+                turn.steps = turn.steps.saturating_sub(1);
+            }
         }
         self.calls.insert(id.clone(), Arc::new(call));
     }
@@ -425,7 +396,8 @@ impl ChatState {
             _ => None,
         });
         let last = settled.max_by_key(|(position, _)| *position).map(|(_, cause)| cause);
-        self.next.is_empty() && self.is_idle() && last == Some(Cause::Expired)
+        let is_last = self.next.is_empty() && self.is_idle() && last == Some(Cause::Expired);
+        is_last && budget::refusal(self).is_none()
     }
 
     /// Whether something was added that has consequences which nobody has drawn yet: a decision, the last outcome, a

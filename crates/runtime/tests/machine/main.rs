@@ -21,18 +21,20 @@ use holdpoint_protocol::{
 use holdpoint_runtime::{
     grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
-        fact::{CallOrder, Fact},
+        fact::{CallOrder, Fact, Outcome},
         project::{AdkLive, AdkSse, AiSdk, Out, Projection, Response, Resume, View, conversation, earlier, history},
         turn::{ChatState, PlannedTurn, Stage},
     },
     model::ModelMessage,
+    tool::BUDGET_TOOL,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::Value;
-use world::{Act, World, act, act_with_grants, shown};
+use world::{Act, BUDGET, World, act, act_with_grants, shown};
 
 fn check_facts(world: &World) -> Result<(), TestCaseError> {
     let facts = &world.facts;
+    check_budget(facts, &world.state)?;
     let abandoned: Vec<Arc<Fact>> = shown(facts);
     for (id, call) in &world.state.calls {
         let of =
@@ -46,8 +48,13 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
             Fact::Started { call, .. } => Some(call),
             _ => None,
         });
-        prop_assert!(started <= 1 || call.name == "again", "{:?} was started {} times", call, started);
-        let asks = ["pay", "slow", "locate", "wire"].contains(&&*call.name);
+        prop_assert!(
+            started <= 1 || ["again", BUDGET_TOOL].contains(&&*call.name),
+            "{:?} was started {} times",
+            call,
+            started
+        );
+        let asks = ["pay", "slow", "locate", "wire", BUDGET_TOOL].contains(&&*call.name);
         let approved =
             facts.iter().any(|fact| matches!(&**fact, Fact::Decided { call, approved: true, .. } if call == id));
         let granted = world::uses(facts).filter(|(call, ..)| *call == id).count();
@@ -104,6 +111,39 @@ fn check_facts(world: &World) -> Result<(), TestCaseError> {
 
 /// A revoked, used-up or expired grant approves nothing, a grant covers what it says, and nobody makes one for what they
 /// could not decide alone.
+/// Every step was within the budget, or somebody had let it go on.
+fn check_budget(facts: &[Arc<Fact>], state: &ChatState) -> Result<(), TestCaseError> {
+    let (mut turn, mut chat) = (0, 0);
+    for (at, fact) in facts.iter().enumerate() {
+        match &**fact {
+            Fact::TurnStarted { .. } => turn = 0,
+            Fact::StepEnded { usage, .. } => (turn, chat) = (turn + usage.total(), chat + usage.total()),
+            Fact::Settled { call, outcome: Outcome::Output(_), .. } => {
+                let asked = state.calls.get(call).filter(|call| call.name == BUDGET_TOOL);
+                if let Some(asked) = asked {
+                    turn = 0;
+                    chat = if asked.input["scope"] == "chat" { 0 } else { chat };
+                }
+            }
+            Fact::StepStarted => {
+                let asks = matches!(facts.get(at + 2).map(|fact| &**fact), Some(Fact::Called { name, .. }) if name == BUDGET_TOOL);
+                let is_within = BUDGET.turn.is_none_or(|limit| turn < limit.get())
+                    && BUDGET.chat.is_none_or(|limit| chat < limit.get());
+                prop_assert_ne!(
+                    asks,
+                    is_within,
+                    "after {} facts: {} tokens of the turn, {} of the chat",
+                    at,
+                    turn,
+                    chat
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn check_grants(world: &World) -> Result<(), TestCaseError> {
     let mut grants: BTreeMap<&GrantId, (&str, &GrantTerms, u32)> = BTreeMap::new();
     let mut inputs: BTreeMap<&ToolCallId, &Value> = BTreeMap::new();

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    num::NonZeroU64,
     sync::Arc,
     time::Duration,
 };
@@ -23,10 +24,13 @@ use holdpoint_runtime::{
         turn::{Answered, ChatState, Env, FrontendResult, Input, Phase, Reply, ResponsePlan, Stage, Submit, step},
     },
     model::{ModelEvent, Usage},
-    tool::{ApprovalPolicy, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet},
+    tool::{ApprovalPolicy, Budget, Execution, Prompt, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::{Value, json};
+
+/// The tokens of two steps a turn, and of six a chat.
+pub(crate) const BUDGET: Budget = Budget { turn: NonZeroU64::new(14), chat: NonZeroU64::new(42) };
 
 fn tools() -> ToolSet {
     let server = |name: &str| {
@@ -47,6 +51,7 @@ fn tools() -> ToolSet {
         build(browser("open", Execution::Frontend).returns(Returns::Ack)),
         build(browser("hand", Execution::Delegate)),
         build(server("wire").approval(ApprovalPolicy::Always).approvers(wire())),
+        budget_tool(),
     ]
     .into_iter()
     .collect()
@@ -229,6 +234,7 @@ impl World {
             model: "dice",
             max_steps: 6,
             max_holds: 3,
+            budget: BUDGET,
             is_elsewhere: false,
             is_mixed: false,
             grants: &grants,
@@ -319,6 +325,7 @@ impl World {
             model: "dice",
             max_steps: 6,
             max_holds: 3,
+            budget: BUDGET,
             is_elsewhere: false,
             is_mixed: false,
             grants: &grants,

@@ -135,6 +135,7 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
         .log(log(args, &config).await?)
         .limits(driver::Limits {
             steps: config.model.max_steps.map_or(driver::Limits::default().steps, NonZeroU32::get),
+            budget: config.model.budget(),
             ..config.limits.runtime()
         })
         .start()

@@ -159,6 +159,7 @@ impl LimitsConfig {
         let default = driver::Limits::default();
         driver::Limits {
             steps: default.steps,
+            budget: default.budget,
             holds_per_chat: self.holds_per_chat.unwrap_or(default.holds_per_chat),
             turns_per_subject: self.turns_per_subject.unwrap_or(default.turns_per_subject),
             turns: self.turns.unwrap_or(default.turns),

@@ -1,8 +1,11 @@
 //! Settings of the model.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
-use holdpoint_runtime::model::provider::{OpenAiApi, ReasoningEffort, Timeouts};
+use holdpoint_runtime::{
+    model::provider::{OpenAiApi, ReasoningEffort, Timeouts},
+    tool::Budget,
+};
 
 use super::{SecretTexts, seconds};
 
@@ -30,6 +33,13 @@ pub struct ModelConfig {
     /// Maximum steps per turn.
     #[serde(deserialize_with = "super::number::whole")]
     pub max_steps: Option<NonZeroU32>,
+    /// Tokens that a turn may use, read and written, in all its steps. When they are used up, a person is asked whether to
+    /// go on: a call of the tool `continue_turn`.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub turn_token_budget: Option<NonZeroU64>,
+    /// Tokens that a chat may use, in all its turns, before a person is asked.
+    #[serde(deserialize_with = "super::number::whole")]
+    pub chat_token_budget: Option<NonZeroU64>,
     /// OpenAI's API: `chat` (Chat Completions) or `responses`. By default `responses` for current models at OpenAI, and
     /// `chat` everywhere else.
     #[serde(deserialize_with = "super::choice::one_of")]
@@ -59,6 +69,11 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// The token budget.
+    pub fn budget(&self) -> Budget {
+        Budget { turn: self.turn_token_budget, chat: self.chat_token_budget }
+    }
+
     /// How long a step may take.
     pub fn timeouts(&self) -> Timeouts {
         let default = Timeouts::default();

@@ -1,6 +1,9 @@
 //! Settings that are numbers. What does not fit is told with the value and the range, in words of people.
 
-use std::{fmt, num::NonZeroU32};
+use std::{
+    fmt,
+    num::{NonZeroU32, NonZeroU64},
+};
 
 use serde::{
     Deserializer,
@@ -24,6 +27,15 @@ impl Whole for NonZeroU32 {
 
     fn of(number: u64) -> Option<Self> {
         u32::try_from(number).ok().and_then(Self::new)
+    }
+}
+
+impl Whole for NonZeroU64 {
+    const MIN: u64 = 1;
+    const MAX: Option<u64> = None;
+
+    fn of(number: u64) -> Option<Self> {
+        Self::new(number)
     }
 }
 

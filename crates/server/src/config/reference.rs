@@ -92,6 +92,8 @@ fn groups() -> Vec<Group> {
             [
                 ("use", text("demo")),
                 ("max_steps", driver::Limits::default().steps.to_string()),
+                ("turn_token_budget", "none".into()),
+                ("chat_token_budget", "none".into()),
                 ("prompt_caching", "true".into()),
                 ("first_byte_timeout_sec", seconds(Timeouts::default().first_byte)),
                 ("idle_timeout_sec", seconds(Timeouts::default().idle)),

@@ -7,8 +7,8 @@ use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
-        ApprovalPolicy, Decisions, Execution, Headline, HeadlineError, Returns, Tool, ToolBuilder, ToolDefinitionError,
-        ToolSet, ToolSource, Wait,
+        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, Returns, Tool, ToolBuilder,
+        ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
         demo::demo_tools,
         http::{HttpEndpoint, HttpToolError, InputPlacement},
     },
@@ -153,6 +153,13 @@ pub enum ToolConfigProblem {
     NoUrl,
     #[error("`{key}` of this tool can't be changed; with `execution` or `url`, the table replaces the tool")]
     Fixed { key: &'static str },
+    #[error("`{key}` of this tool can't be changed: it asks whether to go on, and the answer is yes or no")]
+    Budget { key: &'static str },
+    #[error(
+        "this tool asks whether to go on when the token budget is used up, and there is no budget: set \
+         `model.turn_token_budget` or `model.chat_token_budget`"
+    )]
+    NoBudget,
     #[error("`{key}` is for a tool with a `url`")]
     OnlyWithUrl { key: &'static str },
     #[error("`{key}` is for a tool that runs in the browser")]
@@ -184,13 +191,16 @@ pub enum ToolConfigProblem {
 }
 
 impl Config {
-    /// The tools that there are without the settings: the demo tools, if they are offered. `model` is the one of the command
+    /// The tools that there are without the settings: the demo tools, if they are offered, and that of the token budget, if
+    /// there is one. `model` is the one of the command
     /// line, which overrides the settings.
     pub fn known_tools(&self, model: Option<&str>) -> ToolSet {
         let model = model.or(self.model.use_model.as_deref()).unwrap_or("demo");
         // To a real model, a simulated payment is a payment.
         let is_played = model == "demo" || model.starts_with("script:");
-        if self.demo_tools.unwrap_or(is_played) { demo_tools() } else { ToolSet::default() }
+        let demo = if self.demo_tools.unwrap_or(is_played) { demo_tools() } else { ToolSet::default() };
+        let budget = Some(budget_tool()).filter(|_| !self.model.budget().is_none());
+        demo.iter().cloned().chain(budget).collect()
     }
 
     /// The tools, not counting those of MCP servers: the known ones, and those of the settings.
@@ -230,6 +240,18 @@ impl ToolConfig {
         }
         if self.ignore_hints {
             return Err(ToolConfigProblem::OnlyForMcp);
+        }
+        if tool.spec.source == ToolSource::Budget {
+            let said = [
+                ("approval", self.approval.is_some()),
+                ("decisions", self.decisions.is_some()),
+                ("timeout_sec", self.timeout_sec.is_some()),
+                ("wait", self.wait.is_some()),
+                ("returns", self.returns.is_some()),
+            ];
+            if let Some((key, _)) = said.into_iter().find(|(_, is_said)| *is_said) {
+                return Err(ToolConfigProblem::Budget { key });
+            }
         }
         self.finish(tool)
     }
@@ -294,6 +316,7 @@ impl ToolConfig {
         }
         let description = self.description.clone().unwrap_or_else(|| name.to_owned());
         let builder = match (self.execution, &self.url) {
+            (None, None) if name == BUDGET_TOOL => return Err(ToolConfigProblem::NoBudget),
             (None, None) => return Err(ToolConfigProblem::Unknown),
             (Some(Execution::Server), None) => return Err(ToolConfigProblem::NoUrl),
             (None | Some(Execution::Server), Some(url)) => self.endpoint(name, &description, url, variables)?,

@@ -49,6 +49,8 @@ fn tool(spec: &ToolSpec) -> ToolStatus {
 /// The limits, by the names of their settings.
 fn limits(server: &Server) -> BTreeMap<String, u64> {
     let (own, runtime) = (server.inner.limits, server.inner.runtime.limits());
+    let budget = [("turn_token_budget", runtime.budget.turn), ("chat_token_budget", runtime.budget.chat)];
+    let budget = budget.into_iter().filter_map(|(name, tokens)| Some((name.to_owned(), tokens?.get())));
     let all = [
         ("body_bytes", own.body),
         ("json_depth", own.depth),
@@ -67,5 +69,5 @@ fn limits(server: &Server) -> BTreeMap<String, u64> {
         ("id_bytes", runtime.id_bytes),
         ("max_steps", runtime.steps as usize),
     ];
-    all.into_iter().map(|(name, limit)| (name.to_owned(), limit as u64)).collect()
+    all.into_iter().map(|(name, limit)| (name.to_owned(), limit as u64)).chain(budget).collect()
 }

@@ -120,7 +120,7 @@ export function useHoldpoint<UI_MESSAGE extends UIMessage = UIMessage>(
     () =>
       new Chat<UI_MESSAGE>({
         id: chatId,
-        transport: transportOf(() => sessionRef.current.transport),
+        transport: transportOf(() => sessionRef.current),
         sendAutomaticallyWhen: (state) => sessionRef.current.shouldSend(state),
         ...(latest.current.messages !== undefined &&
           first.current.stable === stable && { messages: latest.current.messages }),
@@ -213,17 +213,38 @@ function isPending(hold: ChatHold): hold is PendingHold {
   return hold.kind === "approval" && hold.state === "waiting" && !hold.cut && hold.approvalId !== undefined;
 }
 
-/** The transport of the current session. */
+/**
+ * The transport of the current session. A resume that finds nothing, but only after a message was sent, is left open until
+ * the SDK aborts it: the SDK would take its end for that of the message's response, and call the chat ready in the middle
+ * of the answer.
+ */
 function transportOf<UI_MESSAGE extends UIMessage>(
-  current: () => ChatTransport<UI_MESSAGE>,
+  current: () => HoldpointSession<UI_MESSAGE>,
 ): ChatTransport<UI_MESSAGE> {
+  const transport = () => current().transport;
+  let sent = 0;
   return {
     get resumeStreamIsReplay() {
-      return (current() as { resumeStreamIsReplay?: boolean }).resumeStreamIsReplay ?? false;
+      return (transport() as { resumeStreamIsReplay?: boolean }).resumeStreamIsReplay ?? false;
     },
-    sendMessages: (request) => current().sendMessages(request),
-    reconnectToStream: (request) => current().reconnectToStream(request),
+    sendMessages: (request) => {
+      sent++;
+      return transport().sendMessages(request);
+    },
+    reconnectToStream: async (request) => {
+      const before = sent;
+      const stream = await transport().reconnectToStream(request);
+      if (stream === null && sent > before) await aborted(request.abortSignal);
+      return stream;
+    },
   };
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve();
+    else signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 function errorsOf(runs: Readonly<Record<ToolCallId, ToolProgress>>): Record<ToolCallId, Error> {

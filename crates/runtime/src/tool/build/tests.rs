@@ -92,8 +92,10 @@ fn a_wrong_definition_says_what_to_do() {
         let error = Tool::frontend::<Nothing>(name, "").build().unwrap_err();
         assert_eq!(error, ToolDefinitionError::Name { name: name.to_owned() });
     }
-    let reserved = Tool::frontend::<Value>(PROMPT_TOOL, "Asks").build().expect_err("it is taken");
-    assert_eq!(reserved, ToolDefinitionError::Reserved);
+    for name in [PROMPT_TOOL, BUDGET_TOOL] {
+        let reserved = Tool::frontend::<Value>(name, "Asks").build().expect_err("it is taken");
+        assert_eq!(reserved, ToolDefinitionError::Reserved { name: name.to_owned() });
+    }
     assert!(Tool::frontend::<Nothing>(&"x".repeat(64), "").build().is_ok());
     assert!(Tool::frontend::<Nothing>("open-url_2", "").build().is_ok());
     let schema = Tool::frontend::<Nothing>("a", "").schema(json!({"type": "object", "required": 5}));

@@ -85,6 +85,7 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         model: "dice",
         max_steps: 3,
         max_holds: 2,
+        budget: Budget::default(),
         is_elsewhere: true,
         is_mixed: false,
         grants: &[],

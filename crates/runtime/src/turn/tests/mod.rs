@@ -4,6 +4,7 @@
 
 mod answers;
 mod browser;
+mod budget;
 mod deadlines;
 mod grants;
 mod messages;
@@ -15,7 +16,7 @@ mod recovery;
 mod resume;
 mod stopping;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, num::NonZeroU64, sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
     chunk::FinishReason,
@@ -45,13 +46,14 @@ struct Case {
     is_elsewhere: bool,
     is_mixed: bool,
     grants: Vec<UsableGrant>,
+    budget: Budget,
 }
 
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
     let (more, grants) = (Vec::new(), Vec::new());
-    let (is_elsewhere, is_mixed) = (false, false);
-    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere, is_mixed, grants }
+    let (is_elsewhere, is_mixed, budget) = (false, false, Budget::default());
+    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere, is_mixed, grants, budget }
 }
 
 impl Case {
@@ -96,6 +98,12 @@ impl Case {
         self
     }
 
+    /// A turn and a chat may use this many tokens; 0 is any number.
+    fn budget(mut self, turn: u64, chat: u64) -> Self {
+        self.budget = Budget { turn: NonZeroU64::new(turn), chat: NonZeroU64::new(chat) };
+        self
+    }
+
     fn max_holds(mut self, holds: usize) -> Self {
         self.max_holds = holds;
         self
@@ -116,6 +124,7 @@ impl Case {
             model: "dice",
             max_steps: self.max_steps,
             max_holds: self.max_holds,
+            budget: self.budget,
             is_elsewhere: self.is_elsewhere,
             is_mixed: self.is_mixed,
             grants: &self.grants,
