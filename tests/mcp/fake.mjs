@@ -123,9 +123,22 @@ lines.on("line", (line) => {
       return call(id, params);
     case "notifications/cancelled":
       return note(`cancelled ${params.reason}`);
+    case "ping":
+      return send({ id, result: {} });
     default:
-      if (id !== undefined) {
-        send({ id, result: {} });
+      if (id === undefined) {
+        return;
+      }
+      // Servers react to a request that they do not know in all ways.
+      switch (process.env.FAKE_UNKNOWN) {
+        case "ends":
+          return process.exit(1);
+        case "nonsense":
+          return send({ id, result: {} });
+        case "silence":
+          return;
+        default:
+          return send({ id, error: { code: -32601, message: `no method ${method}` } });
       }
   }
 });

@@ -19,7 +19,7 @@ use crate::{
     grants::GrantTerms,
     model::{ProviderState, Usage},
     subject::Subject,
-    tool::{Execution, Returns, StoredFile, Wait},
+    tool::{CallState, Execution, Returns, StoredFile, Wait},
 };
 
 /// One thing that happened in a chat. Stored facts never change, so fields are only ever added, with a default.
@@ -219,6 +219,12 @@ pub enum Fact {
     Stored {
         call: ToolCallId,
         files: Arc<[StoredFile]>,
+    },
+    /// A running call can be resumed from this state, should its process go down; without one, it can't any more. No
+    /// client sees it.
+    Resumable {
+        call: ToolCallId,
+        state: Option<Arc<CallState>>,
     },
     /// The call got its outcome.
     Settled {

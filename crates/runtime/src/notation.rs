@@ -2,7 +2,7 @@
 //!
 //! The id of a call is the name of its tool: `asked pay` is the approval request for the call of `pay`.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use holdpoint_protocol::{
     chunk::FinishReason,
@@ -16,7 +16,7 @@ use crate::{
     fact::{BlockKind, CallOrder, Cause, Fact, NextTurn, Outcome, TurnEnd},
     model::Usage,
     subject::Subject,
-    tool::{ApprovalPolicy, BUDGET_TOOL, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
+    tool::{ApprovalPolicy, BUDGET_TOOL, CallState, Execution, Returns, Tool, ToolBuilder, ToolSet, budget_tool},
 };
 
 /// The time of the given facts.
@@ -122,6 +122,10 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
         }
         ("delayed", _) => Fact::ModelDelayed { message: "Busy.".to_owned(), seconds: 7 },
         ("progressed", _) => Fact::Progressed { call, output: json!("half") },
+        ("resumable", _) => {
+            let state = CallState { origin: None, data: "state".to_owned(), prompts: Vec::new() };
+            Fact::Resumable { call, state: Some(Arc::new(state)) }
+        }
         ("ran", _) => {
             Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START, channel: None }
         }
@@ -187,6 +191,9 @@ pub(crate) fn short(fact: &Fact, names: &HashMap<ToolCallId, String>) -> String 
         Fact::ModelDelayed { message, seconds } => format!("delayed by {seconds} s: {message}"),
         Fact::Progressed { call, output } => format!("progressed {} {output}", name(call)),
         Fact::Stored { call, files } => format!("stored {} of {}", files.len(), name(call)),
+        Fact::Resumable { call, state } => {
+            format!("{} {}", if state.is_some() { "resumable" } else { "not resumable" }, name(call))
+        }
         Fact::Settled { call, outcome, cause, .. } => {
             let cause = serde_json::to_value(cause).expect("a name");
             let outcome = match outcome {

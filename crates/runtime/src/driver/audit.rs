@@ -174,6 +174,8 @@ pub(super) fn row(
             let data = Data { channel, decision, grant: Some(grant.clone()), ..data };
             data.row(index, *at, &known.name, Some(by.clone()), None)
         }
+        // What is resumed was started before.
+        Fact::Started { call, .. } if state.calls.get(call).is_some_and(|call| call.resume.is_some()) => return None,
         Fact::Started { call, at, .. } => {
             let (data, known) = of_call(AuditStep::Started, call)?;
             data.row(index, at.unwrap_or(now), &known.name, None, None)

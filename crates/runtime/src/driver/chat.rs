@@ -23,6 +23,7 @@ use super::{
     follow::unless_unreadable,
     head::Hold,
     journal,
+    keeper::KeeperCommand,
     load::{LoadError, Loaded, Memory, load},
     record::OnConflict,
     running::Place,
@@ -58,6 +59,8 @@ pub(super) enum Command {
     Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
     /// A prompt of a tool.
     Prompt { by: ToolCallId, prompt: Prompt, response: oneshot::Sender<PromptResponse> },
+    /// The state of a running tool's call.
+    Keeper { call: ToolCallId, command: KeeperCommand },
     /// The progress of a running tool.
     Progress { call: ToolCallId, output: Value },
     /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
@@ -268,6 +271,7 @@ impl ChatTask {
             let is_shared = self.inner.lease.is_shared();
             let is_ending = self.inner.ending.is_cancelled();
             if is_ending {
+                self.suspend();
                 // Nobody will answer a prompt any more. Cancel the prompts, so that their tools can finish.
                 self.prompts.clear();
             }
@@ -398,6 +402,7 @@ impl ChatTask {
                 }
                 Ok(())
             }
+            Command::Keeper { call, command } => self.keep(call, command).await,
             Command::Progress { call, output } => self.input(Input::Progress { call, output }).await.map(drop),
             Command::Expired { call, permit } => {
                 let is_watched = self.feed.is_watched();

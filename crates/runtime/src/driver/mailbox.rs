@@ -36,7 +36,11 @@ impl Command {
             Command::Read { reply, .. } => drop(reply.send(Err(error))),
             Command::Delete { reply, .. } => drop(reply.send(Err(error))),
             Command::Retire { reply, .. } => drop(reply.send(Err(error))),
-            Command::Prompt { .. } | Command::Progress { .. } | Command::Expired { .. } | Command::Recover { .. } => {}
+            Command::Prompt { .. }
+            | Command::Keeper { .. }
+            | Command::Progress { .. }
+            | Command::Expired { .. }
+            | Command::Recover { .. } => {}
         }
     }
 }

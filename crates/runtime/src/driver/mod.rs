@@ -23,6 +23,7 @@ mod gone;
 mod grants;
 mod head;
 mod journal;
+mod keeper;
 mod lease;
 mod limits;
 mod lists;

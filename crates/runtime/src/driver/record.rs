@@ -55,7 +55,8 @@ impl OnConflict {
             | Input::ModelFailed(_)
             | Input::ToolDone { .. }
             | Input::Progress { .. }
-            | Input::Prompt { .. } => Self::Rebase,
+            | Input::Prompt { .. }
+            | Input::Save { .. } => Self::Rebase,
             Input::Submit(_)
             | Input::Result { .. }
             | Input::Decide { .. }

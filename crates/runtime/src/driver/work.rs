@@ -29,7 +29,7 @@ use crate::{
     model::ModelError,
     subject::Subject,
     tool::{CANCELLATION_GRACE, Execution, Files, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
-    turn::{Input, Phase, step_on},
+    turn::{INTERRUPTED, Input, Phase, step_on},
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -67,7 +67,10 @@ impl ChatTask {
             prompter: Some(self.prompter(id)),
             reporter: Some(reporter),
             files: Files::default(),
+            keeper: Some(self.keeper(id)),
+            resumed: call.resume.clone(),
         };
+        let is_resumed = context.resumed.is_some();
         let files = context.files.clone();
         let relay = progress::relay(Arc::downgrade(&self.inner), self.id.clone(), id.clone(), reported);
         let input = call.input.clone();
@@ -91,12 +94,15 @@ impl ChatTask {
                 }
             }
             drop(inner);
-            if context.cancellation.is_cancelled() {
+            // What was begun before may have to be told.
+            if context.cancellation.is_cancelled() && !is_resumed {
                 // The call has its outcome, which says that it was stopped.
                 return Err("not run: it was stopped before it began".to_owned());
             }
             // The tool has been removed or was never listed. The call still needs an outcome.
-            let Some(tool) = tool else { return Err("not run: the tool is not there any more".to_owned()) };
+            let Some(tool) = tool else {
+                return Err(if is_resumed { INTERRUPTED } else { "not run: the tool is not there any more" }.to_owned());
+            };
             let outcome = match tool.handler {
                 Some(handler) => {
                     let cancellation = context.cancellation.clone();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{FileLink, Files, ToolError};
+use super::{CallState, FileLink, Files, StateKeeper, ToolError};
 use crate::subject::Subject;
 
 /// The context of a handler's call.
@@ -57,6 +57,10 @@ pub struct ToolContext {
     pub reporter: Option<ProgressReporter>,
     /// The files that the call has produced.
     pub(crate) files: Files,
+    /// Keeps the call's state in its chat; `None` where nothing is kept.
+    pub(crate) keeper: Option<Arc<dyn StateKeeper>>,
+    /// The state from which the call is resumed; `None` if it begins.
+    pub(crate) resumed: Option<Arc<CallState>>,
 }
 
 /// How long a handler may run on after its cancellation.
@@ -108,6 +112,8 @@ impl ToolContext {
             prompter: None,
             reporter: None,
             files: Files::default(),
+            keeper: None,
+            resumed: None,
         }
     }
 

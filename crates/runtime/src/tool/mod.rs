@@ -12,6 +12,8 @@ pub mod http;
 mod input;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "so far, only tools of MCP servers save states"))]
+mod resume;
 mod schema;
 #[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 mod secret;
@@ -34,6 +36,8 @@ pub use holdpoint_protocol::{
     PROMPT_TOOL,
     response::{Execution, Returns, Wait},
 };
+pub(crate) use resume::{Answer, NotOurs, StateKeeper};
+pub use resume::{CallState, MAX_CALL_STATE_BYTES};
 pub use schema::{InputSchema, SchemaError};
 #[cfg(any(feature = "http-tools", feature = "mcp", feature = "postgres", feature = "providers"))]
 pub use secret::Secret;

@@ -76,7 +76,11 @@ pub fn asked_tools<'a>(state: &ChatState, inputs: impl IntoIterator<Item = &'a I
             Input::Model(ModelEvent::Call { name, .. }) => _ = names.insert(name.clone()),
             Input::CheckedCall(made) => _ = names.insert(made.name.clone()),
             Input::Model(ModelEvent::Finish { .. }) => takes_up = true,
-            Input::Model(_) | Input::ModelFailed(_) | Input::Progress { .. } | Input::Prompt { .. } => {}
+            Input::Model(_)
+            | Input::ModelFailed(_)
+            | Input::Progress { .. }
+            | Input::Prompt { .. }
+            | Input::Save { .. } => {}
             Input::Submit(_)
             | Input::Result { .. }
             | Input::Decide { .. }

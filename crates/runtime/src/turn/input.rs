@@ -80,6 +80,15 @@ pub enum Input {
         /// The prompt.
         prompt: Prompt,
     },
+    /// A running tool saves the state from which its call can be resumed, and prompts the user.
+    Save {
+        /// The tool's call.
+        call: ToolCallId,
+        /// The state, in the tool's own format. Without one, the call can't be resumed any more.
+        data: Option<Arc<str>>,
+        /// The prompts that the call waits for in that state.
+        prompts: Arc<[Prompt]>,
+    },
     /// A client has connected: a turn that went idle after an unwatched expiry resumes.
     ResumeIdle,
     /// Another node has appended to the chat that this one runs: act on it.
@@ -135,6 +144,8 @@ pub enum Reply {
     None,
     /// The prompt is shown as this call.
     Prompted(ToolCallId),
+    /// The state is saved as far as it can be, and each of the prompts is shown as this call, unless it can't be.
+    Saved(Vec<Option<ToolCallId>>),
     /// The request was accepted, and its response shows this.
     Response(ResponsePlan),
     /// The result of an answer.

@@ -13,6 +13,7 @@ mod model;
 mod open_turn;
 mod recover;
 mod request;
+mod resume;
 mod state;
 mod submit;
 #[cfg(test)]
@@ -29,8 +30,9 @@ pub use input::{
 };
 pub use known::{Cuts, KnownMessage};
 pub use open_turn::{Phase, Turn};
-pub use request::{ApprovalRequest, Decided};
-pub use state::{Call, ChatState, Stage, Use};
+pub use recover::INTERRUPTED;
+pub use request::{ApprovalRequest, Decided, Use};
+pub use state::{Call, ChatState, Stage};
 pub use writing::OpenInput;
 
 use crate::{
@@ -114,6 +116,7 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),
         Input::Prompt { by, prompt } => reply = calls::prompt(draft_ref, &by, prompt, env),
+        Input::Save { call, data, prompts } => reply = resume::save(draft_ref, &call, data, &prompts, env),
         Input::ResumeIdle => calls::resume_if_idle(draft_ref, env),
         Input::Follow { is_watched } => calls::follow(draft_ref, is_watched, env),
         Input::Recover => recover::recover(draft_ref, env),

@@ -1,9 +1,20 @@
-//! Recovery of a turn after a restart: the model step is run again, and started calls are settled as interrupted.
+//! Recovery of a turn after a restart: the model step is run again, started calls are resumed from their saved state, and
+//! those without one are settled as interrupted.
 
 use holdpoint_protocol::ids::ToolCallId;
 
-use super::{Draft, Env, Phase, calls};
+use super::{Draft, Env, Phase, calls, resume};
 use crate::fact::{Cause, Fact, Outcome};
+
+/// The error text of a call that a crash cut off.
+pub const INTERRUPTED: &str = "interrupted: outcome unknown";
+
+/// What becomes of a started call.
+enum Next {
+    Resume,
+    Repeat,
+    Settle,
+}
 
 /// Recovers a turn. Started calls are not run again, unless the tool is idempotent.
 pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
@@ -19,18 +30,32 @@ pub(super) fn recover(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         }
         return draft.push(Fact::StepStarted);
     }
-    let running = draft.state.open_calls().filter(|(_, call)| call.runs_here());
-    let started: Vec<(ToolCallId, String, bool)> =
-        running.map(|(id, call)| (id.clone(), call.name.clone(), call.used.is_some())).collect();
-    for (id, name, is_granted) in started {
+    let next = |call: &super::Call| match call {
+        // Also on a grant that was revoked meanwhile: the call has begun, and a revocation does not end calls that run. If
+        // the process had not gone down, the call would have gone on as well.
+        call if resume::can_resume(call, env) => Next::Resume,
         // The grant may have been revoked meanwhile, and then nothing may run on it any more.
-        if !is_granted && env.tools.get(&name).is_some_and(|tool| tool.spec.is_idempotent) {
-            // The tool will prompt again.
-            calls::drop_prompts(draft, &id, Cause::Interrupted, env);
-            draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
-        } else {
-            let text = "interrupted: outcome unknown".to_owned();
-            calls::settle(draft, &id, Outcome::Error(text), Cause::Interrupted, env);
+        call if call.used.is_some() => Next::Settle,
+        call if env.tools.get(&call.name).is_some_and(|tool| tool.spec.is_idempotent) => Next::Repeat,
+        _ => Next::Settle,
+    };
+    let running = draft.state.open_calls().filter(|(_, call)| call.runs_here());
+    let started: Vec<(ToolCallId, Next)> = running.map(|(id, call)| (id.clone(), next(call))).collect();
+    for (id, next) in started {
+        match next {
+            // Its prompts stay open: the tool waits for them again.
+            Next::Resume => draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) }),
+            Next::Repeat => {
+                // The tool will prompt again, and begins anew.
+                calls::drop_prompts(draft, &id, Cause::Interrupted, env);
+                if draft.call(&id).is_some_and(|call| call.resume.is_some()) {
+                    draft.push(Fact::Resumable { call: id.clone(), state: None });
+                }
+                draft.push(Fact::Started { call: id, deadline: None, at: Some(env.now) });
+            }
+            Next::Settle => {
+                calls::settle(draft, &id, Outcome::Error(INTERRUPTED.to_owned()), Cause::Interrupted, env);
+            }
         }
     }
     if is_stopped {

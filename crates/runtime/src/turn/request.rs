@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use holdpoint_protocol::{ids::ApprovalId, request::Verdict};
+use holdpoint_protocol::{
+    ids::{ApprovalId, GrantId},
+    request::Verdict,
+};
 
 use crate::{approvers::Approvers, clock::Timestamp, grants::GrantTerms, identity::Identity, subject::Subject};
 
@@ -51,4 +54,13 @@ pub struct Decided {
     pub position: u64,
     /// The terms of the grant that it made.
     pub terms: Option<Arc<GrantTerms>>,
+}
+
+/// The use of a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The grant.
+    pub grant: GrantId,
+    /// Who made it.
+    pub by: Subject,
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use holdpoint_protocol::{
-    ids::{ApprovalId, GrantId, MessageId, ToolCallId},
+    ids::{ApprovalId, MessageId, ToolCallId},
     message::Role,
     request::Verdict,
 };
@@ -13,14 +13,14 @@ use super::{
     budget::{self, Spent},
     known::{Cuts, KnownMessage},
     open_turn::{Phase, StopRequest, Turn},
-    request::{ApprovalRequest, Decided},
+    request::{ApprovalRequest, Decided, Use},
     writing::OpenInput,
 };
 use crate::{
     clock::Timestamp,
     fact::{Cause, Checked, Fact, NextTurn, Outcome},
     subject::Subject,
-    tool::{BUDGET_TOOL, Execution, Returns, Wait},
+    tool::{BUDGET_TOOL, CallState, Execution, Returns, Wait},
 };
 
 /// The state of a chat.
@@ -81,17 +81,10 @@ pub struct Call {
     pub request: Option<ApprovalRequest>,
     /// The grant that approved it, in place of a person.
     pub used: Option<Use>,
+    /// What it can be resumed from while it runs, if its process goes down.
+    pub resume: Option<Arc<CallState>>,
     /// The stage it has reached.
     pub stage: Stage,
-}
-
-/// The use of a grant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
-    /// The grant.
-    pub grant: GrantId,
-    /// Who made it.
-    pub by: Subject,
 }
 
 /// The stage of a call.
@@ -228,6 +221,7 @@ impl ChatState {
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     used: None,
+                    resume: None,
                     stage: Stage::Made,
                 };
                 self.add_call(call, made);
@@ -245,6 +239,7 @@ impl ChatState {
                     turn: self.turns.last().map_or(0, |(position, _)| *position),
                     request: None,
                     used: None,
+                    resume: None,
                     stage: Stage::Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, position },
                 };
                 self.add_call(call, made);
@@ -296,9 +291,11 @@ impl ChatState {
             Fact::Settled { call, outcome, cause, .. } => {
                 self.change(call, |call| {
                     call.stage = Stage::Settled { outcome: outcome.clone(), cause: *cause, position };
+                    call.resume = None;
                 });
                 self.release_tokens(call);
             }
+            Fact::Resumable { call, state } => self.change(call, |call| call.resume.clone_from(state)),
             // What a call outputs on its way decides nothing, and neither do its files.
             Fact::Nothing | Fact::Progressed { .. } | Fact::Stored { .. } | Fact::ModelDelayed { .. } => {}
             Fact::StepStarted

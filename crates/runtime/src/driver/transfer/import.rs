@@ -22,6 +22,7 @@ use crate::{
         LogError, NodeId, Ownership, Stored, Walk,
     },
     subject::Subject,
+    tool::MAX_CALL_STATE_BYTES,
     turn::ChatState,
 };
 
@@ -261,6 +262,9 @@ impl Draft {
                 return Err(wrong("it has a key that no browser can show".to_owned()));
             }
             let fact = Fact::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+            if matches!(&fact, Fact::Resumable { state: Some(state), .. } if state.data.len() > MAX_CALL_STATE_BYTES) {
+                return Err(wrong(format!("a saved state is larger than {MAX_CALL_STATE_BYTES} bytes")));
+            }
             let is_opening = matches!(&fact, Fact::Opened { subject } if *subject == self.subject);
             if is_opening != (at == 0) || !is_opening && matches!(fact, Fact::Opened { .. }) {
                 return Err(ImportError::Subject(self.chat.clone()));

@@ -10,7 +10,7 @@ use reqwest::{
 use rmcp::{
     RoleClient,
     model::{PaginatedRequestParams, Tool as McpTool},
-    service::{ClientInitializeError, Peer, RunningService, serve_client},
+    service::{ClientCacheConfig, ClientInitializeError, Peer, RunningService, serve_client_with_lifecycle as serve},
     transport::{
         StreamableHttpClientTransport,
         auth::AuthClient,
@@ -18,12 +18,15 @@ use rmcp::{
     },
 };
 
+use tokio::time::Instant;
+
 use super::{
     McpProblem, McpTransport, Secret, SecretUrl,
     endpoint::Endpoint,
     handler::Handler,
     oauth,
     program::{self, ProgramLog},
+    rounds::is_modern,
     server::Shared,
 };
 use crate::tool::text::plain;
@@ -48,25 +51,29 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
     let timeout = shared.settings.timeout.max(MIN_CONNECT_TIMEOUT);
     let connecting = async {
         let handler = Handler { shared: Arc::clone(shared) };
+        let (lifecycle, begun) = (shared.handshake().next(), Instant::now());
         let (connected, log) = match &shared.settings.transport {
             McpTransport::Command { command, env } => {
                 let (program, log) = program::start(shared, command, env)?;
-                (serve_client(handler, program).await, Some(log))
+                (serve(handler, program, lifecycle).await, Some(log))
             }
             McpTransport::Http { url, headers } => {
                 let (client, config) = endpoint(url, headers)?;
                 let connected = match &shared.settings.oauth {
                     Some(oauth) => {
                         let client = AuthClient::new(client, oauth::authorized(url, oauth).await?);
-                        serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await
+                        serve(handler, StreamableHttpClientTransport::with_client(client, config), lifecycle).await
                     }
-                    None => serve_client(handler, StreamableHttpClientTransport::with_client(client, config)).await,
+                    None => serve(handler, StreamableHttpClientTransport::with_client(client, config), lifecycle).await,
                 };
                 (connected, None)
             }
         };
         match connected {
             Ok(running) => {
+                shared.handshake().connected(is_modern(running.peer()), begun.elapsed());
+                // A list is read because it may have changed.
+                running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
                 let listed = list(shared, running.peer()).await?;
                 Ok(Connection { running, listed, log })
             }
@@ -75,10 +82,11 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
                     // Its last output usually explains why.
                     log.finish().await;
                 }
-                Err(match is_refused(&error) {
-                    true => McpProblem::Login,
-                    false => McpProblem::Refused(words(shared, &error)),
-                })
+                if is_refused(&error) {
+                    return Err(McpProblem::Login);
+                }
+                shared.handshake().failed(&error);
+                Err(McpProblem::Refused(words(shared, &error)))
             }
         }
     };
@@ -132,6 +140,9 @@ fn endpoint(
 
 /// Whether the server asks for a login.
 fn is_refused(error: &ClientInitializeError) -> bool {
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return is_refused(fallback);
+    }
     let ClientInitializeError::TransportError { error, .. } = error else { return false };
     let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     matches!(error, Some(StreamableHttpError::AuthRequired(_)))
@@ -140,6 +151,7 @@ fn is_refused(error: &ClientInitializeError) -> bool {
 fn words(shared: &Shared, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => words(shared, fallback),
         // Without the name of the library's type. The last cause says most.
         ClientInitializeError::TransportError { error, .. } => short(shared, &chain(&*error.error)),
         other => short(shared, &other.to_string()),

@@ -1,26 +1,25 @@
 //! Requests from a server: prompts to the user, and changed tool lists.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ElicitationCapability, ErrorCode, Extensions, FormElicitationCapability, Implementation,
-        ProgressNotificationParam, ProtocolVersion, RequestId,
+        ElicitationAction, ElicitationCapability, ErrorCode, ExtensionCapabilities, Extensions,
+        FormElicitationCapability, Implementation, JsonObject, ProgressNotificationParam, ProtocolVersion, RequestId,
+        TASKS_EXTENSION_ID,
     },
     service::{InboundStreamOrigin, NotificationContext, RequestContext},
 };
 use serde_json::{Value, json};
 
-use super::{calls::PromptOwner, server::Shared};
-use crate::tool::{InputSchema, Prompt, PromptResponse, text::plain};
-
-/// Maximum length of a prompt.
-const MAX_LINES: usize = 40;
-const MAX_LINE_CHARS: usize = 500;
-/// The timeout of a prompt when approvals never expire: the call that prompts does not outlive this process anyway.
-const MAX_PROMPT_TIMEOUT: Duration = Duration::from_secs(3600);
+use super::{
+    calls::PromptOwner,
+    prompts::{self, MAX_LINE_CHARS},
+    server::Shared,
+};
+use crate::tool::text::plain;
 
 pub(super) struct Handler {
     pub(super) shared: Arc<Shared>,
@@ -34,29 +33,13 @@ impl Handler {
             _ => None,
         };
         let server = &self.shared.settings.name;
-        let Ok(fits) = InputSchema::new(schema.clone()) else {
-            tracing::warn!(server, "a prompt of an MCP server has a schema that can't be used: declined");
-            return ElicitResult::new(ElicitationAction::Decline);
-        };
+        let Some(prompt) = prompts::prompt(&self.shared, message, &schema) else { return prompts::declined() };
         let PromptOwner::Call(prompter) = self.shared.calls.owner_of(request).await else {
             tracing::warn!(server, "a prompt of an MCP server can't be matched to a call: declined");
-            return ElicitResult::new(ElicitationAction::Decline);
+            return prompts::declined();
         };
         let _pause = prompter.pause();
-        let timeout = self.shared.settings.approval_timeout.unwrap_or(MAX_PROMPT_TIMEOUT).min(MAX_PROMPT_TIMEOUT);
-        let message: Vec<String> = message.lines().take(MAX_LINES).map(|line| plain(line, MAX_LINE_CHARS)).collect();
-        let message = message.join("\n");
-        match prompter.context.prompt(Prompt { message, schema, timeout }).await {
-            PromptResponse::Accepted(content) if fits.check(&content).is_ok() => {
-                ElicitResult::new(ElicitationAction::Accept).with_content(content)
-            }
-            PromptResponse::Accepted(_) => {
-                tracing::warn!(server, "an answer to a prompt of an MCP server does not fit its schema: declined");
-                ElicitResult::new(ElicitationAction::Decline)
-            }
-            PromptResponse::Declined | PromptResponse::Expired => ElicitResult::new(ElicitationAction::Decline),
-            PromptResponse::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
-        }
+        prompts::result(&self.shared, &schema, prompter.context.prompt(prompt).await)
     }
 
     /// Like [`Self::prompt`], until the server cancels its request.
@@ -73,6 +56,9 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+        // Only servers of protocol 2026-07-28 look for it.
+        let tasks = ExtensionCapabilities::from([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())]);
+        capabilities.extensions = Some(tasks);
         let ourselves = Implementation::new("holdpoint", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, ourselves).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
@@ -84,7 +70,7 @@ impl ClientHandler for Handler {
     ) -> Result<ElicitResult, ErrorData> {
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             // We did not announce support for URLs to visit.
-            return Ok(ElicitResult::new(ElicitationAction::Decline));
+            return Ok(prompts::declined());
         };
         let schema = serde_json::to_value(requested_schema)
             .map_err(|_| ErrorData::invalid_params("the schema can't be read", None))?;

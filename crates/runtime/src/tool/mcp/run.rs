@@ -1,12 +1,12 @@
-//! One call to a tool of an MCP server.
+//! One call to a tool of an MCP server: its requests, its timeout, its errors.
 
 use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient, ServiceError,
     model::{
-        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, RequestId,
-        ServerResult,
+        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, ErrorCode,
+        JsonObject, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RequestHandle},
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
@@ -14,12 +14,12 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
-use super::{McpTransport, output::output, server::Shared};
-use crate::tool::{OUTCOME_UNKNOWN, ToolContext, ToolError};
+use super::{McpTransport, listing, output::output, rounds, server::Shared};
+use crate::tool::{NotOurs, OUTCOME_UNKNOWN, ToolContext, ToolError};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-enum CallError {
+pub(super) enum CallError {
     #[error("the input is not an object")]
     Input,
     /// The cause goes to the log only: it may name an internal address.
@@ -35,12 +35,39 @@ enum CallError {
     Slow(Duration),
     #[error("The call was stopped")]
     Stopped,
-    #[error("The MCP server refused the call: {0}")]
-    Refused(String),
+    #[error("The MCP server refused the call: {message}")]
+    Refused { code: ErrorCode, message: String },
     #[error("The MCP server's answer can't be understood, so {OUTCOME_UNKNOWN}")]
     Odd,
     #[error("{0}")]
     Tool(ToolError),
+    #[error("The tool needs `{0}` from its client, which Holdpoint does not offer, so the call was given up")]
+    Unsupported(String),
+    #[error("The tool asked the user {0} times without coming to an end, so the call was given up")]
+    Rounds(u32),
+    #[error("The call was interrupted by a restart and can't be resumed, so {OUTCOME_UNKNOWN}")]
+    NotResumable,
+    #[error("The MCP server does not know its task any more, so {OUTCOME_UNKNOWN}")]
+    UnknownTask,
+    #[error("The MCP server can't say how its task is going ({0}), so {OUTCOME_UNKNOWN}")]
+    TaskHidden(String),
+    #[error("The task failed: {0}")]
+    TaskFailed(String),
+    #[error("The MCP server cancelled its task")]
+    TaskCancelled,
+}
+
+impl From<NotOurs> for CallError {
+    fn from(_: NotOurs) -> Self {
+        Self::Stopped
+    }
+}
+
+impl CallError {
+    /// Whether the connection failed, not the call.
+    pub(super) fn is_connection(&self) -> bool {
+        matches!(self, Self::Away(_) | Self::Ended(_) | Self::Disconnected(_) | Self::Lost(_))
+    }
 }
 
 /// Calls a tool by the server's own name for it.
@@ -53,9 +80,10 @@ pub(super) async fn call(
 ) -> Result<Value, ToolError> {
     let cancellation = context.cancellation.clone();
     let called = tokio::select! {
+        // First, so that a call that was cancelled before it is resumed can tell its server.
         biased;
-        () = cancellation.cancelled() => Err(CallError::Stopped),
         called = make(&shared, tool, timeout, input, context) => called,
+        () = cancellation.cancelled() => Err(CallError::Stopped),
     };
     called.map_err(|error| ToolError(shared.mask.hide(&error.to_string())))
 }
@@ -68,52 +96,113 @@ async fn make(
     context: ToolContext,
 ) -> Result<Value, CallError> {
     let Value::Object(arguments) = input else { return Err(CallError::Input) };
-    let name = || shared.settings.name.clone();
-    let begun = Instant::now();
-    // Wait for a server that is restarting: the call is then only a little late.
-    let peer = tokio::time::timeout(timeout, shared.peer()).await;
-    let peer = peer.map_err(|_| CallError::Away(name()))?;
-    let peer = peer.ok_or(CallError::Stopped)?;
-    let entry = shared.calls.enter(context.clone());
-    let params = CallToolRequestParams::new(tool).with_arguments(arguments);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    // Not the library's own call function: a prompt names this request, so its id must be known.
-    let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-    // Nothing was sent: the server has just disconnected.
-    let RequestHandle { rx, id, progress_token, .. } = sent.map_err(|_| CallError::Away(name()))?;
-    entry.sent(id.clone(), progress_token);
-    let mut cancellation_guard = CancelOnDrop { request: Some((peer, id)), reason: "the call was stopped" };
+    let call = Call { shared: Arc::clone(shared), tool, arguments, context, limit: timeout, left: timeout };
+    let result = rounds::make(call.clone()).await?;
+    let mut output = output(result, &shared.mask, &call.context).map_err(CallError::Tool)?;
+    shared.echo.hide_in(&mut output);
+    Ok(output)
+}
 
-    let left = timeout.saturating_sub(begun.elapsed());
-    let answered = tokio::select! {
-        answered = rx => answered,
-        () = pausable_timeout(left, entry.open_prompts()) => {
-            cancellation_guard.reason = "the call took too long";
-            // A restarted server may respond to an unknown session in a way that can't be parsed.
-            shared.recheck_if_http();
-            return Err(CallError::Slow(timeout));
+/// A call that is being made.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) shared: Arc<Shared>,
+    /// The server's own name of the tool.
+    pub(super) tool: String,
+    pub(super) arguments: JsonObject,
+    pub(super) context: ToolContext,
+    /// The timeout.
+    limit: Duration,
+    /// What is left of it. Waiting for a person does not count.
+    left: Duration,
+}
+
+impl Call {
+    /// The origin of its tool.
+    pub(super) fn origin(&self) -> String {
+        listing::origin(&self.shared.settings, &self.tool)
+    }
+
+    /// Waits for a server that is restarting: the call is then only a little late.
+    pub(super) async fn peer(&mut self) -> Result<Peer<RoleClient>, CallError> {
+        let begun = Instant::now();
+        let peer = tokio::time::timeout(self.left, self.shared.peer()).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        let peer = peer.map_err(|_| CallError::Away(self.shared.settings.name.clone()))?;
+        peer.ok_or(CallError::Stopped)
+    }
+
+    /// Sleeps, as far as the timeout allows.
+    pub(super) async fn pause(&mut self, pause: Duration) -> Result<(), CallError> {
+        tokio::time::sleep(pause.min(self.left)).await;
+        self.left = self.left.saturating_sub(pause);
+        if self.left.is_zero() { Err(CallError::Slow(self.limit)) } else { Ok(()) }
+    }
+
+    /// The request that calls the tool.
+    pub(super) fn params(&self) -> CallToolRequestParams {
+        CallToolRequestParams::new(self.tool.clone()).with_arguments(self.arguments.clone())
+    }
+
+    /// Calls the tool, or calls it again with what its server has asked for.
+    pub(super) async fn send(
+        &mut self,
+        peer: Peer<RoleClient>,
+        params: CallToolRequestParams,
+    ) -> Result<ServerResult, CallError> {
+        self.request(peer, ClientRequest::CallToolRequest(CallToolRequest::new(params))).await
+    }
+
+    /// Makes a request of this call.
+    pub(super) async fn request(
+        &mut self,
+        peer: Peer<RoleClient>,
+        request: ClientRequest,
+    ) -> Result<ServerResult, CallError> {
+        let shared = &self.shared;
+        let name = || shared.settings.name.clone();
+        let entry = shared.calls.enter(self.context.clone());
+        // Not the library's own call function: a prompt names this request, so its id must be known.
+        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        // Nothing was sent: the server has just disconnected.
+        let RequestHandle { rx, id, progress_token, .. } = sent.map_err(|_| CallError::Away(name()))?;
+        entry.sent(id.clone(), progress_token);
+        let mut cancellation_guard = CancelOnDrop { request: Some((peer, id)), reason: "the call was stopped" };
+        let answered = tokio::select! {
+            answered = rx => answered,
+            () = pausable_timeout(&mut self.left, entry.open_prompts()) => {
+                cancellation_guard.reason = "the call took too long";
+                // A restarted server may respond to an unknown session in a way that can't be parsed.
+                shared.recheck_if_http();
+                return Err(CallError::Slow(self.limit));
+            }
+        };
+        cancellation_guard.request = None;
+        entry.answered();
+        match answered {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
+            Ok(Err(ServiceError::McpError(error))) => {
+                // An expired session is rejected like an invalid call.
+                shared.recheck_if_http();
+                Err(CallError::Refused { code: error.code, message: error.message.into_owned() })
+            }
+            Ok(Err(ServiceError::TransportSend(error))) => {
+                shared.recheck_if_http();
+                let detail = shared.mask.hide(&error.to_string());
+                tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
+                Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
+            }
+            Ok(Err(_)) | Err(_) => Err(match shared.settings.transport {
+                McpTransport::Command { .. } => CallError::Ended(name()),
+                McpTransport::Http { .. } => CallError::Disconnected(name()),
+            }),
         }
-    };
-    cancellation_guard.request = None;
-    entry.answered();
-    match answered {
-        Ok(Ok(ServerResult::CallToolResult(result))) => finish(result, shared, &context),
-        Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(CallError::Odd),
-        Ok(Err(ServiceError::McpError(error))) => {
-            // An expired session is rejected like an invalid call.
-            shared.recheck_if_http();
-            Err(CallError::Refused(error.message.into_owned()))
-        }
-        Ok(Err(ServiceError::TransportSend(error))) => {
-            shared.recheck_if_http();
-            let detail = shared.mask.hide(&error.to_string());
-            tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
-            Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
-        }
-        Ok(Err(_)) | Err(_) => Err(match shared.settings.transport {
-            McpTransport::Command { .. } => CallError::Ended(name()),
-            McpTransport::Http { .. } => CallError::Disconnected(name()),
-        }),
+    }
+
+    /// The result of a tool in a JSON value.
+    pub(super) fn result_of(value: Value) -> Result<CallToolResult, CallError> {
+        serde_json::from_value(value).map_err(|_| CallError::Odd)
     }
 }
 
@@ -123,27 +212,29 @@ fn was_not_sent(error: &DynamicTransportError) -> bool {
     matches!(error, Some(StreamableHttpError::Client(error)) if error.is_connect())
 }
 
-fn finish(result: CallToolResult, shared: &Shared, context: &ToolContext) -> Result<Value, CallError> {
-    let mut output = output(result, &shared.mask, context).map_err(CallError::Tool)?;
-    shared.echo.hide_in(&mut output);
-    Ok(output)
-}
-
-/// Completes when the timeout has elapsed, which is paused while a prompt is open.
-async fn pausable_timeout(mut left: Duration, mut open_prompts: watch::Receiver<usize>) {
+/// Completes when the timeout has elapsed, which is paused while a prompt is open. What has elapsed is taken from `left`,
+/// also if it does not complete.
+async fn pausable_timeout(left: &mut Duration, mut open_prompts: watch::Receiver<usize>) {
+    struct Elapsed<'a>(&'a mut Duration, Instant);
+    impl Drop for Elapsed<'_> {
+        fn drop(&mut self) {
+            *self.0 = self.0.saturating_sub(self.1.elapsed());
+        }
+    }
     loop {
-        let is_paused = *open_prompts.borrow_and_update() > 0;
-        let begun = Instant::now();
+        // Without a sender, nobody prompts any more.
+        if *open_prompts.borrow_and_update() > 0 && open_prompts.changed().await.is_ok() {
+            continue;
+        }
+        let elapsed = Elapsed(left, Instant::now());
         tokio::select! {
-            () = tokio::time::sleep(left), if !is_paused => return,
+            () = tokio::time::sleep(*elapsed.0) => return,
             changed = open_prompts.changed() => {
                 if changed.is_err() {
-                    return tokio::time::sleep(left).await;
+                    let rest = elapsed.0.saturating_sub(elapsed.1.elapsed());
+                    return tokio::time::sleep(rest).await;
                 }
             }
-        }
-        if !is_paused {
-            left = left.saturating_sub(begun.elapsed());
         }
     }
 }

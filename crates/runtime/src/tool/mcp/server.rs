@@ -1,13 +1,13 @@
 //! One MCP server: kept running, with an up-to-date list of tools.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, PingRequest},
+    model::{ClientRequest, DiscoverRequest, DiscoverRequestParams, PingRequest},
     service::Peer,
 };
 use tokio::{
@@ -23,9 +23,12 @@ use super::{
     McpError, McpProblem, McpSettings, McpTransport, McpWarning, Secret,
     calls::Calls,
     connect::{Connection, Running, connect, list},
+    handshake::Handshake,
     lines::LastLines,
     listing::{self, Listing},
+    rounds::is_modern,
     run,
+    subscription::subscribe,
 };
 use crate::{
     backoff::Backoff,
@@ -62,6 +65,7 @@ pub(super) struct Shared {
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
+    handshake: Mutex<Handshake>,
     stop: CancellationToken,
 }
 
@@ -84,6 +88,11 @@ impl Shared {
             self.peer.send_replace(None);
             self.recheck.notify_one();
         }
+    }
+
+    /// How the connection begins.
+    pub(super) fn handshake(&self) -> MutexGuard<'_, Handshake> {
+        self.handshake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why there is no connection.
@@ -153,6 +162,7 @@ impl McpServer {
             problem: Mutex::default(),
             warnings: Mutex::default(),
             lines: LastLines::default(),
+            handshake: Mutex::default(),
             stop: stop.clone(),
         });
         let (begun, beginning) = oneshot::channel();
@@ -342,11 +352,14 @@ async fn stay(shared: &Arc<Shared>, running: Running) -> End {
     let (peer, closing) = (running.peer().clone(), running.cancellation_token());
     let gone = running.waiting();
     tokio::pin!(gone);
+    let subscription = subscribe(shared, &peer);
+    tokio::pin!(subscription);
     let end = loop {
         tokio::select! {
             biased;
             () = shared.stop.cancelled() => break End::Stopped,
             _ = &mut gone => return End::Gone,
+            never = &mut subscription => match never {},
             () = shared.recheck.notified() => {
                 if !is_alive(&peer).await {
                     break End::Stale;
@@ -370,7 +383,12 @@ async fn stay(shared: &Arc<Shared>, running: Running) -> End {
 }
 
 async fn is_alive(peer: &Peer<RoleClient>) -> bool {
-    let ping = ClientRequest::PingRequest(PingRequest::default());
+    // The newer protocol has no ping.
+    let ping = if is_modern(peer) {
+        ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+    } else {
+        ClientRequest::PingRequest(PingRequest::default())
+    };
     matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 

@@ -13,6 +13,7 @@ mod nodes;
 mod order;
 mod prompts;
 mod recovery;
+mod resume;
 mod stopping;
 
 use std::{collections::HashMap, num::NonZeroU64, sync::Arc, time::Duration};
@@ -43,6 +44,7 @@ struct Case {
     max_steps: u32,
     max_holds: usize,
     is_elsewhere: bool,
+    is_mixed: bool,
     grants: Vec<UsableGrant>,
     budget: Budget,
 }
@@ -50,8 +52,8 @@ struct Case {
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
     let (more, grants) = (Vec::new(), Vec::new());
-    let budget = Budget::default();
-    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere: false, grants, budget }
+    let (is_elsewhere, is_mixed, budget) = (false, false, Budget::default());
+    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere, is_mixed, grants, budget }
 }
 
 impl Case {
@@ -76,6 +78,12 @@ impl Case {
     /// Another node runs the turn.
     fn elsewhere(mut self) -> Self {
         self.is_elsewhere = true;
+        self
+    }
+
+    /// A node of an earlier version uses the log.
+    fn mixed(mut self) -> Self {
+        self.is_mixed = true;
         self
     }
 
@@ -118,7 +126,7 @@ impl Case {
             max_holds: self.max_holds,
             budget: self.budget,
             is_elsewhere: self.is_elsewhere,
-            is_mixed: false,
+            is_mixed: self.is_mixed,
             grants: &self.grants,
             full_of_grants: None,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
