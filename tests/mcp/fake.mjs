@@ -14,7 +14,14 @@ const tool = (name, annotations, inputSchema = { type: "object" }) => ({
   inputSchema,
   annotations,
 });
+// Entries that are not what the protocol says.
+const odd = [
+  { name: "bare" },
+  { name: "hinted", inputSchema: { type: "object" }, annotations: { readOnlyHint: "yes" } },
+  { inputSchema: { type: "object" } },
+];
 const tools = [
+  ...(process.env.FAKE_ODD ? odd : []),
   tool(
     "echo",
     { readOnlyHint: true },

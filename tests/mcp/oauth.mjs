@@ -90,7 +90,7 @@ const server = createServer(async (request, response) => {
         const client = refreshing.get(form.refresh_token);
         refreshing.delete(form.refresh_token);
         refreshes += 1;
-        return client === form.client_id ? issue(client) : refuse("invalid_grant", "no such refresh token");
+        return client === form.client_id ? issue(client) : refuse("invalid_grant", `no such refresh token: ${form.refresh_token}`);
       }
       const asked = codes.get(form.code);
       codes.delete(form.code);
@@ -103,6 +103,11 @@ const server = createServer(async (request, response) => {
         asked.code_challenge === challenge;
       return isGood ? issue(form.client_id) : refuse("invalid_grant", "no such code");
     }
+    // All tokens, as an administrator would.
+    case "/revoke":
+      access.clear();
+      refreshing.clear();
+      return json(200, {});
     case "/refreshes":
       return json(200, refreshes);
     case "/mcp": {

@@ -380,6 +380,21 @@ async fn a_picture_is_a_link() {
     assert_eq!(output["content"][1], link, "{}", output.to_string().len());
 }
 
+/// One entry that can't be read does not take the others with it.
+#[tokio::test]
+async fn an_odd_tool_is_left_out_and_named() {
+    let fake = Fake::new();
+    let server = McpServer::start(fake.settings(&[("FAKE_ODD", "1")])).await.expect("starts");
+    let names: Vec<String> = server.tools().iter().map(|tool| tool.spec.name.clone()).collect();
+    assert!(names.contains(&"fake_echo".to_owned()) && !names.iter().any(|name| name.contains("bare")), "{names:?}");
+    let warnings: Vec<String> = server.warnings().iter().map(ToString::to_string).collect();
+    for name in ["bare", "hinted", "without a name"] {
+        let is_named = |warning: &String| warning.contains(name) && warning.contains("left out");
+        assert!(warnings.iter().any(is_named), "{name}: {warnings:?}");
+    }
+    server.stop().await;
+}
+
 /// The settings of a tool count under the name under which it is offered; one that is not there is told to the operator.
 #[tokio::test]
 async fn tools_are_filtered_and_set_by_name() {

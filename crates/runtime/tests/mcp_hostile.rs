@@ -1,7 +1,7 @@
 //! MCP servers that send what no good one does. A parser that can be made to recurse would end this whole process.
 #![cfg(feature = "mcp")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdpoint_runtime::{
     subject::Subject,
@@ -17,6 +17,8 @@ use tokio::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Of a call.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An object that `serde_json` takes for something else, 60 times 126 levels deep.
 fn bomb() -> String {
@@ -73,7 +75,7 @@ async fn serve(is_sse: bool) -> McpSettings {
         }
     });
     let settings = McpSettings::new("hostile", McpTransport::Http { url: SecretUrl::new(url), headers: Vec::new() });
-    McpSettings { timeout: Duration::from_secs(20), start_wait: Duration::from_secs(60), ..settings }
+    McpSettings { timeout: TIMEOUT, start_wait: Duration::from_secs(60), ..settings }
 }
 
 async fn respond(stream: TcpStream, is_sse: bool) {
@@ -125,7 +127,9 @@ async fn what_can_not_be_read_is_an_error_of_the_call_and_the_server_goes_on() {
     for is_sse in [false, true] {
         let server = McpServer::start(serve(is_sse).await).await.expect("starts");
         for name in ["bomb", "deep", "huge"] {
+            let begun = Instant::now();
             let error = call(&server, name).await.expect_err("it can't be used");
+            assert!(begun.elapsed() < TIMEOUT, "{name}, sse {is_sse}: nobody waits for an answer that is there");
             assert!(error.0.contains("hostile") || error.0.contains("can't be"), "{name}, sse {is_sse}: {error}");
             // It may have to be connected to again.
             let mut fine = call(&server, "fine").await;

@@ -66,12 +66,16 @@ fn settings(folder: &Path, base: &str) -> McpSettings {
     McpSettings { oauth: Some(oauth), start_wait: PATIENCE, ..McpSettings::new("work", transport) }
 }
 
-async fn whoami(server: &McpServer) -> String {
+async fn ask(server: &McpServer) -> Result<String, String> {
     let tools = server.tools();
     let tool = tools.iter().find(|tool| tool.spec.name == "work_whoami").expect("it is listed");
     let called = (tool.handler.as_ref().expect("a handler"))(json!({}), ToolContext::new("chat", "ann", "call"));
     let output = tokio::time::timeout(PATIENCE, called).await.expect("an end");
-    output.unwrap_or_else(|error| panic!("{error}")).to_string()
+    output.map(|output| output.to_string()).map_err(|error| error.0)
+}
+
+async fn whoami(server: &McpServer) -> String {
+    ask(server).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test]
@@ -121,6 +125,21 @@ async fn tokens_are_refreshed() {
     let refreshes: u32 = refreshes.text().await.expect("a number").parse().expect("a number");
     assert!(refreshes >= 2, "{refreshes}");
     assert_ne!(std::fs::read(folder.path().join("tokens.json")).expect("the tokens"), first);
+}
+
+/// A call that the server did not even look at was not carried out, and whoever asked for it is told that.
+#[tokio::test]
+async fn a_call_after_the_tokens_were_revoked_was_not_made() {
+    let (_server, base) = serve(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, code, errors) = login(folder.path(), &base).await;
+    assert_eq!(code, Some(0), "{errors}");
+    let server = McpServer::start(settings(folder.path(), &base)).await.expect("starts");
+    assert_eq!(whoami(&server).await, "\"ann\"");
+    client().get(format!("{base}/revoke")).send().await.expect("an answer");
+    let error = ask(&server).await.expect_err("nobody is logged in");
+    assert!(error.contains("wants a new login") && error.contains("was not made"), "{error}");
+    server.stop().await;
 }
 
 #[tokio::test]

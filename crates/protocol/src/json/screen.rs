@@ -50,6 +50,11 @@ impl Screen {
         self.deepest
     }
 
+    /// Begins a new line, of a peer that sends one document a line: brackets that were left open do not count.
+    pub fn next_line(&mut self) {
+        (self.levels, self.deepest) = (0, 0);
+    }
+
     fn bracket(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' => self.levels += 1,

@@ -95,9 +95,10 @@ fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> 
 }
 
 /// Other libraries log from `warn` up only: below that they log messages, addresses and headers, with any secrets in
-/// them.
+/// them. Of logins they log nothing: an authorization server may repeat a token in its refusal, and nobody knows it yet.
 fn is_logged(metadata: &Metadata<'_>) -> bool {
-    metadata.target().starts_with("holdpoint") || *metadata.level() <= Level::WARN
+    let (target, level) = (metadata.target(), *metadata.level());
+    target.starts_with("holdpoint") || (level <= Level::WARN && !target.starts_with("rmcp::transport::auth"))
 }
 
 /// Selects what is exported: our own spans and the events in them.

@@ -9,8 +9,7 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::{PaginatedRequestParams, Tool as McpTool},
-    service::{ClientCacheConfig, ClientInitializeError, Peer, RunningService, serve_client_with_lifecycle as serve},
+    service::{ClientCacheConfig, ClientInitializeError, RunningService, serve_client_with_lifecycle as serve},
     transport::{
         StreamableHttpClientTransport,
         auth::AuthClient,
@@ -24,6 +23,7 @@ use super::{
     McpProblem, McpTransport, Secret, SecretUrl,
     endpoint::Endpoint,
     handler::Handler,
+    list::{Listed, list},
     oauth,
     program::{self, ProgramLog},
     rounds::is_modern,
@@ -33,16 +33,13 @@ use crate::tool::text::plain;
 
 /// Long enough for a program that has to be downloaded first.
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of tool pages and of tools.
-const MAX_PAGES: usize = 100;
-const MAX_TOOLS: usize = 1000;
 /// A connection.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
 /// A server that is connected and has listed its tools.
 pub(super) struct Connection {
     pub(super) running: Running,
-    pub(super) listed: Vec<McpTool>,
+    pub(super) listed: Listed,
     /// The log of its program, if it has one.
     pub(super) log: Option<ProgramLog>,
 }
@@ -91,27 +88,6 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
         }
     };
     tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
-}
-
-/// All tools of a server, up to a limit.
-pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec<McpTool>, McpProblem> {
-    let mut tools = Vec::new();
-    let mut cursor = None;
-    for _ in 0..MAX_PAGES {
-        let mut params = PaginatedRequestParams::default();
-        params.cursor = cursor.take();
-        let page = peer.list_tools(Some(params)).await;
-        let page = page.map_err(|error| McpProblem::List(short(shared, &error.to_string())))?;
-        tools.extend(page.tools);
-        if tools.len() > MAX_TOOLS {
-            return Err(McpProblem::List(format!("there are more than {MAX_TOOLS}")));
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(tools);
-        }
-    }
-    Err(McpProblem::List(format!("the list has more than {MAX_PAGES} pages")))
 }
 
 fn endpoint(
@@ -170,6 +146,6 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-fn short(shared: &Shared, text: &str) -> String {
+pub(super) fn short(shared: &Shared, text: &str) -> String {
     plain(&shared.mask.hide(text), 300)
 }

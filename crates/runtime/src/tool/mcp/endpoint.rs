@@ -22,7 +22,7 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::screen::ScreenError;
+use super::screen::{LineScreen, ScreenError};
 
 /// Maximum size of one message.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -222,11 +222,11 @@ enum Broken {
     Screened(ScreenError),
 }
 
-/// The same bytes, until an event has a reserved key or is too large.
+/// The same bytes, until an event has a reserved key, has too many levels or is too large.
 fn screened(
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
 ) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
-    let state = Some((bytes, Screen::default(), Event::default()));
+    let state = Some((bytes, LineScreen::default(), Event::default()));
     futures::stream::unfold(state, async |state| {
         let (mut bytes, mut screen, mut event) = state?;
         let chunk = match bytes.next().await? {
@@ -234,7 +234,7 @@ fn screened(
             Err(error) => return Some((Err(Broken::Network(error)), None)),
         };
         let error = match (screen.feed(&chunk), event.feed(&chunk)) {
-            (true, _) => Some(ScreenError::Key),
+            (Err(error), _) => Some(error),
             (_, size) if size > MAX_MESSAGE_BYTES => Some(ScreenError::Size { limit: MAX_MESSAGE_BYTES }),
             _ => None,
         };

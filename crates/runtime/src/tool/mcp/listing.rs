@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
 
-use super::{McpSettings, McpWarning, names::names};
-use crate::tool::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder, ToolError};
+use super::{McpSettings, McpWarning, list::Listed, names::names};
+use crate::tool::{ApprovalPolicy, Execution, Handler, Tool, ToolBuilder, ToolError, text::plain};
+
+/// How much is shown of the name of an entry that can't be used.
+const MAX_NAME_CHARS: usize = 64;
 
 /// The tools of a server, and what in its settings has no effect.
 #[derive(Debug)]
@@ -19,10 +22,13 @@ pub(super) struct Listing {
 /// tool, and the timeout of its calls.
 pub(super) fn tools(
     settings: &McpSettings,
-    listed: &[McpTool],
+    Listed { tools: listed, odd }: &Listed,
     handler: impl Fn(String, Duration) -> Handler,
 ) -> Listing {
-    let mut warnings = Vec::new();
+    let problem = "its entry in the server's list is not what the protocol says";
+    let left_out =
+        |tool: &String| McpWarning::LeftOut { tool: plain(tool, MAX_NAME_CHARS), problem: problem.to_owned() };
+    let mut warnings: Vec<McpWarning> = odd.iter().map(left_out).collect();
     let filters = [("tools", settings.offered.as_ref()), ("deny", Some(&settings.denied))];
     for (key, named) in filters {
         let unknown = named.into_iter().flatten().filter(|name| !listed.iter().any(|tool| tool.name == name.as_str()));
@@ -138,12 +144,16 @@ mod tests {
         .expect("a tool")
     }
 
+    fn list(tools: impl IntoIterator<Item = McpTool>) -> Listed {
+        Listed { tools: tools.into_iter().collect(), odd: Vec::new() }
+    }
+
     fn nothing(_: String, _: Duration) -> Handler {
         Arc::new(|_, _| Box::pin(async { Ok(Value::Null) }))
     }
 
     fn approval_reason(settings: &McpSettings, annotations: Value) -> Option<String> {
-        let tools = tools(settings, &[listed("t", annotations)], nothing).tools;
+        let tools = tools(settings, &list([listed("t", annotations)]), nothing).tools;
         tools[0].spec.approval.approval_reason(&json!({"amount": 5}))
     }
 
@@ -191,8 +201,9 @@ mod tests {
 
     #[test]
     fn approvals_are_remembered_unless_the_settings_say_otherwise() {
-        let allows =
-            |settings: &McpSettings| tools(settings, &[listed("t", json!({}))], nothing).tools[0].spec.allows_grants();
+        let allows = |settings: &McpSettings| {
+            tools(settings, &list([listed("t", json!({}))]), nothing).tools[0].spec.allows_grants()
+        };
         let mut settings = settings(ApprovalPolicy::Always);
         assert!(allows(&settings));
         settings.grants = false;
@@ -222,7 +233,7 @@ mod tests {
         let mut settings = settings(ApprovalPolicy::Never);
         settings.tools.insert("s_typo".to_owned(), McpToolSettings::default());
         let told = |settings: &McpSettings| {
-            let listing = tools(settings, &[listed("a", json!({})), listed("b.c", json!({}))], nothing);
+            let listing = tools(settings, &list([listed("a", json!({})), listed("b.c", json!({}))]), nothing);
             let names: Vec<String> = listing.tools.iter().map(|tool| tool.spec.name.clone()).collect();
             (names.join(" "), listing.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
         };
@@ -247,7 +258,7 @@ mod tests {
         let change = crate::tool::mcp::ToolChange::new(|_| Err(ToolError::new("no")));
         let own = McpToolSettings { change: Some(change), ..McpToolSettings::default() };
         settings.tools.insert("s_t".to_owned(), own);
-        let listing = tools(&settings, &[listed("t", json!({}))], nothing);
+        let listing = tools(&settings, &list([listed("t", json!({}))]), nothing);
         assert!(listing.tools.is_empty());
         assert_eq!(listing.warnings, [McpWarning::LeftOut { tool: "s_t".to_owned(), problem: "no".to_owned() }]);
     }
@@ -257,7 +268,7 @@ mod tests {
         let mut odd = listed("odd", json!({}));
         odd.input_schema = Arc::new(json!({"type": "object", "required": 5}).as_object().cloned().expect("an object"));
         let good = listed("good", json!({"title": "Good"}));
-        let listing = tools(&settings(ApprovalPolicy::Never), &[odd, good], nothing);
+        let listing = tools(&settings(ApprovalPolicy::Never), &list([odd, good]), nothing);
         let spec = &listing.tools[0].spec;
         assert_eq!((listing.tools.len(), spec.name.as_str(), spec.title.as_deref()), (1, "s_good", Some("Good")));
         assert!(matches!(&*listing.warnings, [McpWarning::LeftOut { tool, .. }] if tool == "s_odd"));

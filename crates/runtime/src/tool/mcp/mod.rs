@@ -7,6 +7,7 @@ mod endpoint;
 mod handler;
 mod handshake;
 mod lines;
+mod list;
 mod listing;
 mod names;
 mod oauth;

@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
-use super::{McpTransport, listing, output::output, rounds, server::Shared};
+use super::{McpTransport, connect::short, listing, output::output, rounds, server::Shared};
 use crate::tool::{NotOurs, OUTCOME_UNKNOWN, ToolContext, ToolError};
 
 /// Why a call failed.
@@ -25,6 +25,8 @@ pub(super) enum CallError {
     /// The cause goes to the log only: it may name an internal address.
     #[error("The MCP server `{0}` is not connected, so the call was not made")]
     Away(String),
+    #[error("The MCP server `{0}` wants a new login, so the call was not made: its operator has to log in again")]
+    Login(String),
     #[error("The program of the MCP server `{0}` ended during the call and is started again, so {OUTCOME_UNKNOWN}")]
     Ended(String),
     #[error("The MCP server `{0}` disconnected during the call, so {OUTCOME_UNKNOWN}")]
@@ -189,9 +191,14 @@ impl Call {
             }
             Ok(Err(ServiceError::TransportSend(error))) => {
                 shared.recheck_if_http();
-                let detail = shared.mask.hide(&error.to_string());
+                // Without the name of the library's type.
+                let detail = short(shared, &error.error.to_string());
                 tracing::warn!(server = shared.settings.name, %detail, "an MCP server can't be reached");
-                Err(if was_not_sent(&error) { CallError::Away(name()) } else { CallError::Lost(name()) })
+                Err(match not_carried_out(&error) {
+                    Some(NotSent::Refused) => CallError::Login(name()),
+                    Some(NotSent::Unconnected) => CallError::Away(name()),
+                    None => CallError::Lost(name()),
+                })
             }
             Ok(Err(_)) | Err(_) => Err(match shared.settings.transport {
                 McpTransport::Command { .. } => CallError::Ended(name()),
@@ -206,10 +213,21 @@ impl Call {
     }
 }
 
-/// Whether the request failed on its way to the server, and so was not carried out.
-fn was_not_sent(error: &DynamicTransportError) -> bool {
-    let error = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-    matches!(error, Some(StreamableHttpError::Client(error)) if error.is_connect())
+/// Why a request was certainly not carried out.
+enum NotSent {
+    /// There was no connection.
+    Unconnected,
+    /// The server wants a login, and looked no further.
+    Refused,
+}
+
+fn not_carried_out(error: &DynamicTransportError) -> Option<NotSent> {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+        StreamableHttpError::Client(error) if error.is_connect() => Some(NotSent::Unconnected),
+        // A token that is missing or can't be refreshed is found out before the request is sent.
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::Auth(_) => Some(NotSent::Refused),
+        _ => None,
+    }
 }
 
 /// Completes when the timeout has elapsed, which is paused while a prompt is open. What has elapsed is taken from `left`,

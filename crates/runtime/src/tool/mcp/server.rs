@@ -22,9 +22,10 @@ use tokio_util::{
 use super::{
     McpError, McpProblem, McpSettings, McpTransport, McpWarning, Secret,
     calls::Calls,
-    connect::{Connection, Running, connect, list},
+    connect::{Connection, Running, connect},
     handshake::Handshake,
     lines::LastLines,
+    list::{Listed, list},
     listing::{self, Listing},
     rounds::is_modern,
     run,
@@ -392,7 +393,7 @@ async fn is_alive(peer: &Peer<RoleClient>) -> bool {
     matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 
-fn offer(shared: &Arc<Shared>, listed: &[rmcp::model::Tool]) {
+fn offer(shared: &Arc<Shared>, listed: &Listed) {
     let made = |name, timeout| handler(Arc::downgrade(shared), name, timeout);
     let Listing { tools, warnings } = listing::tools(&shared.settings, listed, made);
     shared.set_warnings(warnings);
