@@ -1,6 +1,7 @@
 //! HTTP endpoints as tools: the input is sent as JSON or as a query, and the response is the output.
 
 mod address;
+mod answer;
 mod call;
 mod template;
 
@@ -125,7 +126,7 @@ impl HttpEndpoint {
             headers.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
         }
         let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
-        let mask = Mask::of(self.headers.iter().map(|(_, value)| value)).and_url(&self.url);
+        let mask = Mask::of_headers_in_errors(&self.headers).and_url(&self.url);
         let echo = Mask::of_headers(&self.headers);
         Ok(PreparedCall {
             template,
