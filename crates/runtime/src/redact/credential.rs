@@ -71,9 +71,8 @@ mod tests {
 
     #[test]
     fn variables_are_secret_and_literals_by_their_name() {
-        let part = |text: &str, parts: &[&str]| {
-            Secret::with_secret_parts(text, parts.iter().map(|part| (*part).to_owned()))
-        };
+        let part =
+            |text: &str, parts: &[&str]| Secret::with_secret_parts(text, parts.iter().map(|part| (*part).to_owned()));
         assert!(secrets("x-from", &part("production", &[])).is_empty());
         assert!(secrets("accept", &part("text/plain", &["text/plain"])).is_empty());
         assert!(secrets("x-from", &part("to abc", &["abc"])).iter().all(|secret| *secret == "abc"));

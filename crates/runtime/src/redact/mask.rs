@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn masked_keys_stay_apart() {
-        let headers = [("x-key".to_owned(), Secret::new("hunter22")), ("x-other-key".to_owned(), Secret::new("hunter33"))];
+        let headers =
+            [("x-key".to_owned(), Secret::new("hunter22")), ("x-other-key".to_owned(), Secret::new("hunter33"))];
         let mut answer = serde_json::json!({"hunter22": 1, "hunter33": 2, "•••": 3, "••• (2)": 4, "a": 5});
         Mask::of_headers(&headers).hide_in(&mut answer);
         assert_eq!(answer, serde_json::json!({"••• (3)": 1, "••• (4)": 2, "•••": 3, "••• (2)": 4, "a": 5}));

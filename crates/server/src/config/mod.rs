@@ -6,6 +6,7 @@ mod environment;
 mod mcp;
 mod model;
 mod number;
+mod problems;
 #[cfg(test)]
 mod reference;
 mod secret;
@@ -21,6 +22,7 @@ use std::{
 
 pub use mcp::{McpConfig, McpConfigError, McpConfigProblem};
 pub use model::ModelConfig;
+pub use problems::Problems;
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
 pub use tools::{ApproversConfig, EscalationConfig, ToolConfig, ToolConfigError, ToolConfigProblem};
 

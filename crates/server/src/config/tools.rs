@@ -7,15 +7,15 @@ use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
-        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, Returns, Tool, ToolBuilder,
-        ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
+        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, MAX_FILE_BYTES, Returns, Tool,
+        ToolBuilder, ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
         demo::demo_tools,
         http::{HttpEndpoint, HttpToolError, InputPlacement},
     },
 };
 
 use super::{
-    Config,
+    Config, Problems,
     secret::{MissingVariable, SecretTexts, Variables},
 };
 
@@ -178,6 +178,8 @@ pub enum ToolConfigProblem {
     Approvers(#[from] ApproversError),
     #[error("`approvers`: the tool never needs approval: set `approval` as well")]
     NothingToApprove,
+    #[error("`max_response_bytes` must be at most {MAX_FILE_BYTES}: more can't be stored")]
+    LargeResponse,
     #[error("`{key}` must be at least 1")]
     Zero { key: &'static str },
     #[error(transparent)]
@@ -204,7 +206,11 @@ impl Config {
     }
 
     /// The tools, not counting those of MCP servers: the known ones, and those of the settings.
-    pub fn tool_set(&self, model: Option<&str>, variables: Variables<'_>) -> Result<ToolSet, ToolConfigError> {
+    pub fn tool_set(
+        &self,
+        model: Option<&str>,
+        variables: Variables<'_>,
+    ) -> Result<ToolSet, Problems<ToolConfigError>> {
         self.own_tools(&self.known_tools(model), variables)
     }
 }
@@ -216,18 +222,19 @@ impl ToolConfig {
         known: &ToolSet,
         settings: &BTreeMap<String, ToolConfig>,
         variables: Variables<'_>,
-    ) -> Result<ToolSet, ToolConfigError> {
+    ) -> Result<ToolSet, Problems<ToolConfigError>> {
         let mut tools: BTreeMap<String, Tool> =
             known.iter().map(|tool| (tool.spec.name.clone(), tool.clone())).collect();
-        for (name, setting) in settings {
+        let made = settings.iter().map(|(name, setting)| {
             let is_defined = setting.execution.is_some() || setting.url.is_some();
             let tool = match tools.get(name).filter(|_| !is_defined) {
                 Some(tool) => setting.change(tool),
                 None => setting.make(name, variables),
             };
-            let tool = tool.map_err(|problem| ToolConfigError { name: name.clone(), problem })?;
-            tools.insert(name.clone(), tool);
-        }
+            tool.map(|tool| (name.clone(), tool)).map_err(|problem| ToolConfigError { name: name.clone(), problem })
+        });
+        let made: Vec<(String, Tool)> = Problems::collect(made)?;
+        tools.extend(made);
         Ok(tools.into_values().collect())
     }
 
@@ -314,6 +321,10 @@ impl ToolConfig {
         if self.ignore_hints && (self.execution.is_some() || self.url.is_some()) {
             return Err(ToolConfigProblem::OnlyForMcp);
         }
+        let is_endpoint = self.url.is_some() && matches!(self.execution, None | Some(Execution::Server));
+        if let Some(key) = self.first_key_of_a_browser().filter(|_| is_endpoint) {
+            return Err(ToolConfigProblem::OnlyInBrowser { key });
+        }
         let description = self.description.clone().unwrap_or_else(|| name.to_owned());
         let builder = match (self.execution, &self.url) {
             (None, None) if name == BUDGET_TOOL => return Err(ToolConfigProblem::NoBudget),
@@ -351,6 +362,7 @@ impl ToolConfig {
         }
         match self.max_response_bytes {
             Some(0) => return Err(ToolConfigProblem::Zero { key: "max_response_bytes" }),
+            Some(bytes) if bytes > MAX_FILE_BYTES => return Err(ToolConfigProblem::LargeResponse),
             Some(bytes) => endpoint.max_bytes = bytes,
             None => {}
         }

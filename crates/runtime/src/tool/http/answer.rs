@@ -71,7 +71,8 @@ impl Kind {
 /// The encoding of a body that is encoded, such as `gzip`. None was asked for.
 pub(super) fn encoding(headers: &HeaderMap) -> Option<String> {
     let encodings = headers.get_all(CONTENT_ENCODING).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let encodings: Vec<String> = encodings.flat_map(|all| all.split(',').map(|one| one.trim().to_owned()).collect::<Vec<_>>()).collect();
+    let encodings: Vec<String> =
+        encodings.flat_map(|all| all.split(',').map(|one| one.trim().to_owned()).collect::<Vec<_>>()).collect();
     encodings.into_iter().find(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
 }
 
@@ -112,9 +113,7 @@ mod tests {
 
     #[test]
     fn an_encoding_is_found() {
-        let of = |value: &str| {
-            encoding(&HeaderMap::from_iter([(CONTENT_ENCODING, value.parse().expect("a value"))]))
-        };
+        let of = |value: &str| encoding(&HeaderMap::from_iter([(CONTENT_ENCODING, value.parse().expect("a value"))]));
         assert_eq!(of("identity, GZIP").as_deref(), Some("GZIP"));
         assert_eq!((of("identity"), of("")), (None, None));
     }

@@ -71,7 +71,9 @@ enum CallError {
     Status { status: reqwest::StatusCode, text: String },
     #[error("The endpoint's response is not the JSON that its content type announces, so {OUTCOME_UNKNOWN}")]
     NotJson,
-    #[error("The endpoint's answer has the content encoding {0}, which it was asked not to use, and was not read, so {OUTCOME_UNKNOWN}")]
+    #[error(
+        "The endpoint's answer has the content encoding {0}, which it was asked not to use, and was not read, so {OUTCOME_UNKNOWN}"
+    )]
     Encoded(String),
     #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
     Unusable(ReadError),
@@ -120,7 +122,8 @@ impl PreparedCall {
             }
             InputPlacement::Json => self.client.request(self.method.clone(), url).json(&input),
         };
-        request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1").header(ACCEPT_ENCODING, "identity");
+        request =
+            request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1").header(ACCEPT_ENCODING, "identity");
         // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose
         // outcome is unknown here.
         if let Ok(key) = HeaderValue::from_str(context.call.as_str()) {

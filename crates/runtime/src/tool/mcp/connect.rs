@@ -106,7 +106,7 @@ pub(super) async fn list(shared: &Shared, peer: &Peer<RoleClient>) -> Result<Vec
     Err(McpProblem::List(format!("the list has more than {MAX_PAGES} pages")))
 }
 
-fn endpoint(
+pub(super) fn endpoint(
     url: &SecretUrl,
     headers: &[(String, Secret)],
 ) -> Result<(Endpoint, StreamableHttpClientTransportConfig), McpProblem> {
