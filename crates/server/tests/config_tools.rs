@@ -81,6 +81,11 @@ fn mistakes_are_named() {
     for (text, parts) in [
         ("[tools.pay]\napproval = 'never'", &["tools.pay", "no such tool", "[[mcp]]"][..]),
         ("[tools.pay]\nexecution = 'server'", &["tools.pay", "`url`"]),
+        ("[tools.pay]\nurl = 'https://h'\nwait = 'stream'", &["tools.pay", "`wait`", "browser"]),
+        ("[tools.pay]\nurl = 'https://h'\nreturns = 'ack'", &["tools.pay", "`returns`", "browser"]),
+        ("[tools.pay]\nurl = 'https://h'\nmethod = 'CONNECT'", &["tools.pay", "CONNECT"]),
+        ("[tools.pay]\nurl = 'https://h'\nmax_response_bytes = 99999999999", &["tools.pay", "5242880"]),
+        ("[tools.pay]\nurl = 'https://h'\ninput_schema = 'x'", &["tools.pay", "type = \"object\""]),
         ("[tools.pay]\nexecution = 'frontend'\nurl = 'https://a.example/'", &["tools.pay", "`url`"]),
         ("[tools.pay]\nexecution = 'frontend'\ntimeout_sec = 0", &["`timeout_sec` must be at least 1"]),
         ("[tools.pay]\nexecution = 'frontend'\ninput_schema = { type = 'string' }", &["tools.pay", "schema"]),

@@ -22,6 +22,7 @@ pub struct McpConfig {
     /// Its name, the prefix of its tools: `NAME_tool`.
     pub name: String,
     /// The program to start, with its arguments. Alternative to `url`.
+    #[serde(default, deserialize_with = "super::choice::some_texts")]
     pub command: Option<Vec<String>>,
     /// Its URL, with `${NAME}` for variables of the environment. Alternative to `command`.
     #[cfg_attr(test, schemars(with = "Option<super::reference::Secret>"))]
@@ -56,7 +57,7 @@ pub struct McpConfig {
     #[serde(default, deserialize_with = "names")]
     pub tools: Option<Vec<String>>,
     /// Tools that are not offered, by the server's own names.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::choice::texts")]
     pub deny: Vec<String>,
 }
 

@@ -7,8 +7,8 @@ use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
-        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, MAX_FILE_BYTES, Returns, Tool,
-        ToolBuilder, ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
+        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, MAX_FILE_BYTES, Returns,
+        SchemaError, Tool, ToolBuilder, ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
         demo::demo_tools,
         http::{HttpEndpoint, HttpToolError, InputPlacement},
     },
@@ -26,6 +26,7 @@ use super::{
 pub struct ToolConfig {
     /// Where it runs. Required for a tool defined only here. With `execution` or `url`, the table defines a tool, which
     /// replaces a demo tool of its name; without them, it changes one that exists.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub execution: Option<Execution>,
     /// The display name.
     pub title: Option<String>,
@@ -40,6 +41,7 @@ pub struct ToolConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
     /// What a person may decide: `approve` and `deny`, and `edit` and `answer` unless they are left out.
+    #[serde(deserialize_with = "super::choice::some_of")]
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub decisions: Option<Vec<DecisionKind>>,
     /// Who may decide; by default the owner of the chat.
@@ -51,8 +53,10 @@ pub struct ToolConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub timeout_sec: Option<u64>,
     /// How a response waits for the browser.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub wait: Option<Wait>,
     /// What a browser call returns.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub returns: Option<Returns>,
     /// The JSON Schema of the input.
     #[cfg_attr(test, schemars(with = "super::reference::Schema"))]
@@ -65,6 +69,7 @@ pub struct ToolConfig {
     #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
     /// How the input is sent.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub send: Option<InputPlacement>,
     /// Maximum size of the response.
     #[serde(deserialize_with = "super::number::whole")]
@@ -83,6 +88,7 @@ pub struct ToolConfig {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ApproversConfig {
     /// `self` for the owner of the chat, `subject:NAME` and `group:NAME`.
+    #[serde(deserialize_with = "super::choice::some_texts")]
     pub by: Option<Vec<String>>,
     /// Whether the owner of the chat does not count, even if they are named.
     pub exclude_self: bool,
@@ -102,6 +108,7 @@ pub struct EscalationConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub after_sec: Option<u64>,
     /// Who is added, named as in `by`.
+    #[serde(deserialize_with = "super::choice::texts")]
     pub to: Vec<String>,
 }
 
@@ -182,14 +189,25 @@ pub enum ToolConfigProblem {
     LargeResponse,
     #[error("`{key}` must be at least 1")]
     Zero { key: &'static str },
+    #[error("`input_schema`: the input of a tool is an object, so it must begin with type = \"object\"")]
+    NotAnObject,
     #[error(transparent)]
-    Definition(#[from] ToolDefinitionError),
+    Definition(ToolDefinitionError),
     #[error(transparent)]
     Http(#[from] HttpToolError),
     #[error("`headline`: {0}")]
     Headline(#[from] HeadlineError),
     #[error("`headers`: {0}")]
     Variable(#[from] MissingVariable),
+}
+
+impl From<ToolDefinitionError> for ToolConfigProblem {
+    fn from(error: ToolDefinitionError) -> Self {
+        match error {
+            ToolDefinitionError::Schema { problem: SchemaError::NotAnObject, .. } => Self::NotAnObject,
+            error => Self::Definition(error),
+        }
+    }
 }
 
 impl Config {

@@ -60,6 +60,8 @@ pub enum HttpToolError {
     Url(#[from] TemplateError),
     #[error("`{method}` is not an HTTP method")]
     Method { method: String },
+    #[error("CONNECT is for proxies: an endpoint can't be called with it")]
+    Connect,
     #[error("the header `{name}` can't be sent: a name has letters, digits and dashes, a value no line breaks")]
     Header { name: String },
     #[error("`{{{field}}}` in the URL is not a field of the input: add it to the properties of `input_schema`")]
@@ -114,6 +116,9 @@ impl HttpEndpoint {
         }
         let unknown = || HttpToolError::Method { method: self.method.clone() };
         let method = Method::from_bytes(self.method.to_ascii_uppercase().as_bytes()).map_err(|_| unknown())?;
+        if method == Method::CONNECT {
+            return Err(HttpToolError::Connect);
+        }
         let send = self.send.unwrap_or(match method {
             Method::GET | Method::HEAD | Method::DELETE => InputPlacement::Query,
             _ => InputPlacement::Json,

@@ -99,7 +99,11 @@ impl Operation {
                 }
                 _ => query.push(format!("{}={{{name}}}", escaped(parameter.name))),
             }
-            fields.insert(name.clone(), parameter.schema(schemas));
+            let schema = parameter.schema(schemas);
+            if matches!(schema.get("type").and_then(Value::as_str), Some("array" | "object")) {
+                return Err(format!("the parameter {:?} of the {} is not one value", parameter.name, parameter.place));
+            }
+            fields.insert(name.clone(), schema);
             required.push(json!(name));
             seen.insert(name);
         }
