@@ -1,10 +1,6 @@
 //! What can be known to be wrong with servers before they are started.
 
-use std::{
-    ffi::OsString,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, io, path::Path};
 
 use super::{McpError, McpProblem, McpSettings, McpTransport, Secret, connect};
 
@@ -42,10 +38,14 @@ fn find(program: &str, env: &[(String, Secret)]) -> io::Result<()> {
     // Without it, the system has places of its own.
     let Some(path) = own.or_else(|| std::env::var_os("PATH")) else { return Ok(()) };
     let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such program");
-    let places = std::env::split_paths(&path).map(|place| place.join(program));
-    places
-        .filter(|place: &PathBuf| place.exists())
-        .fold(Err(missing()), |found, place| found.or_else(|_| is_executable(&place)))
+    let mut found = Err(missing());
+    for place in std::env::split_paths(&path).map(|place| place.join(program)).filter(|place| place.exists()) {
+        found = is_executable(&place);
+        if found.is_ok() {
+            break;
+        }
+    }
+    found
 }
 
 #[cfg(unix)]

@@ -10,7 +10,7 @@ mod security;
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     path::PathBuf,
     process::ExitCode,
 };
@@ -60,6 +60,8 @@ enum Failure {
     Large(String),
     #[error("{path}: {problem}")]
     Description { path: String, problem: String },
+    #[error("the tools can't be written: {0}")]
+    Write(io::Error),
     #[error("no operation was found that can be a tool")]
     Nothing,
 }
@@ -67,13 +69,17 @@ enum Failure {
 pub(super) fn run(args: &Args) -> ExitCode {
     let Command::Import(args) = &args.command;
     let mut notes = Vec::new();
-    let written = import(args, &mut notes);
-    if let Ok(text) = &written {
-        print!("{text}");
-    }
+    let written = import(args, &mut notes).and_then(|text| {
+        let printed = io::stdout().lock().write_all(text.as_bytes());
+        // Whoever reads it has seen enough.
+        printed.or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(Failure::Write(error)),
+        })
+    });
     notes.iter().for_each(|note| eprintln!("holdpoint: {note}"));
     match written {
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("holdpoint: {failure}");
             ExitCode::from(2)

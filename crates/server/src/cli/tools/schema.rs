@@ -141,7 +141,7 @@ impl<'a> Schemas<'a> {
 
     /// A copy of a value that can be written as TOML. It counts too: references repeat it.
     fn copied(&mut self, value: &Value) -> Option<Value> {
-        self.left = self.left.checked_sub(size(value) - 1).unwrap_or_default();
+        self.left = self.left.saturating_sub(size(value) - 1);
         if self.left == 0 { None } else { without_nulls(value) }
     }
 }
