@@ -81,6 +81,11 @@ fn mistakes_are_named() {
     for (text, parts) in [
         ("[tools.pay]\napproval = 'never'", &["tools.pay", "no such tool", "[[mcp]]"][..]),
         ("[tools.pay]\nexecution = 'server'", &["tools.pay", "`url`"]),
+        ("[tools.pay]\nurl = 'https://h'\nwait = 'stream'", &["tools.pay", "`wait`", "browser"]),
+        ("[tools.pay]\nurl = 'https://h'\nreturns = 'ack'", &["tools.pay", "`returns`", "browser"]),
+        ("[tools.pay]\nurl = 'https://h'\nmethod = 'CONNECT'", &["tools.pay", "CONNECT"]),
+        ("[tools.pay]\nurl = 'https://h'\nmax_response_bytes = 99999999999", &["tools.pay", "5242880"]),
+        ("[tools.pay]\nurl = 'https://h'\ninput_schema = 'x'", &["tools.pay", "type = \"object\""]),
         ("[tools.pay]\nexecution = 'frontend'\nurl = 'https://a.example/'", &["tools.pay", "`url`"]),
         ("[tools.pay]\nexecution = 'frontend'\ntimeout_sec = 0", &["`timeout_sec` must be at least 1"]),
         ("[tools.pay]\nexecution = 'frontend'\ninput_schema = { type = 'string' }", &["tools.pay", "schema"]),
@@ -466,4 +471,39 @@ async fn the_list_of_tools_has_no_secrets() {
     assert_eq!(by_name["refund_order"]["execution"], "server");
     assert_eq!(by_name["refund_order"]["approval"], json!({"when": "/amount", "over": 100}));
     assert!(!tools.to_string().contains("hunter22") && !tools.to_string().contains("SHOP_TOKEN"));
+}
+
+/// What the settings say literally may be in an answer for another reason. What comes from a variable, and what a header is
+/// known to be secret for, is masked.
+#[tokio::test]
+async fn only_secrets_are_masked_in_an_answer() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let text = format!(
+        "[tools.ask]\nurl = 'http://{}/'\nallow_private = true\n[tools.ask.headers]\nx-from = 'production'\nx-to = 'staging'\n\
+         X-GitHub-Api-Version = '2022-11-28'\nx-flag = 'true'\nx-shop = 'for ${{SHOP}}'\nx-other = {{ env = 'OTHER' }}\n\
+         authorization = 'Bearer literal-token'",
+        listener.local_addr().expect("an address")
+    );
+    let ask = tool(&text, "ask");
+    let body = json!({
+        "production": 1, "staging": 2, "date": "2022-11-28", "is": "true",
+        "hunter22-SHOP": "for hunter22-SHOP", "hunter22-OTHER": ["literal-token"],
+    });
+    let body = body.to_string();
+    let answer =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a call");
+        let _ = stream.read(&mut [0; 4096]).await;
+        stream.write_all(answer.as_bytes()).await.expect("written");
+        let _ = stream.read(&mut [0; 1]).await;
+    });
+    let context = holdpoint_runtime::tool::ToolContext::new("chat", "ann", "call");
+    let output = (ask.handler.expect("a handler"))(json!({}), context).await.expect("an output");
+    let masked = json!({
+        "production": 1, "staging": 2, "date": "2022-11-28", "is": "true", "•••": "for •••", "••• (2)": ["•••"],
+    });
+    assert_eq!(output, masked);
 }

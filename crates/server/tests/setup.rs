@@ -56,6 +56,74 @@ fn config_check_says_everything_that_is_wrong() {
     assert!(code == Some(1) && errors.contains("lisen"), "{errors}");
 }
 
+/// Whatever the server refuses at its start, and everything at once.
+#[test]
+fn config_check_refuses_what_the_start_refuses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |text: &str| {
+        std::fs::write(folder.path().join("c.toml"), text).expect("written");
+        let (code, out, errors) = run(folder.path(), &["config", "check", "--config", "c.toml"]);
+        assert_eq!(code, Some(1), "{text}: {out}");
+        let (code, _, at_start) = run(folder.path(), &["--config", "c.toml", "--listen", "127.0.0.1:0"]);
+        assert_eq!((code, &at_start), (Some(2), &errors), "{text}");
+        errors
+    };
+    for (text, part) in [
+        ("[[mcp]]\nname = 'a'\ncommand = []", "`command` is empty"),
+        ("[[mcp]]\nname = 'a'\ncommand = ['sh']\n[[mcp]]\nname = 'a'\ncommand = ['sh']", "two of that name"),
+        ("[[mcp]]\nname = 'a b'\ncommand = ['sh']", "\"a b\": its name must have 1 to 32"),
+        ("[[mcp]]\nname = ''\ncommand = ['sh']", "its name must have 1 to 32"),
+        ("[[mcp]]\nname = 'a'\nurl = 'h.example/mcp'", "must begin with http"),
+        ("[[mcp]]\nname = 'a'\nurl = 'ftp://h.example/mcp'", "must begin with http"),
+        ("[[mcp]]\nname = 'a'\nurl = 'http://h.example:99999/mcp'", "its URL"),
+        ("[[mcp]]\nname = 'a'\nurl = 'http://h.example/'\nheaders = { 'b c' = 'd' }", "b c"),
+        ("[[mcp]]\nname = 'a'\ncommand = ['no-such-program']", "no-such-program"),
+        ("[[mcp]]\nname = 'a'\ncommand = ['./c.toml']", "./c.toml"),
+        ("lease_sec = 5", "lease_sec"),
+        ("poll_only = true", "poll_only"),
+        ("log = 'postgres://${NOT_SET}@h/d'", "NOT_SET"),
+        ("[logging]\nfilter = 'holdpoint=verbose'", "logging.filter"),
+    ] {
+        let errors = refused(text);
+        assert!(errors.contains(part), "{part} in: {errors}");
+    }
+    let errors = refused(
+        "lease_sec = 5\n[model]\nuse = 'opnai:x'\n[tools.b]\nurl = 'ftp://h'\n[tools.c]\nexecution = 'server'\n\
+         [[mcp]]\nname = 'm'\ncommand = ['no-such-program']\n[[mcp]]\nname = 'n n'\ncommand = ['sh']\n\
+         [[mcp]]\nname = 'o'\ncommand = ['sh']\n[tools.o_x]\nurl = 'x'\nwait = 'stream'\n[tools.o_y]\nwait = 'stream'\n\
+         [tools.o_z]\nreturns = 'ack'\n",
+    );
+    for part in ["lease_sec", "opnai:x", "tools.b", "tools.c", "no-such-program", "n n", "tools.o_x", "o_y", "o_z"] {
+        assert!(errors.contains(part), "{part} in: {errors}");
+    }
+}
+
+#[test]
+fn init_takes_only_what_the_settings_take() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, part) in [
+        (["--model", "nonsense"], "nonsense"),
+        (["--model", "x\"y"], "x\"y"),
+        (["--model", "openai:"], "name of the model"),
+        (["--user", "a b"], "--user"),
+        (["--user", "openai:"], "--user"),
+        (["--user", "ann\u{7}"], "--user"),
+        (["--user", ""], "--user"),
+        (["--data", " "], "--data"),
+    ] {
+        let (code, _, errors) = run(folder.path(), &[&["init"], &args[..]].concat());
+        assert!(code == Some(2) && errors.contains(part), "{args:?}: {errors}");
+        assert!(!folder.path().join("holdpoint.toml").exists(), "{args:?}");
+    }
+    // A script finds out that nobody was asked.
+    let (code, _, errors) = run(folder.path(), &["init", "--user", "ann@shop.example"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("--model demo") && errors.contains("--data holdpoint-data"), "{errors}");
+    assert!(!errors.contains("--user"), "{errors}");
+    let (code, _, errors) = run(folder.path(), &["init", "b.toml", "--yes", "--model", "script:not-there-yet.json"]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+}
+
 const API: &str = r##"
 openapi: 3.0.3
 info: { title: Pet Shop, version: "1" }

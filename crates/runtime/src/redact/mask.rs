@@ -1,12 +1,16 @@
 //! Removes known secrets, and what looks like one, from texts that leave the process.
 
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+use super::credential;
 use super::{MASK, urls};
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 use crate::tool::Secret;
@@ -16,19 +20,9 @@ const MIN_SECRET: usize = 4;
 /// The same for parts of an address, most of which are not secret: `?format=json`.
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
 const MIN_URL_SECRET: usize = 8;
-/// Headers whose values are no secrets.
+/// The same for an answer, which is data: a shorter value, such as `true` or `live`, is masked nowhere in it.
 #[cfg(any(feature = "http-tools", feature = "mcp"))]
-const PLAIN_HEADERS: [&str; 9] = [
-    "accept",
-    "accept-encoding",
-    "accept-language",
-    "cache-control",
-    "content-type",
-    "origin",
-    "prefer",
-    "referer",
-    "user-agent",
-];
+const MIN_ANSWER_SECRET: usize = 6;
 
 /// Keys as providers and HTTP clients repeat them: in an address, in a header, in a sentence.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -64,17 +58,51 @@ impl Mask {
     }
 
     /// A mask for the secrets in these headers, for an answer that repeats them. Unlike an error, an answer is data, so
-    /// nothing is masked that is hardly a secret: a media type, a short word.
+    /// nothing is masked that may be in it for another reason: a literal in the settings, a short word.
     #[cfg(any(feature = "http-tools", feature = "mcp"))]
     pub(crate) fn of_headers(headers: &[(String, Secret)]) -> Self {
-        let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| name.eq_ignore_ascii_case(plain));
-        let texts = headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value.reveal());
-        let texts: Vec<&str> = texts.filter(|text| text.len() >= MIN_SECRET).collect();
-        let words = texts.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
-        Self::default().with(texts.iter().copied().chain(words.filter(|word| word.len() >= MIN_URL_SECRET)))
+        Self::default().with_answer_secrets(headers.iter().flat_map(|(name, value)| credential::secrets(name, value)))
     }
 
-    /// The value with every secret in its texts and its keys masked. The rest of a text stays as it is.
+    /// The same for the environment of a program. It is also made of paths, which answers are full of, so only what is
+    /// secret by its name counts.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of_environment(env: &[(String, Secret)]) -> Self {
+        let named = env.iter().filter(|(name, _)| credential::is_credential(name));
+        Self::default().with_answer_secrets(named.flat_map(|(name, value)| credential::secrets(name, value)))
+    }
+
+    /// A mask for the secrets in these headers, for errors and logs.
+    #[cfg(feature = "http-tools")]
+    pub(crate) fn of_headers_in_errors(headers: &[(String, Secret)]) -> Self {
+        let secrets = headers.iter().flat_map(|(name, value)| credential::secrets(name, value));
+        let secrets: Vec<Secret> = secrets.map(Secret::new).collect();
+        Self::of(&secrets)
+    }
+
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    fn with_answer_secrets<'a>(self, secrets: impl Iterator<Item = &'a str>) -> Self {
+        let long: Vec<&str> = secrets.filter(|text| text.len() >= MIN_ANSWER_SECRET).collect();
+        let words = long.iter().flat_map(|text| text.split([' ', '=', ';', ',', ':']));
+        let words = words.filter(|word| word.len() >= MIN_URL_SECRET);
+        self.with(long.iter().copied().chain(words))
+    }
+
+    /// Also masks these secrets in an answer.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn and_answer_secrets(self, secrets: &[Secret]) -> Self {
+        self.with_answer_secrets(secrets.iter().map(Secret::reveal))
+    }
+
+    /// Whether one of the secrets is in these bytes.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
+        let mut words = self.words.iter().map(String::as_bytes).filter(|word| !word.is_empty());
+        words.any(|word| bytes.windows(word.len()).any(|window| window == word))
+    }
+
+    /// The value with every secret in its texts and its keys masked. The rest of a text stays as it is, and so does every
+    /// field: keys that would become the same are numbered.
     #[cfg(any(feature = "http-tools", feature = "mcp"))]
     pub(crate) fn hide_in(&self, value: &mut Value) {
         if self.words.is_empty() {
@@ -85,15 +113,34 @@ impl Mask {
             Value::Array(values) => values.iter_mut().for_each(|value| self.hide_in(value)),
             Value::Object(map) => {
                 if map.keys().any(|key| self.words.iter().any(|word| key.contains(word))) {
-                    let entries = std::mem::take(map).into_iter().map(|(mut key, value)| {
-                        self.hide_words(&mut key);
-                        (key, value)
-                    });
-                    *map = entries.collect();
+                    self.hide_keys(map);
                 }
                 map.values_mut().for_each(|value| self.hide_in(value));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    fn hide_keys(&self, map: &mut Map<String, Value>) {
+        let entries = std::mem::take(map);
+        let hidden = |key: &str| {
+            let mut key = key.to_owned();
+            self.hide_words(&mut key);
+            key
+        };
+        // A key without a secret keeps its name, also if it comes after one that would take it.
+        let mut taken: HashSet<String> = entries.keys().filter(|key| hidden(key) == **key).cloned().collect();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for (key, value) in entries {
+            let base = hidden(&key);
+            let mut name = base.clone();
+            while base != key && !taken.insert(name.clone()) {
+                let number = numbers.entry(base.clone()).or_insert(1);
+                *number += 1;
+                name = format!("{base} ({number})");
+            }
+            map.insert(name, value);
         }
     }
 
@@ -198,6 +245,22 @@ mod tests {
             "next": "https://h.example/list?page=2",
         });
         assert_eq!(answer, masked);
+    }
+
+    #[test]
+    fn masked_keys_stay_apart() {
+        let headers =
+            [("x-key".to_owned(), Secret::new("hunter22")), ("x-other-key".to_owned(), Secret::new("hunter33"))];
+        let mut answer = serde_json::json!({"hunter22": 1, "hunter33": 2, "•••": 3, "••• (2)": 4, "a": 5});
+        Mask::of_headers(&headers).hide_in(&mut answer);
+        assert_eq!(answer, serde_json::json!({"••• (3)": 1, "••• (4)": 2, "•••": 3, "••• (2)": 4, "a": 5}));
+    }
+
+    #[test]
+    fn a_secret_is_found_in_bytes() {
+        let mask = Mask::of_headers(&[("x-key".to_owned(), Secret::new("hunter22"))]);
+        assert!(mask.is_in(b"\xff\x00hunter22\xff") && !mask.is_in(b"\xffhunter2\xff") && !mask.is_in(b""));
+        assert!(!Mask::default().is_in(b"anything"));
     }
 
     #[test]

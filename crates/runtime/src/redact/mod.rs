@@ -1,5 +1,7 @@
 //! Masking of secrets in texts: in addresses here, anywhere in a text by `Mask`.
 
+#[cfg(any(feature = "http-tools", feature = "mcp"))]
+mod credential;
 #[cfg(any(feature = "providers", feature = "http-tools", feature = "mcp"))]
 mod mask;
 

@@ -55,6 +55,15 @@ pub struct FileLink {
     pub note: Option<String>,
 }
 
+impl FileLink {
+    /// In place of a link to a file that is not stored, for this reason.
+    pub fn not_stored(media_type: &str, bytes: usize, reason: &str) -> Self {
+        let media_type = essence(media_type);
+        let note = Some(format!("not stored: {reason}"));
+        Self { kind: FileKind::of(&media_type), media_type, bytes, url: None, note }
+    }
+}
+
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -89,14 +98,13 @@ impl Files {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken: usize = files.iter().map(|file| file.data.len() / 4 * 3).sum();
         let is_over = taken + bytes.len() > MAX_FILE_BYTES || files.len() == MAX_FILES;
-        let url = (!is_over).then(|| url(chat, call, files.len()));
-        if !is_over {
-            files.push(StoredFile { media_type: media_type.clone(), data: STANDARD.encode(bytes) });
+        if is_over {
+            let reason = format!("the files of one call can have {MAX_FILE_BYTES} bytes, and there can be {MAX_FILES}");
+            return FileLink::not_stored(&media_type, bytes.len(), &reason);
         }
-        let note = is_over.then(|| {
-            format!("not stored: the files of one call can have {MAX_FILE_BYTES} bytes, and there can be {MAX_FILES}")
-        });
-        FileLink { kind: FileKind::of(&media_type), media_type, bytes: bytes.len(), url, note }
+        let url = Some(url(chat, call, files.len()));
+        files.push(StoredFile { media_type: media_type.clone(), data: STANDARD.encode(bytes) });
+        FileLink { kind: FileKind::of(&media_type), media_type, bytes: bytes.len(), url, note: None }
     }
 
     /// Adds a file that is given in base64.

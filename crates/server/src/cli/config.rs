@@ -2,9 +2,10 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use holdpoint_server::{Jwt, Keys, config::Config};
-
-use super::{data_args::settings, model::model};
+use super::{
+    data_args::{PlaceArgs, settings},
+    startup::{Options, prepare},
+};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -35,37 +36,12 @@ pub(super) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    let problems = problems(&config);
-    problems.iter().for_each(|problem| eprintln!("holdpoint: {problem}"));
-    if !problems.is_empty() {
+    if let Err(refused) = prepare(&config, &Options { place: Some(&PlaceArgs::default()), ..Options::default() }) {
+        eprintln!("holdpoint: {refused}");
         return ExitCode::from(1);
     }
     let origin = args.config.as_ref().map_or("the environment".to_owned(), |file| file.display().to_string());
     let (tools, servers) = (config.tools.len(), config.mcp.len());
     println!("{origin}: good. Settings of {tools} tools, {servers} MCP servers, {} keys", config.auth.keys.len());
     ExitCode::SUCCESS
-}
-
-/// Everything that would keep the server from starting, as far as the settings say it.
-fn problems(config: &Config) -> Vec<String> {
-    let variables = |name: &str| std::env::var(name).ok();
-    let known = config.known_tools(None);
-    let mut problems = Vec::new();
-    let mut add = |problem: Option<String>| problems.extend(problem);
-    let keys = Keys::new(&config.auth.keys);
-    let is_open = keys.as_ref().is_ok_and(Keys::allows_anonymous) && config.auth.jwt.is_none();
-    add(keys.err().map(|error| error.to_string()));
-    add(config.auth.jwt.as_ref().and_then(|jwt| Jwt::new(jwt).err()).map(|error| error.to_string()));
-    let address = config.listen.unwrap_or(Config::DEFAULT_LISTEN);
-    if is_open && !address.ip().is_loopback() {
-        add(Some(format!(
-            "listen: {address} can be reached from other machines, and there are no keys: set [[auth.keys]] or [auth.jwt]"
-        )));
-    }
-    add(config.own_tools(&known, &variables).err().map(|error| error.to_string()));
-    for server in &config.mcp {
-        add(config.settings_of(server, &known, &variables).err().map(|error| error.to_string()));
-    }
-    add(model(None, None, &config.model).err().map(|error| error.to_string()));
-    problems
 }

@@ -38,7 +38,7 @@ impl DataArgs {
 }
 
 /// Where the chats are. The command line overrides the settings.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(super) struct PlaceArgs {
     /// The data folder [default: ./holdpoint-data].
     #[arg(long, value_name = "DIR", conflicts_with = "log")]

@@ -11,10 +11,15 @@ use std::{
 
 use holdpoint_server::config::Config;
 
-use super::key;
+use super::{
+    key,
+    model::{self, ModelSetupError},
+};
 
 /// The longest answer that is read.
 const MAX_ANSWER: u64 = 4096;
+/// The longest name of a user.
+const MAX_NAME: usize = 100;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -42,8 +47,10 @@ enum Failure {
     Exists(String),
     #[error("{path}: {error}")]
     Write { path: String, error: io::Error },
-    #[error("{0} must not be empty")]
-    Empty(&'static str),
+    #[error("{option}: {problem}")]
+    Answer { option: &'static str, problem: AnswerError },
+    #[error("standard input ended before {option} was answered")]
+    NoAnswer { option: &'static str },
     #[error(transparent)]
     Key(#[from] key::Failure),
     #[error("{0}")]
@@ -56,6 +63,74 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Err(failure) => {
             eprintln!("holdpoint: {failure}");
             ExitCode::from(2)
+        }
+    }
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    #[error("it must not be empty")]
+    Empty,
+    #[error("{0:?} can't be a name: use 1 to {MAX_NAME} letters, digits, and `.`, `_`, `-`, `+`, `@`")]
+    Name(String),
+    #[error(transparent)]
+    Model(#[from] ModelSetupError),
+}
+
+/// A question.
+struct Question {
+    option: &'static str,
+    text: &'static str,
+    default: &'static str,
+    check: fn(&str) -> Result<(), AnswerError>,
+}
+
+const MODEL: Question = Question {
+    option: "--model",
+    text: "Which model? demo, openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
+    default: "demo",
+    check: |model| Ok(model::check(model)?),
+};
+const USER: Question = Question {
+    option: "--user",
+    text: "Who uses it? local (this machine only), or a name, for whom a key is made",
+    default: "local",
+    check: |user| {
+        let is_usual = |char: char| char.is_alphanumeric() || "._-+@".contains(char);
+        let is_name = user.chars().all(is_usual) && user.chars().count() <= MAX_NAME;
+        is_name.then_some(()).ok_or_else(|| AnswerError::Name(user.to_owned()))
+    },
+};
+const DATA: Question = Question {
+    option: "--data",
+    text: "In which folder are the chats kept?",
+    default: Config::DEFAULT_DATA,
+    check: |_| Ok(()),
+};
+
+impl Question {
+    fn check(&self, answer: &str) -> Result<(), AnswerError> {
+        if answer.trim().is_empty() { Err(AnswerError::Empty) } else { (self.check)(answer) }
+    }
+
+    /// Asks until the answer is good; an empty one is the default.
+    fn ask(&self, input: &mut impl BufRead, out: &mut impl Write) -> Result<String, Failure> {
+        loop {
+            write!(out, "{} [{}]: ", self.text, self.default)?;
+            out.flush()?;
+            let mut answer = String::new();
+            if io::Read::take(&mut *input, MAX_ANSWER).read_line(&mut answer)? == 0 {
+                return Err(Failure::NoAnswer { option: self.option });
+            }
+            let answer = match answer.trim() {
+                "" => self.default,
+                answer => answer,
+            };
+            match self.check(answer) {
+                Ok(()) => return Ok(answer.to_owned()),
+                Err(problem) => writeln!(out, "{problem}")?,
+            }
         }
     }
 }
@@ -73,25 +148,28 @@ fn write(args: &Args) -> Result<(), Failure> {
     if args.file.exists() {
         return Err(Failure::Exists(path));
     }
+    let questions = [(MODEL, &args.model), (USER, &args.user), (DATA, &args.data)];
+    // Also before the questions.
+    for (question, given) in &questions {
+        let wrong = |problem| Failure::Answer { option: question.option, problem };
+        given.as_deref().map_or(Ok(()), |given| question.check(given)).map_err(wrong)?;
+    }
     let is_asking = !args.yes && io::stdin().is_terminal();
-    let ask = |given: &Option<String>, question: &str, default: &str| match given {
+    let mut assumed = Vec::new();
+    let [model, user, data] = questions.map(|(question, given)| match given {
         Some(given) => Ok(given.clone()),
-        None if is_asking => ask(question, default),
-        None => Ok(default.to_owned()),
-    };
-    let answers = Answers {
-        model: ask(
-            &args.model,
-            "Which model? demo, openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
-            "demo",
-        )?,
-        user: ask(&args.user, "Who uses it? local (this machine only), or a name, for whom a key is made", "local")?,
-        data: ask(&args.data, "In which folder are the chats kept?", Config::DEFAULT_DATA)?,
-    };
-    for (name, answer) in [("--model", &answers.model), ("--user", &answers.user), ("--data", &answers.data)] {
-        if answer.trim().is_empty() {
-            return Err(Failure::Empty(name));
+        None if is_asking => question.ask(&mut io::stdin().lock(), &mut io::stderr().lock()),
+        None => {
+            assumed.push(format!("{} {}", question.option, question.default));
+            Ok(question.default.to_owned())
         }
+    });
+    let answers = Answers { model: model?, user: user?, data: data? };
+    if !args.yes && !assumed.is_empty() {
+        eprintln!(
+            "holdpoint: standard input is not a terminal, so nothing was asked. Assumed: {}. --yes says that this is meant",
+            assumed.join(", ")
+        );
     }
     let (text, key) = settings(&answers)?;
     create(&args.file, &text)?;
@@ -105,17 +183,6 @@ fn write(args: &Args) -> Result<(), Failure> {
         writeln!(out, "The API key of {}, which is not stored anywhere:\n\n{key}", answers.user)?;
     }
     Ok(())
-}
-
-/// Asks a question; an empty answer is the default.
-fn ask(question: &str, default: &str) -> Result<String, io::Error> {
-    let mut out = io::stderr().lock();
-    write!(out, "{question} [{default}]: ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::Read::take(io::stdin().lock(), MAX_ANSWER).read_line(&mut answer)?;
-    let answer = answer.trim();
-    Ok(if answer.is_empty() { default.to_owned() } else { answer.to_owned() })
 }
 
 /// Creates the file, and fails if it is there by now.
@@ -217,6 +284,23 @@ mod tests {
         let key = key.expect("a key");
         assert!(!text.contains(&key));
         assert_eq!(load(&text).auth.keys[0].subject, "ann");
+    }
+
+    #[test]
+    fn a_wrong_answer_is_asked_again() {
+        let ask = |question: Question, input: &str| {
+            let mut out = Vec::new();
+            let answer = question.ask(&mut input.as_bytes(), &mut out);
+            (answer.map_err(|error| error.to_string()), String::from_utf8(out).expect("UTF-8"))
+        };
+        let (answer, shown) = ask(MODEL, "nonsense\nopenai:\n openai:gpt-5 \nanthropic:x\n");
+        assert_eq!(answer.as_deref(), Ok("openai:gpt-5"));
+        assert!(shown.contains("nonsense: there is no such model") && shown.contains("name of the model"), "{shown}");
+        assert_eq!(shown.matches("Which model?").count(), 3);
+        assert_eq!(ask(MODEL, "\n").0.as_deref(), Ok("demo"));
+        let (answer, shown) = ask(USER, "openai:\nZoë\n");
+        assert!(answer.as_deref() == Ok("Zoë") && shown.contains("can't be a name"), "{shown}");
+        assert!(ask(USER, "a b\n").0.is_err_and(|error| error.contains("--user")), "the input ends");
     }
 
     /// The examples, without their comment signs, are settings.

@@ -10,7 +10,7 @@ use holdpoint_server::config::{LogFormat, LoggingConfig};
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
-    filter::{FilterExt, filter_fn},
+    filter::{FilterExt, LevelFilter, filter_fn},
     fmt::MakeWriter,
     layer::SubscriberExt,
     util::SubscriberInitExt,
@@ -49,13 +49,9 @@ pub(super) fn begin(
     secrets: Vec<String>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Logging, LoggingError> {
+    check(config, &variable)?;
     let filter = filter(config, &variable)?;
-    let format = match variable(FORMAT).as_deref() {
-        None => config.format.unwrap_or_default(),
-        Some("text") => LogFormat::Text,
-        Some("json") => LogFormat::Json,
-        Some(_) => return Err(LoggingError::Format),
-    };
+    let format = format(config, &variable)?;
     let is_plain = !io::stderr().is_terminal() || variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     let secrets: Arc<[String]> = secrets.into();
     let writer = move || OneLine(Masked { writer: io::stderr(), secrets: Arc::clone(&secrets) });
@@ -71,13 +67,29 @@ pub(super) fn begin(
     }
     #[cfg(not(feature = "otlp"))]
     {
-        if config.otlp.is_some() {
-            let text = "logging.otlp is set, and this holdpoint was built without it: build with `--features otlp`";
-            return Err(LoggingError::Otlp(text.to_owned()));
-        }
         drop(endpoint);
         tracing_subscriber::registry().with(layer).init();
         Ok(Logging::default())
+    }
+}
+
+/// Checks the settings without starting anything.
+pub(super) fn check(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> Result<(), LoggingError> {
+    filter(config, &variable)?;
+    format(config, &variable)?;
+    if cfg!(not(feature = "otlp")) && config.otlp.is_some() {
+        let text = "logging.otlp is set, and this holdpoint was built without it: build with `--features otlp`";
+        return Err(LoggingError::Otlp(text.to_owned()));
+    }
+    Ok(())
+}
+
+fn format(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> Result<LogFormat, LoggingError> {
+    match variable(FORMAT).as_deref() {
+        None => Ok(config.format.unwrap_or_default()),
+        Some("text") => Ok(LogFormat::Text),
+        Some("json") => Ok(LogFormat::Json),
+        Some(_) => Err(LoggingError::Format),
     }
 }
 
@@ -91,6 +103,11 @@ fn filter(config: &LoggingConfig, variable: impl Fn(&str) -> Option<String>) -> 
         (None, Some(text)) => ("logging.filter", text.clone()),
         (None, None) => ("", LoggingConfig::DEFAULT_FILTER.to_owned()),
     };
+    // A word alone would be a target, of which there is none.
+    let is_alone = |part: &&str| !part.is_empty() && !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err();
+    if let Some(word) = text.split(',').map(str::trim).find(is_alone) {
+        return Err(LoggingError::Filter { origin, problem: format!("{word:?} is not a level") });
+    }
     EnvFilter::try_new(text).map_err(|error| LoggingError::Filter { origin, problem: error.to_string() })
 }
 

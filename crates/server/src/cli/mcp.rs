@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use holdpoint_runtime::tool::mcp::{McpLogin, McpLoginError};
-use holdpoint_server::config::{ConfigError, McpConfigError};
+use holdpoint_server::config::{ConfigError, McpConfigError, Problems};
 
 use super::data_args::settings;
 
@@ -42,7 +42,7 @@ enum Failure {
     #[error("there is no MCP server {name:?} in the settings. There are: {known}")]
     Unknown { name: String, known: String },
     #[error(transparent)]
-    Server(#[from] McpConfigError),
+    Server(#[from] Problems<McpConfigError>),
     #[error("the MCP server {name:?}: {error}")]
     Login { name: String, error: McpLoginError },
     #[error("{0}")]

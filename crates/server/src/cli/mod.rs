@@ -16,6 +16,7 @@ mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod serve;
+mod startup;
 mod tools;
 mod verify;
 

@@ -61,6 +61,16 @@ pub(super) fn model(
     Ok(Chosen::Provider(model.with_fallbacks(fallbacks.collect::<Result<Vec<_>, _>>()?)))
 }
 
+/// Checks the name of a model, as far as that is possible without its file or its key.
+pub(super) fn check(spec: &str) -> Result<(), ModelSetupError> {
+    match spec.strip_prefix("script:") {
+        Some("") => Err(ModelSetupError::Unknown(spec.to_owned())),
+        Some(_) => Ok(()),
+        None if spec == "demo" => Ok(()),
+        None => parse(spec).map(drop),
+    }
+}
+
 fn parse(spec: &str) -> Result<ProviderSpec, ModelSetupError> {
     spec.parse().map_err(|error| match error {
         SpecError::Provider => ModelSetupError::Unknown(spec.to_owned()),

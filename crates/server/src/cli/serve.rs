@@ -12,8 +12,8 @@ use holdpoint_runtime::{
     },
 };
 use holdpoint_server::{
-    Jwt, Keys, Limits, Server,
-    config::{Config, ConfigError, McpConfigError, ToolConfigError},
+    Limits, Server,
+    config::{Config, ConfigError},
 };
 use tokio::{
     net::TcpListener,
@@ -22,8 +22,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    data_args::{PlaceArgs, PlaceError, settings},
+    data_args::{Place, PlaceArgs, PlaceError, settings},
     logging,
+    startup::{Options, Prepared, Refused, prepare},
 };
 
 /// Timeout for the programs of MCP servers to end.
@@ -55,28 +56,16 @@ pub(super) struct Args {
 enum Failure {
     #[error("{0} is in use: stop the other server, or choose another address with --listen")]
     InUse(SocketAddr),
-    #[error(
-        "{0} can be reached from other machines, and there are no keys: anybody could use the server. Listen on 127.0.0.1, or set [[auth.keys]] or [auth.jwt]"
-    )]
-    Open(SocketAddr),
     #[error("can't listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
     #[error(transparent)]
     Logging(#[from] logging::LoggingError),
     #[error(transparent)]
-    Model(#[from] super::model::ModelSetupError),
-    #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Tools(#[from] ToolConfigError),
+    Refused(#[from] Refused),
     #[error(transparent)]
     Mcp(#[from] holdpoint_runtime::tool::mcp::McpError),
-    #[error(transparent)]
-    McpConfig(#[from] McpConfigError),
-    #[error(transparent)]
-    Keys(#[from] holdpoint_server::KeyError),
-    #[error(transparent)]
-    Jwt(#[from] holdpoint_server::JwtError),
     #[error(transparent)]
     Place(#[from] PlaceError),
     #[error(transparent)]
@@ -97,24 +86,21 @@ pub(super) fn run(args: &Args) -> ExitCode {
 
 fn begin(args: &Args) -> Result<(), Failure> {
     let config = settings(args.config.as_deref())?;
+    // The settings come first: their errors are reported whether or not the address is free.
+    let options = Options {
+        listen: args.listen,
+        model: args.model.as_deref(),
+        base_url: args.base_url.as_deref(),
+        place: (!args.ephemeral).then_some(&args.place),
+    };
+    let prepared = prepare(&config, &options)?;
     let variables = |name: &str| std::env::var(name).ok();
     let _logging = logging::begin(&config.logging, config.url_secrets(&variables), variables)?;
-    tokio::runtime::Runtime::new()?.block_on(serve(args, config))
+    tokio::runtime::Runtime::new()?.block_on(serve(config, prepared))
 }
 
-async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
-    let address = args.listen.or(config.listen).unwrap_or(Config::DEFAULT_LISTEN);
-    let keys = Keys::new(&config.auth.keys)?;
-    let jwt = config.auth.jwt.as_ref().map(Jwt::new).transpose()?;
-    if keys.allows_anonymous() && jwt.is_none() && !address.ip().is_loopback() {
-        return Err(Failure::Open(address));
-    }
-    // The settings come first: their errors are reported whether or not the address is free.
-    let variables = |name: &str| std::env::var(name).ok();
-    let known = config.known_tools(args.model.as_deref());
-    let tools = config.own_tools(&known, &variables)?;
-    let mcp = config.mcp_settings(&known, &variables)?;
-    let model = super::model::model(args.model.as_deref(), args.base_url.as_deref(), &config.model)?.into_model();
+async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
+    let Prepared { address, keys, jwt, tools, mcp, model, place } = prepared;
     let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::InUse(address),
         _ => Failure::Listen(address, error),
@@ -131,8 +117,8 @@ async fn serve(args: &Args, config: Config) -> Result<(), Failure> {
     }
     let runtime = builder
         .tools(mcp.with(&tools))
-        .model(model)
-        .log(log(args, &config).await?)
+        .model(model.into_model())
+        .log(log(place).await?)
         .limits(driver::Limits {
             steps: config.model.max_steps.map_or(driver::Limits::default().steps, NonZeroU32::get),
             budget: config.model.budget(),
@@ -218,9 +204,9 @@ async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: Ca
     }
 }
 
-async fn log(args: &Args, config: &Config) -> Result<Arc<dyn Log>, Failure> {
-    match args.ephemeral {
-        true => Ok(Arc::new(MemoryLog::default())),
-        false => Ok(args.place.read(config)?.open().await?),
+async fn log(place: Option<Place>) -> Result<Arc<dyn Log>, Failure> {
+    match place {
+        None => Ok(Arc::new(MemoryLog::default())),
+        Some(place) => Ok(place.open().await?),
     }
 }

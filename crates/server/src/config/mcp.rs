@@ -10,7 +10,7 @@ use holdpoint_runtime::tool::{
 use serde::{Deserialize, Deserializer, de};
 
 use super::{
-    Config, ToolConfig, ToolConfigError, ToolConfigProblem,
+    Config, Problems, ToolConfig, ToolConfigError, ToolConfigProblem,
     secret::{MissingVariable, SecretText, SecretTexts, Variables},
 };
 
@@ -25,6 +25,7 @@ pub struct McpConfig {
     /// Its name, the prefix of its tools: `NAME_tool`.
     pub name: String,
     /// The program to start, with its arguments. Alternative to `url`.
+    #[serde(default, deserialize_with = "super::choice::some_texts")]
     pub command: Option<Vec<String>>,
     /// Its URL, with `${NAME}` for variables of the environment. Alternative to `command`.
     #[cfg_attr(test, schemars(with = "Option<super::reference::Secret>"))]
@@ -64,7 +65,7 @@ pub struct McpConfig {
     #[serde(default, deserialize_with = "names")]
     pub tools: Option<Vec<String>>,
     /// Tools that are not offered, by the server's own names.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::choice::texts")]
     pub deny: Vec<String>,
 }
 
@@ -189,20 +190,25 @@ impl McpConfig {
 
 impl Config {
     /// The known tools and those of the settings, without those of MCP servers.
-    pub fn own_tools(&self, known: &ToolSet, variables: Variables<'_>) -> Result<ToolSet, ToolConfigError> {
+    pub fn own_tools(&self, known: &ToolSet, variables: Variables<'_>) -> Result<ToolSet, Problems<ToolConfigError>> {
         let own = self.tools.iter().filter(|(name, tool)| self.servers_of(known, name, tool).next().is_none());
         let own = own.map(|(name, tool)| (name.clone(), tool.clone())).collect();
-        ToolConfig::apply(known, &own, variables).map_err(|error| match error.problem {
+        let explained = |error: ToolConfigError| match error.problem {
             ToolConfigProblem::Unknown if demo_tools().get(&error.name).is_some() => {
                 ToolConfigError { problem: ToolConfigProblem::Demo, ..error }
             }
             _ => error,
-        })
+        };
+        ToolConfig::apply(known, &own, variables).map_err(|errors| errors.map(explained))
     }
 
     /// The settings of the MCP servers, with those of their tools.
-    pub fn mcp_settings(&self, known: &ToolSet, variables: Variables<'_>) -> Result<Vec<McpSettings>, McpConfigError> {
-        self.mcp.iter().map(|server| self.settings_of(server, known, variables)).collect()
+    pub fn mcp_settings(
+        &self,
+        known: &ToolSet,
+        variables: Variables<'_>,
+    ) -> Result<Vec<McpSettings>, Problems<McpConfigError>> {
+        Problems::flatten(self.mcp.iter().map(|server| self.settings_of(server, known, variables)))
     }
 
     /// The settings of one of the MCP servers.
@@ -211,22 +217,22 @@ impl Config {
         server: &McpConfig,
         known: &ToolSet,
         variables: Variables<'_>,
-    ) -> Result<McpSettings, McpConfigError> {
+    ) -> Result<McpSettings, Problems<McpConfigError>> {
         let failed = |problem| McpConfigError { name: server.name.clone(), problem };
         let mut settings = server.settings(variables)?;
-        let mut tools = BTreeMap::new();
-        for (name, tool) in &self.tools {
+        let tools = self.tools.iter().filter_map(|(name, tool)| {
             let servers: Vec<&McpConfig> = self.servers_of(known, name, tool).collect();
             if !servers.iter().any(|other| other.name == server.name) {
-                continue;
+                return None;
             }
             if let Some(other) = servers.iter().find(|other| other.name != server.name) {
                 let (tool, other) = (name.clone(), other.name.clone());
-                return Err(failed(McpConfigProblem::Ambiguous { tool, other }));
+                return Some(Err(failed(McpConfigProblem::Ambiguous { tool, other })));
             }
             let wrong = |problem| failed(ToolConfigError { name: name.clone(), problem }.into());
-            tools.insert(name.clone(), tool.of_server(&settings).map_err(wrong)?);
-        }
+            Some(tool.of_server(&settings).map(|tool| (name.clone(), tool)).map_err(wrong))
+        });
+        let tools: BTreeMap<String, McpToolSettings> = Problems::collect(tools)?;
         settings.tools = tools;
         Ok(settings)
     }

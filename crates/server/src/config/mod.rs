@@ -6,6 +6,7 @@ mod environment;
 mod mcp;
 mod model;
 mod number;
+mod problems;
 #[cfg(test)]
 mod reference;
 mod secret;
@@ -21,6 +22,7 @@ use std::{
 
 pub use mcp::{McpConfig, McpConfigError, McpConfigProblem};
 pub use model::ModelConfig;
+pub use problems::Problems;
 pub use secret::{MissingVariable, SecretText, SecretTexts, Variables};
 pub use tools::{ApproversConfig, EscalationConfig, ToolConfig, ToolConfigError, ToolConfigProblem};
 
@@ -37,6 +39,7 @@ use crate::{
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Config {
     /// The address to listen on.
+    #[serde(deserialize_with = "choice::address")]
     pub listen: Option<SocketAddr>,
     /// The data folder.
     pub data: Option<PathBuf>,
@@ -51,6 +54,7 @@ pub struct Config {
     pub poll_only: Option<bool>,
     /// Origins whose pages may use the server from a browser: `https://app.example`. Without keys, local pages always
     /// may.
+    #[serde(deserialize_with = "choice::texts")]
     pub origins: Vec<String>,
     /// The model.
     pub model: ModelConfig,
@@ -89,16 +93,16 @@ pub struct AuthConfig {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct LimitsConfig {
     /// Bytes per body or frame.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub body_bytes: Option<usize>,
     /// JSON nesting depth; at most 100.
     #[serde(deserialize_with = "number::depth")]
     pub json_depth: Option<usize>,
     /// JSON values per body or frame.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub json_nodes: Option<usize>,
     /// Open streams per subject.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub streams_per_subject: Option<usize>,
     /// Requests per second per subject.
     #[serde(deserialize_with = "number::whole")]
@@ -110,16 +114,16 @@ pub struct LimitsConfig {
     /// right before.
     pub wrong_keys_per_minute: Option<usize>,
     /// Bytes of all bodies being read at the same time. The same again for responses being written.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub bytes_in_flight: Option<usize>,
     /// Open holds per chat.
     #[serde(deserialize_with = "number::whole")]
     pub holds_per_chat: Option<usize>,
     /// Running turns per subject.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub turns_per_subject: Option<usize>,
     /// Running turns in total.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub turns: Option<usize>,
     /// Chats per subject in which something waits or runs.
     #[serde(deserialize_with = "number::whole")]
@@ -128,16 +132,16 @@ pub struct LimitsConfig {
     #[serde(deserialize_with = "number::whole")]
     pub grants_per_subject: Option<usize>,
     /// Bytes per chat, as stored.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub chat_bytes: Option<usize>,
     /// Bytes of all chats in memory, as stored.
     #[serde(deserialize_with = "number::whole")]
     pub loaded_bytes: Option<usize>,
     /// Bytes per client-made id.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub id_bytes: Option<usize>,
     /// Connections with a request in progress.
-    #[serde(deserialize_with = "number::whole")]
+    #[serde(deserialize_with = "number::positive")]
     pub connections: Option<usize>,
     /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox.
     #[serde(deserialize_with = "number::whole")]
@@ -200,6 +204,7 @@ pub struct LoggingConfig {
     /// The filter: a level, or TARGET=LEVEL, separated by commas. `HOLDPOINT_LOG` overrides it.
     pub filter: Option<String>,
     /// The format. `HOLDPOINT_LOG_FORMAT` overrides it.
+    #[serde(deserialize_with = "choice::one_of")]
     pub format: Option<LogFormat>,
     /// The address of an OTLP collector for spans, `http://HOST:4318`. Needs the feature `otlp`.
     pub otlp: Option<String>,
@@ -328,9 +333,12 @@ mod tests {
     #[test]
     fn a_number_out_of_range_is_told_with_its_key_and_the_range() {
         let no_rust = |error: &str| {
-            !["u32", "u64", "usize", "i64", "f64", "nonzero", "struct", "Config"]
-                .iter()
-                .any(|word| error.contains(word))
+            ![
+                "u32", "u64", "usize", "i64", "i128", "f64", "nonzero", "struct", "Config", "variant", "sequence",
+                "socket",
+            ]
+            .iter()
+            .any(|word| error.contains(word))
         };
         for (name, value, says) in [
             ("LEASE_SEC", "0", "integer `0`, expected a whole number from 1 to 3600"),
@@ -340,7 +348,9 @@ mod tests {
             ("LEASE_SEC", "1.5", "floating point `1.5`, expected a whole number from 1 to 3600"),
             ("RETENTION_DAYS", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
             ("LIMITS__HEADER_SEC", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
-            ("LIMITS__TURNS", "-5", "integer `-5`, expected a whole number of at least 0"),
+            ("LIMITS__TURNS", "-5", "integer `-5`, expected a whole number of at least 1"),
+            ("LIMITS__BODY_BYTES", "0", "integer `0`, expected a whole number of at least 1"),
+            ("LIMITS__ID_BYTES", "0", "integer `0`, expected a whole number of at least 1"),
             ("LIMITS__JSON_DEPTH", "101", "integer `101`, expected a whole number from 0 to 100"),
             ("MODEL__MAX_STEPS", "-1", "integer `-1`, expected a whole number from 1 to 4294967295"),
             ("MODEL__MAX_STEPS", "0", "integer `0`, expected a whole number from 1 to 4294967295"),
@@ -368,6 +378,26 @@ mod tests {
             (
                 "[model]\ntemperature = 9.5",
                 "line 2: temperature: invalid value: floating point `9.5`, expected a number from 0 to 2",
+            ),
+            (
+                "lease_sec = 99999999999999999999",
+                "line 1: lease_sec: invalid value: integer `99999999999999999999`, expected a whole number from 1 to 3600",
+            ),
+            ("listen = 'localhost'", "line 1: listen: \"localhost\" is not an address"),
+            ("listen = '127.0.0.1:99999'", "a port up to 65535"),
+            ("origins = 'x'", "line 1: origins: invalid type: string \"x\", expected a list"),
+            (
+                "[logging]\nformat = 'xml'",
+                "line 2: format: invalid value: string \"xml\", expected one of \"text\", \"json\"",
+            ),
+            ("[tools.x]\nwait = 'a'", "expected one of \"stream\", \"resubmit\""),
+            ("[tools.x]\nexecution = 'a'", "expected one of \"server\", \"frontend\", \"delegate\""),
+            ("[tools.x]\ndecisions = ['a']", "expected one of \"approve\", \"deny\""),
+            ("[tools.x]\ndecisions = 'a'", "expected a list"),
+            ("[tools.x]\napprovers = { by = 'a' }", "expected a list"),
+            (
+                "[[mcp]]\nname = 'a'\ncommand = 'npx x'",
+                "line 3: command: invalid type: string \"npx x\", expected a list",
             ),
             ("model = 5", "line 1: model: invalid type: integer `5`, expected a table"),
             ("tools = { pay = 5 }", "line 1: pay: invalid type: integer `5`, expected a table"),

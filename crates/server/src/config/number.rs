@@ -93,6 +93,15 @@ impl<'de> Visitor<'de> for Range {
             Err(_) => Err(E::invalid_value(Unexpected::Signed(number), &self)),
         }
     }
+
+    // These are numbers that fit nowhere. Without them, the error would name a type of Rust.
+    fn visit_i128<E: Error>(self, number: i128) -> Result<u64, E> {
+        Err(E::invalid_value(Unexpected::Other(&format!("integer `{number}`")), &self))
+    }
+
+    fn visit_u128<E: Error>(self, number: u128) -> Result<u64, E> {
+        Err(E::invalid_value(Unexpected::Other(&format!("integer `{number}`")), &self))
+    }
 }
 
 /// Reads a number in the range of its type.
@@ -110,9 +119,22 @@ pub(super) fn depth<'de, D: Deserializer<'de>, T: Whole>(deserializer: D) -> Res
     up_to(deserializer, Some(super::check::MAX_DEPTH))
 }
 
+/// Reads a number of which none would leave nothing to do.
+pub(super) fn positive<'de, D: Deserializer<'de>, T: Whole>(deserializer: D) -> Result<Option<T>, D::Error> {
+    between(deserializer, 1, T::MAX)
+}
+
 fn up_to<'de, D: Deserializer<'de>, T: Whole>(deserializer: D, max: Option<u64>) -> Result<Option<T>, D::Error> {
-    let number = deserializer.deserialize_u64(Range { min: T::MIN, max })?;
-    let range = Range { min: T::MIN, max };
+    between(deserializer, T::MIN, max)
+}
+
+fn between<'de, D: Deserializer<'de>, T: Whole>(
+    deserializer: D,
+    min: u64,
+    max: Option<u64>,
+) -> Result<Option<T>, D::Error> {
+    let number = deserializer.deserialize_u64(Range { min, max })?;
+    let range = Range { min, max };
     T::of(number).map(Some).ok_or_else(|| D::Error::invalid_value(Unexpected::Unsigned(number), &range))
 }
 

@@ -28,9 +28,9 @@ enum Part {
 }
 
 impl SecretText {
-    /// The text with its variables substituted.
+    /// The text with its variables substituted. Their values are secret; whether the rest is depends on its use.
     pub fn resolve(&self, variables: Variables<'_>) -> Result<Secret, MissingVariable> {
-        self.text(variables).map(Secret::new)
+        Ok(Secret::with_secret_parts(self.text(variables)?, self.values(variables)))
     }
 
     /// The text as a URL, in which the variables are secret.
@@ -155,7 +155,11 @@ mod tests {
         let variables = |name: &str| (name != "NONE").then(|| format!("<{name}>"));
         let resolved = texts.resolve(&variables).expect("all are set");
         let expected = [("a", "<KEY>"), ("b", "Bearer <KEY>, <OTHER>!"), ("c", "plain")];
-        assert_eq!(resolved, expected.map(|(name, text)| (name.to_owned(), Secret::new(text))));
+        let parts = [vec!["<KEY>"], vec!["<KEY>", "<OTHER>"], vec![]];
+        let expected = expected.iter().zip(parts).map(|((name, text), parts)| {
+            ((*name).to_owned(), Secret::with_secret_parts(*text, parts.into_iter().map(str::to_owned)))
+        });
+        assert_eq!(resolved, expected.collect::<Vec<_>>());
         let missing = read("a = '${NONE}'").expect("good").resolve(&variables).unwrap_err();
         assert_eq!(missing.to_string(), "the environment variable NONE is not set");
         assert!(!format!("{texts:?}").contains("plain"));

@@ -7,15 +7,15 @@ use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     approvers::{ApproverError, Approvers, ApproversError},
     tool::{
-        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, Returns, Tool, ToolBuilder,
-        ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
+        ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Headline, HeadlineError, MAX_FILE_BYTES, Returns,
+        SchemaError, Tool, ToolBuilder, ToolDefinitionError, ToolSet, ToolSource, Wait, budget_tool,
         demo::demo_tools,
         http::{HttpEndpoint, HttpToolError, InputPlacement},
     },
 };
 
 use super::{
-    Config,
+    Config, Problems,
     secret::{MissingVariable, SecretTexts, Variables},
 };
 
@@ -26,6 +26,7 @@ use super::{
 pub struct ToolConfig {
     /// Where it runs. Required for a tool defined only here. With `execution` or `url`, the table defines a tool, which
     /// replaces a demo tool of its name; without them, it changes one that exists.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub execution: Option<Execution>,
     /// The display name.
     pub title: Option<String>,
@@ -40,6 +41,7 @@ pub struct ToolConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
     /// What a person may decide: `approve` and `deny`, and `edit` and `answer` unless they are left out.
+    #[serde(deserialize_with = "super::choice::some_of")]
     #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub decisions: Option<Vec<DecisionKind>>,
     /// Who may decide; by default the owner of the chat.
@@ -51,8 +53,10 @@ pub struct ToolConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub timeout_sec: Option<u64>,
     /// How a response waits for the browser.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub wait: Option<Wait>,
     /// What a browser call returns.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub returns: Option<Returns>,
     /// The JSON Schema of the input.
     #[cfg_attr(test, schemars(with = "super::reference::Schema"))]
@@ -65,6 +69,7 @@ pub struct ToolConfig {
     #[cfg_attr(test, schemars(with = "super::reference::Texts"))]
     pub headers: SecretTexts,
     /// How the input is sent.
+    #[serde(deserialize_with = "super::choice::one_of")]
     pub send: Option<InputPlacement>,
     /// Maximum size of the response.
     #[serde(deserialize_with = "super::number::whole")]
@@ -83,6 +88,7 @@ pub struct ToolConfig {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ApproversConfig {
     /// `self` for the owner of the chat, `subject:NAME` and `group:NAME`.
+    #[serde(deserialize_with = "super::choice::some_texts")]
     pub by: Option<Vec<String>>,
     /// Whether the owner of the chat does not count, even if they are named.
     pub exclude_self: bool,
@@ -102,6 +108,7 @@ pub struct EscalationConfig {
     #[serde(deserialize_with = "super::number::whole")]
     pub after_sec: Option<u64>,
     /// Who is added, named as in `by`.
+    #[serde(deserialize_with = "super::choice::texts")]
     pub to: Vec<String>,
 }
 
@@ -178,16 +185,29 @@ pub enum ToolConfigProblem {
     Approvers(#[from] ApproversError),
     #[error("`approvers`: the tool never needs approval: set `approval` as well")]
     NothingToApprove,
+    #[error("`max_response_bytes` must be at most {MAX_FILE_BYTES}: more can't be stored")]
+    LargeResponse,
     #[error("`{key}` must be at least 1")]
     Zero { key: &'static str },
+    #[error("`input_schema`: the input of a tool is an object, so it must begin with type = \"object\"")]
+    NotAnObject,
     #[error(transparent)]
-    Definition(#[from] ToolDefinitionError),
+    Definition(ToolDefinitionError),
     #[error(transparent)]
     Http(#[from] HttpToolError),
     #[error("`headline`: {0}")]
     Headline(#[from] HeadlineError),
     #[error("`headers`: {0}")]
     Variable(#[from] MissingVariable),
+}
+
+impl From<ToolDefinitionError> for ToolConfigProblem {
+    fn from(error: ToolDefinitionError) -> Self {
+        match error {
+            ToolDefinitionError::Schema { problem: SchemaError::NotAnObject, .. } => Self::NotAnObject,
+            error => Self::Definition(error),
+        }
+    }
 }
 
 impl Config {
@@ -204,7 +224,11 @@ impl Config {
     }
 
     /// The tools, not counting those of MCP servers: the known ones, and those of the settings.
-    pub fn tool_set(&self, model: Option<&str>, variables: Variables<'_>) -> Result<ToolSet, ToolConfigError> {
+    pub fn tool_set(
+        &self,
+        model: Option<&str>,
+        variables: Variables<'_>,
+    ) -> Result<ToolSet, Problems<ToolConfigError>> {
         self.own_tools(&self.known_tools(model), variables)
     }
 }
@@ -216,18 +240,19 @@ impl ToolConfig {
         known: &ToolSet,
         settings: &BTreeMap<String, ToolConfig>,
         variables: Variables<'_>,
-    ) -> Result<ToolSet, ToolConfigError> {
+    ) -> Result<ToolSet, Problems<ToolConfigError>> {
         let mut tools: BTreeMap<String, Tool> =
             known.iter().map(|tool| (tool.spec.name.clone(), tool.clone())).collect();
-        for (name, setting) in settings {
+        let made = settings.iter().map(|(name, setting)| {
             let is_defined = setting.execution.is_some() || setting.url.is_some();
             let tool = match tools.get(name).filter(|_| !is_defined) {
                 Some(tool) => setting.change(tool),
                 None => setting.make(name, variables),
             };
-            let tool = tool.map_err(|problem| ToolConfigError { name: name.clone(), problem })?;
-            tools.insert(name.clone(), tool);
-        }
+            tool.map(|tool| (name.clone(), tool)).map_err(|problem| ToolConfigError { name: name.clone(), problem })
+        });
+        let made: Vec<(String, Tool)> = Problems::collect(made)?;
+        tools.extend(made);
         Ok(tools.into_values().collect())
     }
 
@@ -314,6 +339,10 @@ impl ToolConfig {
         if self.ignore_hints && (self.execution.is_some() || self.url.is_some()) {
             return Err(ToolConfigProblem::OnlyForMcp);
         }
+        let is_endpoint = self.url.is_some() && matches!(self.execution, None | Some(Execution::Server));
+        if let Some(key) = self.first_key_of_a_browser().filter(|_| is_endpoint) {
+            return Err(ToolConfigProblem::OnlyInBrowser { key });
+        }
         let description = self.description.clone().unwrap_or_else(|| name.to_owned());
         let builder = match (self.execution, &self.url) {
             (None, None) if name == BUDGET_TOOL => return Err(ToolConfigProblem::NoBudget),
@@ -351,6 +380,7 @@ impl ToolConfig {
         }
         match self.max_response_bytes {
             Some(0) => return Err(ToolConfigProblem::Zero { key: "max_response_bytes" }),
+            Some(bytes) if bytes > MAX_FILE_BYTES => return Err(ToolConfigProblem::LargeResponse),
             Some(bytes) => endpoint.max_bytes = bytes,
             None => {}
         }

@@ -1,21 +1,22 @@
 //! One call to an endpoint.
 
-use std::{error::Error as _, time::Duration};
+use std::{borrow::Cow, error::Error as _, time::Duration};
 
 use super::{
     InputPlacement,
     address::{OtherHost, PrivateAddress},
+    answer::{self, Kind},
     template::Template,
 };
 use crate::{
     redact::Mask,
-    tool::{OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
+    tool::{FileLink, OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
 use holdpoint_protocol::json::{self, JsonLimits, ReadError};
 use reqwest::{
     Client, Method, Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value, json};
 
@@ -23,6 +24,8 @@ use serde_json::{Map, Value, json};
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Characters of an error body that are reported.
 const MAX_ERROR_CHARS: usize = 300;
+/// Characters of the name of an encoding that are reported.
+const MAX_ENCODING_CHARS: usize = 40;
 /// Bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 4096;
 
@@ -68,6 +71,10 @@ enum CallError {
     Status { status: reqwest::StatusCode, text: String },
     #[error("The endpoint's response is not the JSON that its content type announces, so {OUTCOME_UNKNOWN}")]
     NotJson,
+    #[error(
+        "The endpoint's answer has the content encoding {0}, which it was asked not to use, and was not read, so {OUTCOME_UNKNOWN}"
+    )]
+    Encoded(String),
     #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
     Unusable(ReadError),
 }
@@ -115,7 +122,8 @@ impl PreparedCall {
             }
             InputPlacement::Json => self.client.request(self.method.clone(), url).json(&input),
         };
-        request = request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1");
+        request =
+            request.header(ACCEPT, "application/json, text/*;q=0.9, */*;q=0.1").header(ACCEPT_ENCODING, "identity");
         // The same for every delivery of a call, so that the endpoint can detect a repeated one, and find one whose
         // outcome is unknown here.
         if let Ok(key) = HeaderValue::from_str(context.call.as_str()) {
@@ -123,16 +131,19 @@ impl PreparedCall {
         }
         let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
         let status = response.status();
+        let encoding = answer::encoding(response.headers());
+        let kind = Kind::of(response.headers());
         if !status.is_success() {
             let (body, _) = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+            let text = match encoding {
+                Some(_) => Cow::Borrowed(""),
+                None => kind.decode(&body).unwrap_or_else(|| String::from_utf8_lossy(&body)),
+            };
             // Mask before cutting: half a secret would not be recognized.
-            let text = plain(self.mask.hide(String::from_utf8_lossy(&body).trim()).as_str(), MAX_ERROR_CHARS);
+            let text = plain(self.mask.hide(text.trim()).as_str(), MAX_ERROR_CHARS);
             let text = if text.is_empty() { text } else { format!(": {text}") };
             return Err(CallError::Status { status, text });
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let is_json = kind == "application/json" || kind.ends_with("+json");
         if response.content_length().is_some_and(|length| length > self.max_bytes as u64) {
             return Err(CallError::TooLarge(self.max_bytes));
         }
@@ -140,22 +151,29 @@ impl PreparedCall {
         if !is_whole {
             return Err(CallError::TooLarge(self.max_bytes));
         }
-        match (body.is_empty(), is_json) {
-            (true, _) => Ok(json!({"status": status.as_u16()})),
-            (false, true) => json::parse_within(&body, LIMITS).map_err(CallError::of),
-            (false, false) if is_text(&kind, &body) => Ok(Value::String(String::from_utf8_lossy(&body).into_owned())),
-            (false, false) => Ok(json!(context.store_file(&kind, &body))),
+        if body.is_empty() {
+            return Ok(json!({"status": status.as_u16()}));
+        }
+        // A decoder would need a limit of its own, and a secret in an encoded file could not be found.
+        if let Some(encoding) = encoding {
+            return Err(CallError::Encoded(plain(&encoding, MAX_ENCODING_CHARS)));
+        }
+        if kind.is_json() {
+            let text = kind.decode(&body).ok_or(CallError::NotJson)?;
+            return json::parse_within(text.as_bytes(), LIMITS).map_err(CallError::of);
+        }
+        match kind.text(&body) {
+            Some(text) => Ok(Value::String(text.into_owned())),
+            None => Ok(json!(self.store(context, kind.of_file(&body), &body))),
         }
     }
-}
 
-/// Whether an answer is text. What does not say is text if it can be read as such.
-fn is_text(kind: &str, body: &[u8]) -> bool {
-    match kind.split('/').next().unwrap_or_default() {
-        "text" => true,
-        "image" => kind == "image/svg+xml",
-        "audio" | "video" | "font" => false,
-        _ => !matches!(kind, "application/pdf" | "application/zip") && std::str::from_utf8(body).is_ok(),
+    /// Stores a file, unless it repeats a secret: masking it would break the file.
+    fn store(&self, context: &ToolContext, media_type: &str, body: &[u8]) -> FileLink {
+        match self.echo.is_in(body) {
+            true => FileLink::not_stored(media_type, body.len(), "it contains a secret that was sent with the call"),
+            false => context.store_file(media_type, body),
+        }
     }
 }
 
@@ -245,23 +263,6 @@ mod tests {
             asked.fetch_add(1, Ordering::SeqCst);
             Box::pin(async { Ok(vec![[127, 0, 0, 1].into()]) })
         })
-    }
-
-    #[test]
-    fn what_is_text_is_told_from_what_is_not() {
-        for (kind, body, wanted) in [
-            ("text/plain", &b"\xe9t\xe9"[..], true),
-            ("", b"plain", true),
-            ("", b"\xff\xd8\xff", false),
-            ("application/xml", b"<a/>", true),
-            ("application/octet-stream", b"\x00\xff", false),
-            ("application/pdf", b"%PDF-1.7", false),
-            ("image/png", b"a", false),
-            ("image/svg+xml", b"<svg/>", true),
-            ("audio/wav", b"RIFF", false),
-        ] {
-            assert_eq!(is_text(kind, body), wanted, "{kind}");
-        }
     }
 
     #[tokio::test]

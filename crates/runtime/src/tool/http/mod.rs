@@ -1,6 +1,7 @@
 //! HTTP endpoints as tools: the input is sent as JSON or as a query, and the response is the output.
 
 mod address;
+mod answer;
 mod call;
 mod template;
 
@@ -59,6 +60,8 @@ pub enum HttpToolError {
     Url(#[from] TemplateError),
     #[error("`{method}` is not an HTTP method")]
     Method { method: String },
+    #[error("CONNECT is for proxies: an endpoint can't be called with it")]
+    Connect,
     #[error("the header `{name}` can't be sent: a name has letters, digits and dashes, a value no line breaks")]
     Header { name: String },
     #[error("`{{{field}}}` in the URL is not a field of the input: add it to the properties of `input_schema`")]
@@ -113,6 +116,9 @@ impl HttpEndpoint {
         }
         let unknown = || HttpToolError::Method { method: self.method.clone() };
         let method = Method::from_bytes(self.method.to_ascii_uppercase().as_bytes()).map_err(|_| unknown())?;
+        if method == Method::CONNECT {
+            return Err(HttpToolError::Connect);
+        }
         let send = self.send.unwrap_or(match method {
             Method::GET | Method::HEAD | Method::DELETE => InputPlacement::Query,
             _ => InputPlacement::Json,
@@ -125,7 +131,7 @@ impl HttpEndpoint {
             headers.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
         }
         let client = address::client(self.allow_private, lookup).map_err(HttpToolError::Client)?;
-        let mask = Mask::of(self.headers.iter().map(|(_, value)| value)).and_url(&self.url);
+        let mask = Mask::of_headers_in_errors(&self.headers).and_url(&self.url);
         let echo = Mask::of_headers(&self.headers);
         Ok(PreparedCall {
             template,

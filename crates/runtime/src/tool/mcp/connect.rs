@@ -90,7 +90,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
     tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(McpProblem::Slow(timeout)))
 }
 
-fn endpoint(
+pub(super) fn endpoint(
     url: &SecretUrl,
     headers: &[(String, Secret)],
 ) -> Result<(Endpoint, StreamableHttpClientTransportConfig), McpProblem> {

@@ -2,6 +2,7 @@
 //! other tools.
 
 mod calls;
+mod check;
 mod connect;
 mod endpoint;
 mod handler;
@@ -32,6 +33,7 @@ use std::{
     time::Duration,
 };
 
+pub use check::problems;
 pub use oauth::{McpLogin, McpLoginError, McpOAuth};
 pub use server::{McpServer, McpSnapshot, McpWatch};
 pub use servers::McpServers;

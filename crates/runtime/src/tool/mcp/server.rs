@@ -52,8 +52,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Shared {
     pub(super) settings: McpSettings,
     pub(super) mask: Mask,
-    /// Masks the secrets that an answer repeats. A program's environment is also made of paths and names, so it does not
-    /// count.
+    /// Masks the secrets that an answer repeats. A program's environment is also made of paths and names, so only what is
+    /// secret by its name counts.
     pub(super) echo: Mask,
     pub(super) calls: Arc<Calls>,
     /// Notified when the list of tools is out of date.
@@ -145,7 +145,7 @@ impl McpServer {
         settings.check().map_err(failed)?;
         let mask = |secrets: &[(String, Secret)]| Mask::of(secrets.iter().map(|(_, secret)| secret));
         let (mask, echo) = match &settings.transport {
-            McpTransport::Command { env, .. } => (mask(env), Mask::default()),
+            McpTransport::Command { env, .. } => (mask(env), Mask::of_environment(env)),
             McpTransport::Http { headers, url } => (url.mask(mask(headers)), url.echo(Mask::of_headers(headers))),
         };
         let wait = settings.start_wait;

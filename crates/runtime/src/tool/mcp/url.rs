@@ -34,7 +34,7 @@ impl SecretUrl {
 
     /// A mask that also hides what is certainly secret in it, for an answer that repeats it.
     pub(super) fn echo(&self, mask: Mask) -> Mask {
-        mask.and_whole(&self.secrets)
+        mask.and_answer_secrets(&self.secrets)
     }
 
     /// A mask that also hides what is secret in it.

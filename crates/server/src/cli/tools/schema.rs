@@ -1,5 +1,6 @@
 //! JSON Schemas of an OpenAPI description, with everything that they refer to in place, within bounds.
 
+use holdpoint_runtime::tool::InputSchema;
 use serde_json::{Map, Value, json};
 
 /// How deep a schema is followed. What refers to itself ends here.
@@ -7,33 +8,24 @@ const MAX_DEPTH: usize = 10;
 /// How many values all schemas of a description may become.
 const MAX_NODES: usize = 200_000;
 
-/// What is kept of a schema. The rest is for people and for generators of code.
-const KEPT: [&str; 24] = [
-    "type",
-    "title",
-    "description",
-    "format",
-    "const",
-    "default",
-    "required",
-    "pattern",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "minProperties",
-    "maxProperties",
-    "enum",
-    "properties",
-    "items",
-    "additionalProperties",
-];
+/// What is kept of a schema, if it is what JSON Schema wants there. The rest is for people and for generators of code.
+fn is_kept(key: &str, value: &Value) -> bool {
+    const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+    let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    match key {
+        "type" => is_type(value) || value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_type)),
+        "title" | "description" | "format" | "pattern" => value.is_string(),
+        "const" | "default" => true,
+        "enum" => value.as_array().is_some_and(|all| !all.is_empty()),
+        "required" => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
+        "multipleOf" => value.as_f64().is_some_and(|number| number > 0.0),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => value.is_u64(),
+        "uniqueItems" | "additionalProperties" => value.is_boolean(),
+        _ => false,
+    }
+}
+
 /// Those of them that are lists of schemas.
 const LISTS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
@@ -41,11 +33,12 @@ const LISTS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 pub(super) struct Schemas<'a> {
     root: &'a Value,
     left: usize,
+    notes: Vec<String>,
 }
 
 impl<'a> Schemas<'a> {
     pub(super) fn new(root: &'a Value) -> Self {
-        Self { root, left: MAX_NODES }
+        Self { root, left: MAX_NODES, notes: Vec::new() }
     }
 
     /// The value that a reference leads to, or the value itself. Only references within the description are followed.
@@ -59,6 +52,11 @@ impl<'a> Schemas<'a> {
             }
         }
         value
+    }
+
+    /// What was left out since the last time.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     /// A schema that stands by itself.
@@ -78,21 +76,41 @@ impl<'a> Schemas<'a> {
                 "properties" => self.properties(value, depth),
                 "items" => Some(self.at(value, depth + 1)),
                 "additionalProperties" if value.is_object() => Some(self.at(value, depth + 1)),
-                // In 3.0 they say whether the limit itself is out; the limit stays.
-                "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => None,
                 key if LISTS.contains(&key) => {
-                    value.as_array().map(|all| Value::Array(all.iter().map(|one| self.at(one, depth + 1)).collect()))
+                    let all = value.as_array().filter(|all| !all.is_empty());
+                    all.map(|all| Value::Array(all.iter().map(|one| self.at(one, depth + 1)).collect()))
                 }
-                key if KEPT.contains(&key) => without_nulls(value),
+                "pattern" if value.is_string() && !is_pattern(value) => {
+                    self.notes.push(format!("the pattern {value} is not supported, and is left out"));
+                    None
+                }
+                key if is_kept(key, value) => self.copied(value),
                 _ => None,
             };
             out.extend(kept.map(|kept| (key.clone(), kept)));
         }
-        // What only the server writes is no input.
-        if let (Some(Value::Array(required)), Some(properties)) = (schema.get("required"), out.get("properties")) {
-            let is_there = |name: &&Value| name.as_str().is_some_and(|name| properties.get(name).is_some());
-            let required: Vec<Value> = required.iter().filter(is_there).cloned().collect();
-            out.insert("required".to_owned(), Value::Array(required));
+        // In 3.0 they say whether the limit itself is out.
+        for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+            if schema.get(exclusive) == Some(&Value::Bool(true))
+                && let Some(value) = out.remove(limit)
+            {
+                out.insert(exclusive.to_owned(), value);
+            }
+        }
+        if let Some(Value::Object(properties)) = out.get("properties") {
+            let named = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+            let mut required: Vec<Value> = Vec::new();
+            for name in named.chain(&self.required_by_themselves(schema)) {
+                // What only the server writes is no input.
+                let is_there = name.as_str().is_some_and(|name| properties.contains_key(name));
+                if is_there && !required.contains(name) {
+                    required.push(name.clone());
+                }
+            }
+            out.remove("required");
+            if !required.is_empty() {
+                out.insert("required".to_owned(), Value::Array(required));
+            }
         }
         if schema.get("nullable") == Some(&Value::Bool(true))
             && let Some(kind @ Value::String(_)) = out.get("type").cloned()
@@ -100,6 +118,14 @@ impl<'a> Schemas<'a> {
             out.insert("type".to_owned(), json!([kind, "null"]));
         }
         Value::Object(out)
+    }
+
+    /// Properties that say of themselves that they are required, as in other formats. People write it here too.
+    fn required_by_themselves(&self, schema: &'a Map<String, Value>) -> Vec<Value> {
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let required =
+            properties.filter(|(_, property)| self.target(property).get("required") == Some(&Value::Bool(true)));
+        required.map(|(name, _)| json!(name)).collect()
     }
 
     fn properties(&mut self, value: &'a Value, depth: usize) -> Option<Value> {
@@ -112,6 +138,26 @@ impl<'a> Schemas<'a> {
         }
         Some(Value::Object(out))
     }
+
+    /// A copy of a value that can be written as TOML. It counts too: references repeat it.
+    fn copied(&mut self, value: &Value) -> Option<Value> {
+        self.left = self.left.saturating_sub(size(value) - 1);
+        if self.left == 0 { None } else { without_nulls(value) }
+    }
+}
+
+/// How many values a value has in it, with itself.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(size).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Whether a pattern can be used in the schema of a tool.
+fn is_pattern(pattern: &Value) -> bool {
+    InputSchema::new(json!({"type": "object", "properties": {"text": {"pattern": pattern}}})).is_ok()
 }
 
 /// A value that can be written as TOML, which has no null.
