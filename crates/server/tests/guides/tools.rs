@@ -61,7 +61,7 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     reader.page.promises("Every request carries `idempotency-key: ID`, the id of the call");
     assert_eq!(call["toolCallId"], header(&asked, "idempotency-key"));
 
-    reader.page.promises("If the endpoint repeats the value of a header in its answer, it is masked there too.");
+    reader.page.promises("If an endpoint repeats a secret in its answer, the answer has `•••` in its place.");
     let shown = reader.say("orders", r#"call find_orders {"customer":"Ann Lee"}"#).await;
     assert!(shown.contains("A-17") && !shown.contains("key-of-the-shop"), "{shown}");
     let asked = shop.asked().pop().expect("it was asked");
