@@ -95,7 +95,7 @@ impl Mask {
     }
 
     /// Whether one of the secrets is in these bytes.
-    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    #[cfg(feature = "http-tools")]
     pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
         let mut words = self.words.iter().map(String::as_bytes).filter(|word| !word.is_empty());
         words.any(|word| bytes.windows(word.len()).any(|window| window == word))
