@@ -32,7 +32,9 @@ async fn sent(spec: &str, settings: ProviderSettings) -> Result<Value, String> {
     let fake = Fake::start([Reply::error(400, "{}")]).await;
     let model = of(spec, settings, &fake.url)?;
     let _: Vec<_> = model.stream(request(vec![said("Hi")])).collect().await;
-    Ok(fake.asked().first().expect("it was asked, and not refused here").body.clone())
+    let asked = fake.asked();
+    assert_eq!(asked.len(), 1, "it was asked once, and not refused here");
+    Ok(asked[0].body.clone())
 }
 
 /// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>: models up to 4.5 have a budget of at least 1024
