@@ -218,8 +218,10 @@ pub(super) fn carried(inner: &Inner, request: &ModelRequest, without: &HashSet<F
 /// A call without a name can't be sent. Its result, which has no name either, is left out too.
 pub(super) fn call(call: &ModelCall) -> Option<ToolCall> {
     let name = ToolName::new(&call.name).ok()?;
-    // If the input was not JSON, it is a string: the provider gets the text as far as it could be read.
-    Some(ToolCall::new(id(call.id.as_str()), ToolFunction::new(name, call.input.clone())))
+    // If the input was not JSON, it is a string, or nothing if it was cut off. The library would complete it to something that
+    // the model has not written; its result says what it was.
+    let input = Some(&call.input).filter(|input| input.is_object()).cloned().unwrap_or_else(|| Map::new().into());
+    Some(ToolCall::new(id(call.id.as_str()), ToolFunction::new(name, input)))
 }
 
 /// The note for the model on a call whose input an approver has changed.

@@ -208,11 +208,13 @@ struct Reader {
     has_begun: bool,
     has_text: bool,
     calls: usize,
+    /// A call whose input is not valid, as long as nothing follows it: the token limit may have cut it off.
+    unsure: Option<ModelEvent>,
 }
 
 impl Reader {
     fn event(&mut self, event: StreamEvent) -> Vec<ModelEvent> {
-        let mut events = Vec::new();
+        let (before, mut events) = (self.unsure.take(), Vec::new());
         match event {
             StreamEvent::Text { part, text } => {
                 self.has_text |= !text.trim().is_empty();
@@ -233,12 +235,15 @@ impl Reader {
             StreamEvent::End { part, content: AssistantContent::ToolCall(call) } => {
                 self.close(&mut events);
                 self.calls += 1;
-                let input = match call.function.invalid_arguments {
+                let (id, name) = (id(part.index()), call.function.name.into());
+                match call.function.invalid_arguments {
                     // Not the partially parsed input: a person may have to approve what runs.
-                    Some(text) => Err(text),
-                    None => Ok(serde_json::Value::Object(call.function.arguments)),
-                };
-                events.push(ModelEvent::Call { id: id(part.index()), name: call.function.name.into(), input });
+                    Some(text) => self.unsure = Some(ModelEvent::Call { id, name, input: Err(text) }),
+                    None => {
+                        let input = Ok(serde_json::Value::Object(call.function.arguments));
+                        events.push(ModelEvent::Call { id, name, input });
+                    }
+                }
             }
             StreamEvent::End { part, .. } if self.open.is_some_and(|(_, open)| open == part.index()) => {
                 self.close(&mut events);
@@ -246,7 +251,12 @@ impl Reader {
             // A block opens at its first delta, so that there are no empty blocks.
             StreamEvent::Start { .. } | StreamEvent::End { .. } => {}
         }
-        self.has_begun |= !events.is_empty();
+        match before {
+            Some(call) if events.is_empty() && self.unsure.is_none() => self.unsure = Some(call),
+            // Something follows it: it was not cut off.
+            before => events.splice(0..0, before).for_each(drop),
+        }
+        self.has_begun |= !events.is_empty() || self.unsure.is_some();
         events
     }
 
@@ -291,7 +301,9 @@ impl Reader {
             Some(Theirs::Stop | Theirs::ToolCalls) | None => FinishReason::Stop,
             Some(_) => FinishReason::Other,
         };
-        let mut events = Vec::new();
+        // The end says why a call that was cut off is not complete.
+        let mut events: Vec<ModelEvent> =
+            self.unsure.take().filter(|_| reason != FinishReason::Length).into_iter().collect();
         self.close(&mut events);
         let usage = Usage {
             prompt_tokens: response.usage.input_tokens.unwrap_or_default(),
