@@ -277,12 +277,12 @@ fn refused_twice(text: &str) -> String {
     let config = config.to_str().expect("a path");
     let mut check = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     check.args(["config", "check", "--config", config]).stdin(Stdio::null());
-    PROVIDERS.iter().for_each(|(_, variable)| drop(check.env(variable, KEY)));
+    check.envs(PROVIDERS.map(|(_, variable)| (variable, KEY)));
     let check = check.output().expect("runs");
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert_eq!(check.status.code(), Some(1), "{text}: {said}");
     let mut start = command(&["--config", config]);
-    PROVIDERS.iter().for_each(|(_, variable)| drop(start.env(variable, KEY)));
+    start.envs(PROVIDERS.map(|(_, variable)| (variable, KEY)));
     let start = start.output().expect("runs");
     assert_eq!(start.status.code(), Some(2), "{text}");
     assert_eq!(String::from_utf8_lossy(&start.stderr), said, "{text}");

@@ -126,7 +126,8 @@ async fn a_fallback_goes_without_what_it_does_not_have() {
     let body = sent("gemini:gemini-3-pro-preview", lenient(effort("minimal"))).await.expect("taken");
     assert!(body["generationConfig"].get("thinkingConfig").is_none(), "{body}");
     // What it has it gets.
-    let body = sent("openai:gpt-5.4-mini", ProviderSettings { api: Some(OpenAiApi::Responses), ..lenient(effort("low")) });
+    let body =
+        sent("openai:gpt-5.4-mini", ProviderSettings { api: Some(OpenAiApi::Responses), ..lenient(effort("low")) });
     assert_eq!(body.await.expect("taken")["reasoning"]["effort"], "low");
     let hot = ProviderSettings { temperature: Some(0.3), ..lenient(effort("low")) };
     let body = sent("anthropic:claude-haiku-4-5", hot).await.expect("taken");

@@ -95,7 +95,10 @@ pub(super) fn send(taker: Taker, media_type: &str, url: &str, filename: Option<&
                 Some(Some(bytes)) if bytes.is_empty() => "it is empty",
                 Some(Some(_)) => "the model can't read this kind of file",
             };
-            SentFile { content: vec![note(name, &media_type, address)], left_out: Some(not_sent(name, &media_type, why)) }
+            SentFile {
+                content: vec![note(name, &media_type, address)],
+                left_out: Some(not_sent(name, &media_type, why)),
+            }
         }
     }
 }

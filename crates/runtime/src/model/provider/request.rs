@@ -11,12 +11,7 @@ use rig_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{
-    Inner, OpenAiApi, Provider,
-    file,
-    refused::FileId,
-    replay,
-};
+use super::{Inner, OpenAiApi, Provider, file, refused::FileId, replay};
 use crate::{
     model::{ModelCall, ModelMessage, ModelRequest, ModelResult, ResultCause, UserPart},
     tool::StoredFile,
@@ -107,9 +102,7 @@ impl Receiver<'_> {
             .flat_map(|part| match part {
                 UserPart::Text(text) if text.trim().is_empty() => Vec::new(),
                 UserPart::Text(text) => vec![UserContent::text(text)],
-                UserPart::File { media_type, url, filename } => {
-                    self.file(media_type, url, filename.as_deref()).content
-                }
+                UserPart::File { media_type, url, filename } => self.file(media_type, url, filename.as_deref()).content,
             })
             .collect();
         if content.is_empty() {

@@ -120,7 +120,9 @@ pub enum ProviderSetupError {
         .hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default()
     )]
     Effort { effort: &'static str, model: String, hint: Option<String>, takes: String },
-    #[error("model.temperature and {setting} exclude each other: Claude takes no temperature but 1 while it thinks. Remove one of them")]
+    #[error(
+        "model.temperature and {setting} exclude each other: Claude takes no temperature but 1 while it thinks. Remove one of them"
+    )]
     TemperatureWhileThinking { setting: &'static str },
     #[error("model.options.{key} can't be set: it is the server's own part of every request. Remove it")]
     Option { key: String },

@@ -283,7 +283,8 @@ impl Reader {
         use completion::FinishReason as Theirs;
         let theirs = response.finish_reason();
         let has_answer = self.has_text || self.calls > 0;
-        let said = || format!("the answer ended {}; {}", end(theirs.as_ref()), response.error.as_deref().unwrap_or_default());
+        let said =
+            || format!("the answer ended {}; {}", end(theirs.as_ref()), response.error.as_deref().unwrap_or_default());
         let reason = match &theirs {
             // Calls of a filtered response are not run, since parts of it may be missing.
             Some(Theirs::ContentFilter) if self.calls > 0 || !has_answer => {
