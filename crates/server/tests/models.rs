@@ -268,3 +268,111 @@ fn a_model_can_be_set_up_in_the_file_and_in_the_environment() {
     let error = settings("[model]\nsystm = \"x\"", &[]).expect_err("unknown").to_string();
     assert!(error.contains("systm"), "{error}");
 }
+
+/// `config check` and the start say the same.
+fn refused_twice(text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("holdpoint.toml");
+    std::fs::write(&config, text).expect("written");
+    let config = config.to_str().expect("a path");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    check.args(["config", "check", "--config", config]).stdin(Stdio::null());
+    check.envs(PROVIDERS.map(|(_, variable)| (variable, KEY)));
+    let check = check.output().expect("runs");
+    let said = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{text}: {said}");
+    let mut start = command(&["--config", config]);
+    start.envs(PROVIDERS.map(|(_, variable)| (variable, KEY)));
+    let start = start.output().expect("runs");
+    assert_eq!(start.status.code(), Some(2), "{text}");
+    assert_eq!(String::from_utf8_lossy(&start.stderr), said, "{text}");
+    said
+}
+
+/// What would fail every message is said before the first one.
+#[test]
+fn settings_that_the_model_does_not_take_are_refused() {
+    for (text, parts) in [
+        (
+            "use = 'gemini:gemini-3-pro-preview'\nreasoning_effort = 'minimal'",
+            ["model.reasoning_effort is minimal", "It takes: low, high"],
+        ),
+        ("use = 'ollama:qwen3'\nreasoning_effort = 'xhigh'", ["ollama:qwen3", "none, low, medium, high, max"]),
+        (
+            "use = 'anthropic:claude-haiku-4-5'\nreasoning_effort = 'low'\ntemperature = 0.3",
+            ["model.temperature", "model.reasoning_effort"],
+        ),
+        ("use = 'openai:m'\n[model.options]\nmessages = []", ["model.options.messages", "Remove it"]),
+        ("use = 'gemini:m'\n[model.options]\ncontents = []", ["model.options.contents", "Remove it"]),
+        ("use = 'openai:m'\n[model.options]\nstream = false", ["model.options.stream", "Remove it"]),
+        ("use = 'ollama:m'\nfallback = ['demo']", ["model.fallback", "demo can't"]),
+        ("use = 'ollama:m'\nfallback = ['parrot:x']", ["model.fallback", "ollama:MODEL"]),
+        ("use = 'openai:m'\nprompt_caching = false", ["model.prompt_caching", "Anthropic"]),
+    ] {
+        let said = refused_twice(&format!("[model]\n{text}\n"));
+        assert!(parts.iter().all(|part| said.contains(part)), "{text}: {said}");
+    }
+}
+
+/// A setting that does nothing is not what somebody wanted.
+#[test]
+fn settings_that_a_played_model_does_not_have_are_refused() {
+    for (name, value) in [
+        ("fallback", "['ollama:m']"),
+        ("base_url", "'http://127.0.0.1:9'"),
+        ("system", "'Be kind.'"),
+        ("temperature", "0.5"),
+        ("max_tokens", "100"),
+        ("api", "'chat'"),
+        ("reasoning_effort", "'low'"),
+        ("prompt_caching", "false"),
+        ("options", "{ x = 1 }"),
+        ("headers", "{ x = 'y' }"),
+        ("first_byte_timeout_sec", "1"),
+        ("idle_timeout_sec", "1"),
+        ("timeout_sec", "1"),
+    ] {
+        for (r#use, model) in [("use = 'demo'\n", "demo"), ("", "demo"), ("use = 'script:x.json'\n", "script:x.json")] {
+            let said = refused_twice(&format!("[model]\n{use}{name} = {value}\n"));
+            assert!(said.contains(&format!("model.{name}")) && said.contains(model), "{name}: {said}");
+        }
+    }
+}
+
+/// A model of the command line plays with the settings of another one: they are not for it.
+#[test]
+fn the_demo_can_be_tried_with_the_settings_of_a_model() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("holdpoint.toml");
+    let text = "[model]\nuse = 'anthropic:claude-haiku-4-5'\nsystem = 'Be kind.'\nreasoning_effort = 'low'\nprompt_caching = false\nfallback = ['ollama:m']\n";
+    std::fs::write(&config, text).expect("written");
+    let config = config.to_str().expect("a path");
+    let server = start(command(&["--config", config, "--model", "demo"]));
+    assert!(server.say("Hello").contains("[DONE]"));
+    drop(server.log());
+    let text = refused(&["--config", config, "--model", "demo", "--base-url", "http://127.0.0.1:9"]);
+    assert!(text.contains("--base-url") && text.contains("demo"), "{text}");
+}
+
+/// The example of docs/guides/openai.md: the fallbacks have no effort, and answer.
+#[test]
+fn fallbacks_do_without_an_effort_that_they_do_not_have() {
+    let lines = [
+        r#"{"model":"m-2","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"Good evening"},"done":false}"#,
+        r#"{"model":"m-2","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#,
+    ];
+    let (url, asked) = provider(answer("200 OK", "application/x-ndjson", &format!("{}\n", lines.join("\n"))));
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("holdpoint.toml");
+    let text = "[model]\nuse = \"openai:gpt-5.4-mini\"\nreasoning_effort = \"low\"\nfallback = [\"openai:gpt-4.1-mini\", \"ollama:llama3.2\"]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    std::fs::write(&config, text).expect("can be written");
+    let mut with = command(&["--config", config.to_str().expect("a path")]);
+    with.env("OLLAMA_HOST", &url).env("OPENAI_API_KEY", KEY);
+    let server = start(with);
+    let shown = server.say("Hello");
+    assert!(shown.contains("Good evening"), "{shown}");
+    let request = asked.recv_timeout(Duration::from_secs(5)).expect("was asked");
+    assert!(request.contains("llama3.2") && !request.contains("\"think\""), "{request}");
+    let log = server.log();
+    assert!(!log.contains("UnsupportedOption") && !log.contains("reasoning"), "{log}");
+}

@@ -190,7 +190,9 @@ impl Talk {
 /// The outcome of a call, as shown to the model.
 fn outcome(call: &Call) -> Result<Value, String> {
     if let Some(error) = call.input_error() {
-        return Err(format!("The call was not valid and did not run: {error}"));
+        // An input that is no JSON can't be shown as the input of the call.
+        let written = call.input.as_str().map(|text| format!(". It was: {text}")).unwrap_or_default();
+        return Err(format!("The call was not valid and did not run: {error}{written}"));
     }
     match call.settled.as_ref().map(|settled| settled.told()) {
         Some(Outcome::Output(output)) => Ok(output),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdpoint_protocol::chunk::FinishReason;
 use holdpoint_runtime::model::{
     Model, ModelEvent,
     provider::{Provider, ProviderModel, ProviderSettings, Timeouts},
@@ -127,7 +128,12 @@ async fn a_long_pause_is_not_waited_for(wire: &dyn Wire) {
     let events = ask(wire, &fake, vec![said("Hi")]).await;
     let error = failure(&events);
     assert!(error.message.contains("10 minutes"), "{}", error.message);
+    // For people who read the log, and not in the words of the code.
+    assert!(error.detail.contains("too many requests, to be asked again after 600 s"), "{}", error.detail);
     assert_eq!(fake.asked().len(), 1);
+    let fake = Fake::start([busy().with("retry-after", "2301283680")]).await;
+    let events = ask(wire, &fake, vec![said("Hi")]).await;
+    assert!(failure(&events).message.ends_with("Please try again later."), "{events:?}");
 }
 
 async fn a_connection_that_breaks_at_once_is_tried_again(wire: &dyn Wire) {
@@ -196,9 +202,11 @@ async fn arguments_that_are_cut_off_by_the_limit(wire: &dyn Wire) {
     let fake = Fake::start([wire.answer(&answer)]).await;
     let events = ask(wire, &fake, vec![said("Pay")]).await;
     check(&events);
-    // Never as an input that could be run.
-    let runs = events.iter().any(|event| matches!(event, Ok(ModelEvent::Call { input: Ok(_), .. })));
-    assert!(!runs, "{events:?}");
+    // Never as a call: it is not finished.
+    let is_called = events.iter().any(|event| matches!(event, Ok(ModelEvent::Call { .. })));
+    assert!(!is_called, "{events:?}");
+    let finish = events.last();
+    assert!(matches!(finish, Some(Ok(ModelEvent::Finish { reason: FinishReason::Length, .. }))), "{events:?}");
 }
 
 async fn an_empty_answer(wire: &dyn Wire) {
@@ -223,7 +231,8 @@ async fn a_filter_before_any_answer(wire: &dyn Wire) {
     let fake = Fake::start([filtered]).await;
     let events = ask(wire, &fake, vec![said("How?")]).await;
     let error = failure(&events);
-    assert!(error.message.contains("filter") && error.message.contains("another way"), "{}", error.message);
+    assert!(error.message.starts_with("The content filter of the model's server stopped"), "{}", error.message);
+    assert!(error.message.contains("another way") && !error.detail.contains("Some("), "{error:?}");
     assert_eq!((events.len(), fake.asked().len()), (1, 1));
 }
 

@@ -2,11 +2,14 @@
 //! of them. `live.rs` asks the real ones, where there is a key.
 
 mod conversations;
+mod effort;
 mod failures;
 mod history;
 mod live;
 mod peculiar;
 mod pictures;
+mod redirects;
+mod refused;
 mod replay;
 mod server;
 mod wires;

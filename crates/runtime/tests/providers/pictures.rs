@@ -7,7 +7,7 @@ use holdpoint_runtime::{
     driver::{Next, Runtime},
     internals::project::View,
     log::MemoryLog,
-    model::provider::Provider,
+    model::provider::{OpenAiApi, Provider},
     subject::Subject,
     tool::{Tool, ToolContext},
 };
@@ -19,7 +19,7 @@ use crate::{
     wires::{Answer, Called, Wire},
 };
 
-crate::for_all!(a_picture_is_sent_as_one, sound_is_a_link);
+crate::for_all!(a_picture_is_sent_as_one, sound_is_sent_where_it_can_be_heard);
 
 /// A picture of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -79,9 +79,19 @@ async fn a_picture_is_sent_as_one(wire: &dyn Wire) {
     assert!(shown.contains("/api/chat/c/files/") && !shown.contains(PNG), "{shown}");
 }
 
-async fn sound_is_a_link(wire: &dyn Wire) {
-    let (body, shown) = sent(wire, "audio/wav").await;
-    for text in [body.to_string(), shown] {
-        assert!(text.contains("/api/chat/c/files/") && !text.contains(PNG), "{text}");
+/// Pictures are part of the result where the provider takes them there; sound goes right behind it, as the user's own would.
+async fn sound_is_sent_where_it_can_be_heard(wire: &dyn Wire) {
+    for (media_type, hearing) in
+        [("audio/wav", vec!["gemini", "openai"]), ("audio/ogg", vec!["gemini"]), ("audio/x-unknown", vec![])]
+    {
+        let (body, shown) = sent(wire, media_type).await;
+        let is_heard = hearing.contains(&wire.provider().prefix()) && wire.api() != Some(OpenAiApi::Responses);
+        let mut all = Vec::new();
+        texts(&body, &mut all);
+        assert_eq!(all.iter().filter(|text| **text == PNG).count(), usize::from(is_heard), "{media_type}: {body:#}");
+        assert!(!all.iter().any(|text| text.contains(PNG) && *text != PNG), "not in a text: {body:#}");
+        assert_eq!(body.to_string().contains("Audio of the result of look"), is_heard, "{body:#}");
+        assert!(body.to_string().contains("/api/chat/c/files/"), "and as a link: {body:#}");
+        assert!(shown.contains("/api/chat/c/files/") && !shown.contains(PNG), "{shown}");
     }
 }

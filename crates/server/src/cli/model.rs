@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use holdpoint_runtime::model::{
     DemoModel, Model, ScriptError, ScriptModel,
-    provider::{ProviderModel, ProviderSettings, ProviderSetupError, ProviderSpec, SpecError},
+    provider::{Provider, ProviderModel, ProviderSettings, ProviderSetupError, ProviderSpec, SpecError},
 };
 use holdpoint_server::config::{MissingVariable, ModelConfig};
 
@@ -19,6 +19,14 @@ pub(super) enum ModelSetupError {
     Spec(String, SpecError),
     #[error("the model {0}: {1}")]
     Provider(ProviderSpec, ProviderSetupError),
+    #[error("{setting} has no effect with the model {model}: remove it, or use another model (model.use)")]
+    NoEffect { setting: String, model: String },
+    #[error("model.prompt_caching is for Anthropic; the others cache by themselves: remove it")]
+    NoCaching,
+    #[error(
+        "model.fallback: {0} can't stand in for another model. Use openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL"
+    )]
+    Fallback(String),
     #[error("model.headers: {0}")]
     Headers(MissingVariable),
     #[error(transparent)]
@@ -48,16 +56,43 @@ pub(super) fn model(
     base_url: Option<&str>,
     config: &ModelConfig,
 ) -> Result<Chosen, ModelSetupError> {
-    let spec = spec.or(config.use_model.as_deref()).unwrap_or("demo");
-    if spec == "demo" {
-        return Ok(Chosen::Demo);
+    let chosen = spec.or(config.use_model.as_deref()).unwrap_or("demo");
+    // Settings of a file are not for a model that the command line puts in the place of theirs.
+    let is_of_settings = spec.is_none();
+    let script = chosen.strip_prefix("script:");
+    if chosen != "demo" && script.is_none() {
+        return provided(chosen, is_of_settings, base_url, config);
     }
-    if let Some(file) = spec.strip_prefix("script:") {
-        return Ok(Chosen::Script(ScriptModel::from_file(Path::new(file))?));
+    let idle = base_url.map(|_| "--base-url".to_owned());
+    let idle = idle.or_else(|| Some(format!("model.{}", config.of_providers().first().filter(|_| is_of_settings)?)));
+    match (idle, script) {
+        (Some(setting), _) => Err(ModelSetupError::NoEffect { setting, model: chosen.to_owned() }),
+        (None, None) => Ok(Chosen::Demo),
+        (None, Some(file)) => Ok(Chosen::Script(ScriptModel::from_file(Path::new(file))?)),
     }
+}
+
+/// A provider's model with its fallbacks.
+fn provided(
+    spec: &str,
+    is_of_settings: bool,
+    base_url: Option<&str>,
+    config: &ModelConfig,
+) -> Result<Chosen, ModelSetupError> {
     let first = parse(spec)?;
-    let model = provider(&first, &first, base_url, config)?;
-    let fallbacks = config.fallback.iter().map(|spec| provider(&parse(spec)?, &first, base_url, config));
+    let fallbacks = config.fallback.iter().map(|spec| {
+        spec.parse::<ProviderSpec>().map_err(|error| match error {
+            SpecError::Provider => ModelSetupError::Fallback(spec.clone()),
+            error => ModelSetupError::Spec(spec.clone(), error),
+        })
+    });
+    let fallbacks = fallbacks.collect::<Result<Vec<_>, _>>()?;
+    let is_cached = fallbacks.iter().chain([&first]).any(|spec| spec.provider == Provider::Anthropic);
+    if config.prompt_caching.is_some() && is_of_settings && !is_cached {
+        return Err(ModelSetupError::NoCaching);
+    }
+    let model = provider(&first, None, base_url, config)?;
+    let fallbacks = fallbacks.iter().map(|spec| provider(spec, Some(&first), base_url, config));
     Ok(Chosen::Provider(model.with_fallbacks(fallbacks.collect::<Result<Vec<_>, _>>()?)))
 }
 
@@ -78,10 +113,11 @@ fn parse(spec: &str) -> Result<ProviderSpec, ModelSetupError> {
     })
 }
 
-/// A model with the settings. What is for a provider goes to models of that provider only.
+/// A model with the settings. What is for a provider goes to models of that provider only. `first`: the model that a fallback
+/// stands in for.
 fn provider(
     spec: &ProviderSpec,
-    first: &ProviderSpec,
+    first: Option<&ProviderSpec>,
     base_url: Option<&str>,
     config: &ModelConfig,
 ) -> Result<ProviderModel, ModelSetupError> {
@@ -92,9 +128,10 @@ fn provider(
         timeouts: config.timeouts(),
         prompt_caching: config.prompt_caching,
         reasoning_effort: config.reasoning_effort,
+        is_fallback: first.is_some(),
         ..ProviderSettings::default()
     };
-    if spec.provider == first.provider {
+    if first.is_none_or(|first| first.provider == spec.provider) {
         settings.base_url = base_url.or(config.base_url.as_deref()).map(str::to_owned);
         settings.api = config.api;
         settings.options = config.options.clone();

@@ -45,13 +45,15 @@ pub struct ModelConfig {
     #[serde(deserialize_with = "super::choice::one_of")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub api: Option<OpenAiApi>,
-    /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Not every model has all.
+    /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Not every model has all: what
+    /// it does not have is refused, and left out for a fallback.
     #[serde(deserialize_with = "super::choice::one_of")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub reasoning_effort: Option<ReasoningEffort>,
     /// Whether the prompt is marked for Anthropic's cache. Other providers cache by themselves.
     pub prompt_caching: Option<bool>,
-    /// Further fields of every request, in the provider's own words, such as `top_p`. They override what Holdpoint sends.
+    /// Further fields of every request, in the provider's own words, such as `top_p`. They override what Holdpoint sends,
+    /// except for the conversation, the model and the tools.
     #[cfg_attr(test, schemars(with = "super::reference::Options"))]
     pub options: serde_json::Map<String, serde_json::Value>,
     /// Further headers of every request.
@@ -69,6 +71,26 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// The settings that only a provider's model has, by their names, as far as they are set.
+    pub fn of_providers(&self) -> Vec<&'static str> {
+        let set = [
+            ("fallback", !self.fallback.is_empty()),
+            ("base_url", self.base_url.is_some()),
+            ("system", self.system.is_some()),
+            ("temperature", self.temperature.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("api", self.api.is_some()),
+            ("reasoning_effort", self.reasoning_effort.is_some()),
+            ("prompt_caching", self.prompt_caching.is_some()),
+            ("options", !self.options.is_empty()),
+            ("headers", !self.headers.is_empty()),
+            ("first_byte_timeout_sec", self.first_byte_timeout_sec.is_some()),
+            ("idle_timeout_sec", self.idle_timeout_sec.is_some()),
+            ("timeout_sec", self.timeout_sec.is_some()),
+        ];
+        set.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+    }
+
     /// The token budget.
     pub fn budget(&self) -> Budget {
         Budget { turn: self.turn_token_budget, chat: self.chat_token_budget }

@@ -12,6 +12,8 @@ use crate::model::ModelError;
 pub(super) struct ProviderFailure {
     pub(super) kind: FailureKind,
     pub(super) detail: String,
+    /// The HTTP status; 0 if there was none.
+    status: u16,
 }
 
 /// The kind of failure.
@@ -47,13 +49,15 @@ pub(super) enum FailureKind {
     Rejected,
     /// The model does not have an option of the settings.
     Unsupported,
+    /// The address redirects to another one.
+    Redirected,
     /// The response is not what a provider sends.
     Malformed,
 }
 
 impl ProviderFailure {
     pub(super) fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into() }
+        Self { kind, detail: detail.into(), status: 0 }
     }
 
     /// Classifies an error of `rig`. `has_begun`: whether part of the response had come.
@@ -76,7 +80,22 @@ impl ProviderFailure {
                 None => FailureKind::Malformed,
             },
         };
-        Self { kind, detail }
+        let response = error.provider_response();
+        let status = response.and_then(|response| response.status).map_or(0, |status| status.as_u16());
+        let detail = match response.filter(|_| kind == FailureKind::Redirected) {
+            Some(response) => format!("status {status}, a redirect to {}", target(response)),
+            None => detail,
+        };
+        Self { kind, detail, status }
+    }
+
+    /// Whether it may be for its files that the request was refused. llama.cpp says 500 if its model can't see, OpenRouter 404.
+    pub(super) fn may_be_of_files(&self) -> bool {
+        let is_of_the_request = matches!(
+            self.kind,
+            FailureKind::Rejected | FailureKind::UnknownModel | FailureKind::TooLong | FailureKind::ProviderError(_)
+        );
+        is_of_the_request && matches!(self.status, 400 | 404 | 413 | 415 | 422 | 500)
     }
 
     /// The delay before a retry; `None` if it is not worth retrying.
@@ -112,12 +131,39 @@ impl ProviderFailure {
     pub(super) fn to_model_error(&self, inner: &Inner) -> ModelError {
         let Inner { spec, service, mask, .. } = inner;
         let message = capitalized(self.kind.message(spec.provider, service, &spec.model));
-        let detail = format!("{spec}: {:?}: {}", self.kind, self.detail);
+        let detail = format!("{spec}: {}: {}", self.kind.name(), self.detail);
         ModelError { message: clean(&message, mask), detail: clean(&detail, mask) }
     }
 }
 
 impl FailureKind {
+    /// The kind, for the log.
+    fn name(self) -> String {
+        let after = |wanted: Option<Duration>| match wanted {
+            Some(wanted) => format!(", to be asked again after {} s", wanted.as_secs()),
+            None => String::new(),
+        };
+        match self {
+            Self::InvalidKey => "the key was not accepted".to_owned(),
+            Self::UnknownModel => "unknown model".to_owned(),
+            Self::Quota => "no credit left".to_owned(),
+            Self::Busy(wanted) => format!("too many requests{}", after(wanted)),
+            Self::ProviderError(wanted) => format!("an error of the provider{}", after(wanted)),
+            Self::Unreachable => "unreachable".to_owned(),
+            Self::Refused => "connection refused".to_owned(),
+            Self::Timeout(limit) => format!("time limit: {limit}"),
+            Self::TooLong => "the conversation is too long".to_owned(),
+            Self::Filtered => "stopped by a filter".to_owned(),
+            Self::Empty => "an empty answer".to_owned(),
+            Self::TokenLimit => "the token limit was reached before any text".to_owned(),
+            Self::CutOff => "the answer was cut off".to_owned(),
+            Self::Rejected => "the request was rejected".to_owned(),
+            Self::Unsupported => "an unsupported setting".to_owned(),
+            Self::Redirected => "redirected, which is not followed; set the base URL to where it leads".to_owned(),
+            Self::Malformed => "a malformed answer".to_owned(),
+        }
+    }
+
     /// The trouble in short.
     fn trouble(self, name: &str) -> String {
         match self {
@@ -168,7 +214,7 @@ impl FailureKind {
                 "The conversation has become too long for the model. Please start a new chat, or send less at once."
                     .to_owned()
             }
-            Self::Filtered => format!("{name}'s content filter stopped the answer. Please ask in another way."),
+            Self::Filtered => format!("The content filter of {name} stopped the answer. Please ask in another way."),
             Self::Empty => "The model's answer was empty. Please try again.".to_owned(),
             Self::TokenLimit => {
                 "The model used up its limit before it could answer. Ask for less, or have model.max_tokens raised."
@@ -178,6 +224,9 @@ impl FailureKind {
             Self::Rejected => format!("{name} did not accept the request. The server's log says why."),
             Self::Unsupported => format!(
                 "The model {model} does not take a setting of the server. The server's operator must check model.reasoning_effort; the log says more."
+            ),
+            Self::Redirected => format!(
+                "{name} redirects to another address, which is not followed. The server's operator must set the base URL to where it leads; the log says where."
             ),
             Self::Malformed => format!(
                 "{name} sent something that can't be understood. Please try again. If it keeps failing, the server's operator must check the address."
@@ -190,7 +239,9 @@ fn when(wanted: Option<Duration>) -> String {
     match wanted.map(|wanted| wanted.as_secs()) {
         None | Some(0..=5) => "in a moment".to_owned(),
         Some(seconds @ 6..=90) => format!("in {seconds} seconds"),
-        Some(seconds) => format!("in about {} minutes", seconds.div_ceil(60)),
+        Some(seconds @ 91..=5400) => format!("in about {} minutes", seconds.div_ceil(60)),
+        // A time that nobody waits for, or that is not meant.
+        Some(_) => "later".to_owned(),
     }
 }
 
@@ -223,6 +274,7 @@ fn of_response(response: &ProviderResponseError) -> FailureKind {
         return FailureKind::TooLong;
     }
     match status {
+        300..=399 => FailureKind::Redirected,
         401 | 403 => FailureKind::InvalidKey,
         404 => FailureKind::UnknownModel,
         429 => FailureKind::Busy(wanted()),
@@ -238,6 +290,16 @@ fn of_response(response: &ProviderResponseError) -> FailureKind {
             _ if says(&["not found"]) && says(&["model"]) => FailureKind::UnknownModel,
             _ => FailureKind::ProviderError(None),
         },
+    }
+}
+
+/// Where a redirect leads: the origin only, since the rest may repeat keys.
+fn target(response: &ProviderResponseError) -> String {
+    let location = response.headers.as_ref().and_then(|headers| headers.get(reqwest::header::LOCATION)?.to_str().ok());
+    match location.map(reqwest::Url::parse) {
+        Some(Ok(url)) => url.origin().ascii_serialization(),
+        Some(Err(_)) => "another path".to_owned(),
+        None => "nowhere".to_owned(),
     }
 }
 

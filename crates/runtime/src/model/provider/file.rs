@@ -75,26 +75,55 @@ pub(super) fn send(taker: Taker, media_type: &str, url: &str, filename: Option<&
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let name = filename.unwrap_or("file");
     let address = Some(url).filter(|_| data.is_none());
-    let source = match &data {
-        Some(data) => data.base64().map(Source::Data),
+    let bytes = data.as_ref().map(DataUrl::bytes);
+    let source = match &bytes {
+        Some(bytes) => bytes.as_ref().filter(|bytes| !bytes.is_empty()).map(|bytes| Source::Data(BASE64.encode(bytes))),
         None => Some(Source::Address(url.to_owned())),
     };
     let content = if is_text(&media_type) {
-        let text = data.as_ref().and_then(DataUrl::text);
+        let text = bytes.as_ref().and_then(|bytes| text(bytes.clone()?));
         text.map(|text| vec![UserContent::text(format!("The file {name} ({media_type}):\n\n{text}"))])
     } else {
         source.and_then(|source| sent_as(taker, &media_type, source, filename))
     };
     match content {
         Some(content) => SentFile { content, left_out: None },
-        None => SentFile {
-            content: vec![note(name, &media_type, address)],
-            left_out: Some(match address {
-                Some(_) => format!("{name} ({media_type}) was not sent: the model can't fetch this kind of file."),
-                None => format!("{name} ({media_type}) was not sent: the model can't read this kind of file."),
-            }),
-        },
+        None => {
+            let why = match &bytes {
+                None => "the model can't fetch this kind of file",
+                Some(None) => "its data can't be read",
+                Some(Some(bytes)) if bytes.is_empty() => "it is empty",
+                Some(Some(_)) => "the model can't read this kind of file",
+            };
+            SentFile {
+                content: vec![note(name, &media_type, address)],
+                left_out: Some(not_sent(name, &media_type, why)),
+            }
+        }
     }
+}
+
+/// A file that the model has refused before.
+pub(super) fn without(media_type: &str, url: &str, filename: Option<&str>) -> SentFile {
+    let name = filename.unwrap_or("file");
+    let address = Some(url).filter(|url| DataUrl::read(url).is_none());
+    let content = vec![note(name, media_type, address)];
+    SentFile { content, left_out: Some(not_sent(name, media_type, NOT_ACCEPTED)) }
+}
+
+/// Why a file that the model has refused was not sent.
+pub(super) const NOT_ACCEPTED: &str = "the model did not accept it";
+
+/// What the user is told of a file.
+pub(super) fn not_sent(name: &str, media_type: &str, why: &str) -> String {
+    format!("{name} ({media_type}) was not sent: {why}.")
+}
+
+/// A sound of a tool's result, if the model can hear it.
+pub(super) fn sound(taker: Taker, media_type: &str, data: &str) -> Option<UserContent> {
+    let source = Source::Data(data.to_owned());
+    let kind = audio_type(media_type).filter(|kind| !data.is_empty() && taker.takes_audio(kind, &source))?;
+    Some(UserContent::audio_base64(data, Some(kind)))
 }
 
 enum Source {
@@ -174,7 +203,7 @@ fn is_text(media_type: &str) -> bool {
 fn note(name: &str, media_type: &str, url: Option<&str>) -> UserContent {
     UserContent::text(match url {
         Some(url) => format!("(The user sent {name}, {media_type}, at {url}. It is not included.)"),
-        None => format!("(The user sent {name}, {media_type}. It is not included: you can't read this kind of file.)"),
+        None => format!("(The user sent {name}, {media_type}. It is not included: you can't read it.)"),
     })
 }
 
@@ -197,19 +226,14 @@ impl<'a> DataUrl<'a> {
     fn bytes(&self) -> Option<Vec<u8>> {
         if self.is_base64 { BASE64.decode(self.data.trim()).ok() } else { Some(unescaped(self.data)) }
     }
+}
 
-    /// With padding and without line ends, as providers require.
-    fn base64(&self) -> Option<String> {
-        self.bytes().map(|bytes| BASE64.encode(bytes))
-    }
-
-    fn text(&self) -> Option<String> {
-        let text = String::from_utf8(self.bytes()?).ok()?;
-        Some(match text.char_indices().nth(MAX_TEXT_CHARS) {
-            Some((at, _)) => format!("{}\n(cut off here: the file is longer)", &text[..at]),
-            None => text,
-        })
-    }
+fn text(bytes: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(bytes).ok()?;
+    Some(match text.char_indices().nth(MAX_TEXT_CHARS) {
+        Some((at, _)) => format!("{}\n(cut off here: the file is longer)", &text[..at]),
+        None => text,
+    })
 }
 
 /// Decodes percent escapes. Anything else stays as it is.

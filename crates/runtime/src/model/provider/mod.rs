@@ -9,6 +9,7 @@ mod headers;
 mod openai_api;
 mod probe;
 mod redact;
+mod refused;
 mod replay;
 mod request;
 mod retry;
@@ -24,8 +25,10 @@ use futures::{StreamExt, stream::BoxStream};
 use headers::WithHeaders;
 pub use openai_api::OpenAiApi;
 pub use probe::Probed;
+use reqwest::redirect;
 use rig_core::{
     DynModel,
+    completion::options::Reasoning,
     operation::Completion,
     providers::{
         anthropic::AnthropicConfig,
@@ -72,6 +75,9 @@ pub struct ProviderSettings {
     pub options: serde_json::Map<String, serde_json::Value>,
     /// Further headers of every request.
     pub headers: Vec<(String, Secret)>,
+    /// The settings are those of another model, for which this one stands in. `reasoning_effort` is left out if this one does
+    /// not take it; otherwise it is refused.
+    pub is_fallback: bool,
 }
 
 /// A model served by a provider.
@@ -90,6 +96,9 @@ struct Inner {
     /// What the provider's state is bound to: the model and where it runs.
     origin: String,
     settings: ProviderSettings,
+    /// How much the model reasons, in its own way.
+    reasoning: Option<Reasoning>,
+    refused: refused::Refused,
     model: DynModel<Completion>,
     list: probe::List,
     mask: Mask,
@@ -103,12 +112,15 @@ impl ProviderModel {
         settings: ProviderSettings,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ProviderSetupError> {
-        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).build();
+        // A redirect would take the key, the headers and the conversation to another host.
+        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(redirect::Policy::none());
+        let client = client.referer(false).build();
         let client = client.map_err(|error| ProviderSetupError::Client(error.to_string()))?;
         Self::with_client(spec, settings, variable, client)
     }
 
-    /// Like [`Self::new`], with a custom HTTP client: another proxy, other certificates.
+    /// Like [`Self::new`], with a custom HTTP client: another proxy, other certificates. It must follow no redirects
+    /// ([`redirect::Policy::none`]): they would take the key, the headers and the conversation to another host.
     pub fn with_client(
         spec: ProviderSpec,
         settings: ProviderSettings,
@@ -128,10 +140,10 @@ impl ProviderModel {
         let client = WithHeaders { client: ReqwestClient::from(client), headers };
         let client = Timed { client, timeouts: settings.timeouts };
         let (model, list) = connect(&spec, api, &settings, access, Screened(client));
-        Ok(Self {
-            fallbacks: [].into(),
-            inner: Arc::new(Inner { spec, service, api, origin, settings, model, list, mask }),
-        })
+        let (reasoning, refused) = (None, refused::Refused::default());
+        let mut inner = Inner { spec, service, api, origin, settings, reasoning, refused, model, list, mask };
+        inner.reasoning = effort::choose(&inner)?;
+        Ok(Self { fallbacks: [].into(), inner: Arc::new(inner) })
     }
 }
 
@@ -144,12 +156,26 @@ impl ProviderModel {
     }
 }
 
+/// Fields of a request that are the conversation, or that the answer is read by. An option of that name would break every
+/// message.
+const OURS: [&str; 6] = ["messages", "contents", "input", "model", "stream", "tools"];
+
 /// Refuses what the provider would refuse. Anthropic takes temperatures up to 1, the others up to 2.
 fn check(provider: Provider, settings: &ProviderSettings) -> Result<(), ProviderSetupError> {
     if settings.api.is_some() && provider != Provider::OpenAi {
         return Err(ProviderSetupError::Api(provider));
     }
     let max = if provider == Provider::Anthropic { 1.0 } else { 2.0 };
+    if let Some(key) = settings.options.keys().find(|key| OURS.contains(&key.as_str())) {
+        return Err(ProviderSetupError::Option { key: key.clone() });
+    }
+    let thinking = settings.options.get("thinking").and_then(|thinking| thinking.get("type")?.as_str());
+    if provider == Provider::Anthropic
+        && effort::is_cool(settings.temperature)
+        && matches!(thinking, Some("enabled" | "adaptive"))
+    {
+        return Err(ProviderSetupError::TemperatureWhileThinking { setting: "model.options.thinking" });
+    }
     match settings.temperature {
         Some(temperature) if !(0.0..=max).contains(&temperature) => {
             Err(ProviderSetupError::Temperature { provider, temperature: temperature.to_string(), max })
@@ -235,12 +261,8 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        // In the answer, where every client shows it.
-        let left_out = request::left_out(&self.inner, &request).into_iter();
-        let told = left_out.flat_map(|text| [ModelEvent::TextStart, ModelEvent::TextDelta(text), ModelEvent::TextEnd]);
-        let told: Vec<_> = told.map(Ok).collect();
         let call = stream::ModelRequestStream::new(Arc::clone(&self.inner), &self.fallbacks, request);
         let answer = futures::stream::unfold(call, stream::ModelRequestStream::next);
-        futures::stream::iter(told).chain(answer.map(futures::stream::iter).flatten()).boxed()
+        answer.map(futures::stream::iter).flatten().boxed()
     }
 }

@@ -115,6 +115,17 @@ pub enum ProviderSetupError {
     Temperature { provider: Provider, temperature: String, max: f64 },
     #[error("model.api is for OpenAI and compatible servers; {name} has one API: remove it", name = .0.name())]
     Api(Provider),
+    #[error(
+        "model.reasoning_effort is {effort}, which {model} does not take{}. It takes: {takes}",
+        .hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default()
+    )]
+    Effort { effort: &'static str, model: String, hint: Option<String>, takes: String },
+    #[error(
+        "model.temperature and {setting} exclude each other: Claude takes no temperature but 1 while it thinks. Remove one of them"
+    )]
+    TemperatureWhileThinking { setting: &'static str },
+    #[error("model.options.{key} can't be set: it is the server's own part of every request. Remove it")]
+    Option { key: String },
     #[error("model.headers: {name:?} has no name or no value that can be a header")]
     Header { name: String },
     #[error("the HTTP client can't be made: {0}")]
