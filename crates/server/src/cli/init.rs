@@ -48,7 +48,7 @@ enum Failure {
     #[error("{path}: {error}")]
     Write { path: String, error: io::Error },
     #[error("{option}: {problem}")]
-    Answer { option: &'static str, problem: AnswerError },
+    Answer { option: &'static str, problem: Box<AnswerError> },
     #[error("standard input ended before {option} was answered")]
     NoAnswer { option: &'static str },
     #[error(transparent)]
@@ -151,7 +151,7 @@ fn write(args: &Args) -> Result<(), Failure> {
     let questions = [(MODEL, &args.model), (USER, &args.user), (DATA, &args.data)];
     // Also before the questions.
     for (question, given) in &questions {
-        let wrong = |problem| Failure::Answer { option: question.option, problem };
+        let wrong = |problem| Failure::Answer { option: question.option, problem: Box::new(problem) };
         given.as_deref().map_or(Ok(()), |given| question.check(given)).map_err(wrong)?;
     }
     let is_asking = !args.yes && io::stdin().is_terminal();
