@@ -152,7 +152,7 @@ fn what_is_wrong_is_said() {
     let key = format!("[[auth.keys]]\nkey_sha256 = \"{}\"\nsubject = \"alice\"\n", "0".repeat(64));
     let jwt = "[auth.jwt]\nissuer = \"https://login.example\"\naudience = \"holdpoint\"\n";
     for (settings, said) in [
-        (format!("{key}roles = [\"root\"]\n"), "unknown variant `root`"),
+        (format!("{key}roles = [\"root\"]\n"), "string \"root\", expected one of \"user\""),
         (format!("{key}{key}roles = [\"admin\"]\n"), "a key of \"alice\" is listed twice"),
         (jwt.to_owned(), "set either `jwks_file` or `jwks_url`"),
         (format!("{jwt}jwks_url = \"http://login.example/keys\"\n"), "auth.jwt.jwks_url"),

@@ -14,10 +14,10 @@ pub struct AuthKey {
     /// The key's subject.
     pub subject: String,
     /// What the key may do: `user`, `approver`, `admin`. `user` if none is given.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::config::choice::roles")]
     pub roles: Vec<Role>,
     /// The groups that the subject belongs to.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::config::choice::texts")]
     pub groups: Vec<String>,
 }
 

@@ -148,23 +148,26 @@ fn write(args: &Args) -> Result<(), Failure> {
     if args.file.exists() {
         return Err(Failure::Exists(path));
     }
-    let questions = [(MODEL, &args.model), (USER, &args.user), (DATA, &args.data)];
     // Also before the questions.
-    for (question, given) in &questions {
+    for (question, given) in [(MODEL, &args.model), (USER, &args.user), (DATA, &args.data)] {
         let wrong = |problem| Failure::Answer { option: question.option, problem: Box::new(problem) };
         given.as_deref().map_or(Ok(()), |given| question.check(given)).map_err(wrong)?;
     }
     let is_asking = !args.yes && io::stdin().is_terminal();
     let mut assumed = Vec::new();
-    let [model, user, data] = questions.map(|(question, given)| match given {
+    let mut answer = |question: Question, given: &Option<String>| match given {
         Some(given) => Ok(given.clone()),
         None if is_asking => question.ask(&mut io::stdin().lock(), &mut io::stderr().lock()),
         None => {
             assumed.push(format!("{} {}", question.option, question.default));
             Ok(question.default.to_owned())
         }
-    });
-    let answers = Answers { model: model?, user: user?, data: data? };
+    };
+    let answers = Answers {
+        model: answer(MODEL, &args.model)?,
+        user: answer(USER, &args.user)?,
+        data: answer(DATA, &args.data)?,
+    };
     if !args.yes && !assumed.is_empty() {
         eprintln!(
             "holdpoint: standard input is not a terminal, so nothing was asked. Assumed: {}. --yes says that this is meant",

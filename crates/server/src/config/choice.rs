@@ -4,6 +4,7 @@ use std::{fmt, marker::PhantomData, net::SocketAddr};
 
 use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
+    identity::Role,
     model::provider::{OpenAiApi, ReasoningEffort},
     tool::{Execution, Returns, Wait, http::InputPlacement},
 };
@@ -59,6 +60,11 @@ impl Choice for DecisionKind {
     ];
 }
 
+impl Choice for Role {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("user", Self::User), ("approver", Self::Approver), ("admin", Self::Admin)];
+}
+
 struct OneOf<T: 'static>(&'static [(&'static str, T)]);
 
 impl<T: Choice> Visitor<'_> for OneOf<T> {
@@ -96,8 +102,13 @@ pub(super) fn some_of<'de, D: Deserializer<'de>, T: Choice>(deserializer: D) -> 
     deserializer.deserialize_seq(List(|| OneOf(T::ALL), PhantomData)).map(Some)
 }
 
+/// Reads the roles of a key.
+pub(crate) fn roles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Role>, D::Error> {
+    some_of(deserializer).map(Option::unwrap_or_default)
+}
+
 /// Reads a list of texts.
-pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     deserializer.deserialize_seq(List(|| PhantomData::<String>, PhantomData))
 }
 

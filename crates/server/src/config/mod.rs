@@ -1,7 +1,7 @@
 //! Settings: a TOML file, overridden by the environment.
 
 mod check;
-mod choice;
+pub(crate) mod choice;
 mod environment;
 mod mcp;
 mod model;
@@ -394,6 +394,7 @@ mod tests {
             ("[tools.x]\nexecution = 'a'", "expected one of \"server\", \"frontend\", \"delegate\""),
             ("[tools.x]\ndecisions = ['a']", "expected one of \"approve\", \"deny\""),
             ("[tools.x]\ndecisions = 'a'", "expected a list"),
+            ("[[auth.keys]]\nroles = ['root']", "expected one of \"user\", \"approver\", \"admin\""),
             ("[tools.x]\napprovers = { by = 'a' }", "expected a list"),
             (
                 "[[mcp]]\nname = 'a'\ncommand = 'npx x'",

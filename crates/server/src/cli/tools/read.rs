@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_description_that_takes_too_long_is_given_up() {
-        let slow = "a: [1, 2]\n- ".repeat(100_000);
+        let slow = "- [1, 2]\n".repeat(200_000);
         let error = parse(slow.into_bytes(), Duration::ZERO).unwrap_err();
         assert!(error.contains("can't be read within"), "{error}");
         let yaml = format!("openapi: 3.0.0\npaths: {}", "[".repeat(100_000));
