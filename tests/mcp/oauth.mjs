@@ -130,8 +130,8 @@ const server = createServer(async (request, response) => {
           capabilities: { tools: {} },
           serverInfo: { name: "oauth", version: "1" },
         },
-        "tools/list": { tools: [{ name: "whoami", description: "whoami", inputSchema: { type: "object" } }] },
-        "tools/call": { content: [{ type: "text", text: "ann" }] },
+        "tools/list": { tools: ["whoami", "leak"].map((name) => ({ name, inputSchema: { type: "object" } })) },
+        "tools/call": { content: [{ type: "text", text: params?.name === "leak" ? `you sent ${token}` : "ann" }] },
         ping: {},
       }[method];
       return result

@@ -66,16 +66,16 @@ fn settings(folder: &Path, base: &str) -> McpSettings {
     McpSettings { oauth: Some(oauth), start_wait: PATIENCE, ..McpSettings::new("work", transport) }
 }
 
-async fn ask(server: &McpServer) -> Result<String, String> {
+async fn ask(server: &McpServer, tool: &str) -> Result<String, String> {
     let tools = server.tools();
-    let tool = tools.iter().find(|tool| tool.spec.name == "work_whoami").expect("it is listed");
+    let tool = tools.iter().find(|listed| listed.spec.name == tool).expect("it is listed");
     let called = (tool.handler.as_ref().expect("a handler"))(json!({}), ToolContext::new("chat", "ann", "call"));
     let output = tokio::time::timeout(PATIENCE, called).await.expect("an end");
     output.map(|output| output.to_string()).map_err(|error| error.0)
 }
 
 async fn whoami(server: &McpServer) -> String {
-    ask(server).await.unwrap_or_else(|error| panic!("{error}"))
+    ask(server, "work_whoami").await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test]
@@ -127,6 +127,17 @@ async fn tokens_are_refreshed() {
     assert_ne!(std::fs::read(folder.path().join("tokens.json")).expect("the tokens"), first);
 }
 
+/// Neither a chat nor a model gets the token, whatever the server says.
+#[tokio::test]
+async fn a_token_that_the_server_repeats_is_masked() {
+    let (_server, base) = serve(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(login(folder.path(), &base).await.1, Some(0));
+    let server = McpServer::start(settings(folder.path(), &base)).await.expect("starts");
+    assert_eq!(ask(&server, "work_leak").await.as_deref(), Ok("\"you sent •••\""));
+    server.stop().await;
+}
+
 /// A call that the server did not even look at was not carried out, and whoever asked for it is told that.
 #[tokio::test]
 async fn a_call_after_the_tokens_were_revoked_was_not_made() {
@@ -137,7 +148,7 @@ async fn a_call_after_the_tokens_were_revoked_was_not_made() {
     let server = McpServer::start(settings(folder.path(), &base)).await.expect("starts");
     assert_eq!(whoami(&server).await, "\"ann\"");
     client().get(format!("{base}/revoke")).send().await.expect("an answer");
-    let error = ask(&server).await.expect_err("nobody is logged in");
+    let error = ask(&server, "work_whoami").await.expect_err("nobody is logged in");
     assert!(error.contains("wants a new login") && error.contains("was not made"), "{error}");
     server.stop().await;
 }

@@ -81,13 +81,12 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     let operation = |id: &str| json!({"operationId": id, "summary": id, "parameters": item, "responses": {"200": {"description": "done"}}});
     let paths = json!({"/stock/{item}": {"get": operation("read_stock"), "delete": operation("clear_stock")}});
     let info = json!({"title": "Shop", "version": "1"});
-    let description = json!({"openapi": "3.1.0", "info": info, "servers": [{"url": shop.url}], "paths": paths});
+    let servers = json!([{"url": "https://shop.example"}]);
+    let description = json!({"openapi": "3.1.0", "info": info, "servers": servers, "paths": paths});
     reader.write("openapi.yaml", &description.to_string());
     let import = reader.next("From an OpenAPI description", "sh");
-    reader.run(&import);
-    for tool in ["READ_STOCK", "CLEAR_STOCK"] {
-        reader.set(&format!("HOLDPOINT_TOOLS__{tool}__ALLOW_PRIVATE"), "true");
-    }
+    reader.page.promises("`--base-url` overrides them all, and allows that address if it is private.");
+    reader.run(&import.with("openapi.yaml", &format!("openapi.yaml --base-url {}", shop.url)));
     reader.serve_settings();
     reader.page.promises("Operations that are not GET need approval.");
     let shown = reader.say("stock", r#"call read_stock {"item":"tea"}"#).await;
@@ -101,9 +100,6 @@ pub(crate) async fn http_tools(reader: &mut Reader) {
     // An address of the own network is called only where that is allowed.
     let block = reader.next("Where it may call", "toml").with("http://192.168.1.20", &shop.url);
     reader.save("holdpoint.toml", &block.clone().with("allow_private = true", ""));
-    for tool in ["READ_STOCK", "CLEAR_STOCK"] {
-        reader.unset(&format!("HOLDPOINT_TOOLS__{tool}__ALLOW_PRIVATE"));
-    }
     reader.page.promises("Loopback and private addresses are refused");
     let (code, said) = reader.fails("holdpoint --config holdpoint.toml");
     assert!(code == Some(2) && said.contains("allow_private"), "{said}");

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io, path::Path};
 
-use super::{McpError, McpProblem, McpSettings, McpTransport, Secret, connect};
+use super::{McpError, McpProblem, McpSettings, McpTransport, Secret, connect, tokens::SentTokens};
 
 /// Everything in the settings of these servers that can never work. Nothing is started, and nobody is connected to.
 pub fn problems(settings: &[McpSettings]) -> Vec<McpError> {
@@ -21,7 +21,7 @@ pub fn problems(settings: &[McpSettings]) -> Vec<McpError> {
 
 fn transport(transport: &McpTransport) -> Result<(), McpProblem> {
     match transport {
-        McpTransport::Http { url, headers } => connect::endpoint(url, headers).map(drop),
+        McpTransport::Http { url, headers } => connect::endpoint(url, headers, &SentTokens::default()).map(drop),
         McpTransport::Command { command, env } => {
             let program = command.first().ok_or(McpProblem::NoCommand)?;
             find(program, env).map_err(|error| McpProblem::Spawn { program: program.clone(), error })

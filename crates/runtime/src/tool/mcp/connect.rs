@@ -28,6 +28,7 @@ use super::{
     program::{self, ProgramLog},
     rounds::is_modern,
     server::Shared,
+    tokens::SentTokens,
 };
 use crate::tool::text::plain;
 
@@ -55,7 +56,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
                 (serve(handler, program, lifecycle).await, Some(log))
             }
             McpTransport::Http { url, headers } => {
-                let (client, config) = endpoint(url, headers)?;
+                let (client, config) = endpoint(url, headers, &shared.tokens)?;
                 let connected = match &shared.settings.oauth {
                     Some(oauth) => {
                         let client = AuthClient::new(client, oauth::authorized(url, oauth).await?);
@@ -93,6 +94,7 @@ pub(super) async fn connect(shared: &Arc<Shared>) -> Result<Connection, McpProbl
 pub(super) fn endpoint(
     url: &SecretUrl,
     headers: &[(String, Secret)],
+    tokens: &SentTokens,
 ) -> Result<(Endpoint, StreamableHttpClientTransportConfig), McpProblem> {
     let parsed = Url::parse(url.reveal()).map_err(|_| McpProblem::Url)?;
     let has_user = !parsed.username().is_empty() || parsed.password().is_some();
@@ -111,7 +113,7 @@ pub(super) fn endpoint(
     let client = client.map_err(|error| McpProblem::Client(error.without_url().to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.reveal());
     config.custom_headers = custom;
-    Ok((Endpoint(client), config))
+    Ok((Endpoint { client, tokens: tokens.clone() }, config))
 }
 
 /// Whether the server asks for a login.

@@ -22,7 +22,10 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::screen::{LineScreen, ScreenError};
+use super::{
+    screen::{LineScreen, ScreenError},
+    tokens::SentTokens,
+};
 
 /// Maximum size of one message.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -32,7 +35,10 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// A client for streamable HTTP.
 #[derive(Debug, Clone)]
-pub(super) struct Endpoint(pub(super) Client);
+pub(super) struct Endpoint {
+    pub(super) client: Client,
+    pub(super) tokens: SentTokens,
+}
 
 impl StreamableHttpClient for Endpoint {
     type Error = reqwest::Error;
@@ -46,7 +52,7 @@ impl StreamableHttpClient for Endpoint {
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let has_session = session.is_some();
-        let request = with(self.0.post(&*uri), session, auth, headers).json(&message);
+        let request = self.with(self.client.post(&*uri), session, auth, headers).json(&message);
         let response = request.send().await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -86,7 +92,7 @@ impl StreamableHttpClient for Endpoint {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), Error> {
-        let response = with(self.0.delete(&*uri), Some(session), auth, headers).send().await?;
+        let response = self.with(self.client.delete(&*uri), Some(session), auth, headers).send().await?;
         match response.status() {
             // Support for this is optional.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
@@ -102,7 +108,7 @@ impl StreamableHttpClient for Endpoint {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Error> {
-        let mut request = with(self.0.get(&*uri), session, auth, headers);
+        let mut request = self.with(self.client.get(&*uri), session, auth, headers);
         if let Some(last_event) = last_event {
             request = request.header(HEADER_LAST_EVENT_ID, last_event);
         }
@@ -122,17 +128,26 @@ impl StreamableHttpClient for Endpoint {
     }
 }
 
-fn with(request: RequestBuilder, session: Option<Arc<str>>, auth: Option<String>, headers: Headers) -> RequestBuilder {
-    let mut request = request.header(ACCEPT, [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", "));
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    if let Some(auth) = auth {
-        request = request.bearer_auth(auth);
-    }
-    match session {
-        Some(session) => request.header(HEADER_SESSION_ID, &*session),
-        None => request,
+impl Endpoint {
+    fn with(
+        &self,
+        request: RequestBuilder,
+        session: Option<Arc<str>>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> RequestBuilder {
+        let mut request = request.header(ACCEPT, [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", "));
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(auth) = auth {
+            self.tokens.add(&auth);
+            request = request.bearer_auth(auth);
+        }
+        match session {
+            Some(session) => request.header(HEADER_SESSION_ID, &*session),
+            None => request,
+        }
     }
 }
 

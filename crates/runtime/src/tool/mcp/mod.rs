@@ -24,6 +24,7 @@ mod servers;
 mod subscription;
 mod task;
 mod token_file;
+mod tokens;
 mod url;
 
 use std::{

@@ -87,7 +87,7 @@ pub(super) async fn call(
         called = make(&shared, tool, timeout, input, context) => called,
         () = cancellation.cancelled() => Err(CallError::Stopped),
     };
-    called.map_err(|error| ToolError(shared.mask.hide(&error.to_string())))
+    called.map_err(|error| ToolError(shared.tokens.mask().hide(&shared.mask.hide(&error.to_string()))))
 }
 
 async fn make(
@@ -102,6 +102,7 @@ async fn make(
     let result = rounds::make(call.clone()).await?;
     let mut output = output(result, &shared.mask, &call.context).map_err(CallError::Tool)?;
     shared.echo.hide_in(&mut output);
+    shared.tokens.mask().hide_in(&mut output);
     Ok(output)
 }
 

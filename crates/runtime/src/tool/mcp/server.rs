@@ -30,6 +30,7 @@ use super::{
     rounds::is_modern,
     run,
     subscription::subscribe,
+    tokens::SentTokens,
 };
 use crate::{
     backoff::Backoff,
@@ -55,6 +56,8 @@ pub(super) struct Shared {
     /// Masks the secrets that an answer repeats. A program's environment is also made of paths and names, so only what is
     /// secret by its name counts.
     pub(super) echo: Mask,
+    /// Those of a login that were sent last. An answer may repeat them too.
+    pub(super) tokens: SentTokens,
     pub(super) calls: Arc<Calls>,
     /// Notified when the list of tools is out of date.
     pub(super) relist: Notify,
@@ -155,6 +158,7 @@ impl McpServer {
             settings,
             mask,
             echo,
+            tokens: SentTokens::default(),
             calls: Arc::default(),
             relist: Notify::new(),
             recheck: Notify::new(),
