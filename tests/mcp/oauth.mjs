@@ -90,7 +90,9 @@ const server = createServer(async (request, response) => {
         const client = refreshing.get(form.refresh_token);
         refreshing.delete(form.refresh_token);
         refreshes += 1;
-        return client === form.client_id ? issue(client) : refuse("invalid_grant", `no such refresh token: ${form.refresh_token}`);
+        return client === form.client_id
+          ? issue(client)
+          : refuse("invalid_grant", `no such refresh token: ${form.refresh_token}`);
       }
       const asked = codes.get(form.code);
       codes.delete(form.code);

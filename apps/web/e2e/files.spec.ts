@@ -30,10 +30,13 @@ const result = {
 const mcp = scratchFile(
   "files.mjs",
   `import { createInterface } from "node:readline";
-const send = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const send = (id, result) => say({ id, result });
 const serverInfo = { name: "files", version: "1" };
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
+  // An older server: it does not know how connections begin today.
+  if (method === "server/discover") say({ id, error: { code: -32601, message: "no such method" } });
   if (method === "initialize") send(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
   if (method === "tools/list") send(id, { tools: [{ name: "draw", description: "draw", inputSchema: { type: "object" } }] });
   if (method === "tools/call") send(id, ${JSON.stringify(result)});

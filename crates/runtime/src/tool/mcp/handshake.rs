@@ -20,6 +20,8 @@ pub(super) struct Handshake {
     was_modern: bool,
     /// Whether it was found to be older the hard way.
     is_legacy: bool,
+    /// Whether it has answered `server/discover` after the library had given that up: it is slow, and newer.
+    is_slow: bool,
     /// Attempts that have failed since the last connection.
     failures: u32,
 }
@@ -33,10 +35,11 @@ impl Handshake {
         if !self.was_modern && (self.is_legacy || is_turn) {
             return ClientLifecycleMode::Initialize;
         }
-        ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        if self.is_slow {
+            return ClientLifecycleMode::Discover { preferred_versions };
         }
+        ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE) }
     }
 
     /// The connection is there, after this time.
@@ -52,10 +55,11 @@ impl Handshake {
         use ClientInitializeError::{ConflictInitResponseId, LegacyFallbackFailed, UncorrelatedErrorResponse};
         match error {
             LegacyFallbackFailed { fallback, .. } => self.failed(fallback),
-            // An answer came late, to the request before: the program was slow to start.
-            ConflictInitResponseId(..) | UncorrelatedErrorResponse { .. } => {}
+            // An answer came late, to the request before: the program is slow to start. It says which way is the right one.
+            ConflictInitResponseId(..) => self.is_slow = true,
+            UncorrelatedErrorResponse { .. } => self.is_legacy = true,
             _ => {
-                self.is_legacy = false;
+                (self.is_legacy, self.is_slow) = (false, false);
                 self.failures = self.failures.saturating_add(1);
             }
         }
@@ -99,6 +103,24 @@ mod tests {
         assert_eq!(begins(&handshake), "initialize");
         handshake.failed(&gone());
         assert_eq!(begins(&handshake), "discover");
+    }
+
+    /// Otherwise a program that takes longer than the library waits would never be connected to.
+    #[test]
+    fn a_late_answer_says_how_to_begin() {
+        use rmcp::model::RequestId;
+        let (first, second) = (RequestId::Number(0), RequestId::Number(1));
+        let mut newer = Handshake::default();
+        newer.failed(&ClientInitializeError::ConflictInitResponseId(second.clone(), first.clone()));
+        assert!(
+            matches!(newer.next(), ClientLifecycleMode::Discover { .. }),
+            "it is waited for, and not asked otherwise"
+        );
+        newer.failed(&gone());
+        assert!(matches!(newer.next(), ClientLifecycleMode::Auto { .. }), "it may have been replaced");
+        let mut older = Handshake::default();
+        older.failed(&ClientInitializeError::UncorrelatedErrorResponse { expected: second, received: first });
+        assert_eq!(begins(&older), "initialize");
     }
 
     #[test]
