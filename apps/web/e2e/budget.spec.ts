@@ -29,7 +29,7 @@ test("a budget that is used up is a question to the user, not one of the assista
   const cards = page.locator('[data-tool="continue_turn"]');
   await expect(cards).toHaveCount(1);
   await expect(cards.first()).toContainText("Go on, with 1000 more tokens for this answer?");
-  await expect(cards.first()).toContainText("This answer has used 1000 tokens, and its budget is 1000.");
+  await expect(cards.first()).toContainText("This answer has used 1000 tokens, and 1000 were allowed.");
   await expect(page.getByText("May the assistant do this?")).toHaveCount(0);
   await page.screenshot({ path: `${folder}budget.png`, animations: "disabled" });
   await cards
@@ -37,6 +37,7 @@ test("a budget that is used up is a question to the user, not one of the assista
     .getByRole("button", { name: /^Approve/ })
     .click();
   await expect(cards).toHaveCount(2);
+  await expect(cards.nth(1)).toContainText("This answer has used 2000 tokens, and 2000 were allowed.");
 
   await cards.nth(1).getByRole("button", { name: /^Deny/ }).click();
   // The model makes no further step, so it is told nothing.

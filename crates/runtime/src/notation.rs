@@ -81,7 +81,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 call,
                 name: name.to_owned(),
                 input: if name == BUDGET_TOOL {
-                    json!({"scope": "turn", "used": 1, "limit": 1})
+                    json!({"scope": "turn", "used": 1, "limit": 1, "more": 1})
                 } else {
                     json!({"n": 1})
                 },

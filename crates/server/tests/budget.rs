@@ -42,8 +42,8 @@ async fn a_turn_asks_when_its_tokens_are_used_up_and_goes_on_after_a_yes() {
     assert_eq!(shown(&chat), ["get_weather", "get_weather", "continue_turn"]);
     let entry = &server.approvals().await[0];
     assert_eq!(entry["toolName"], "continue_turn");
-    assert_eq!(entry["input"], json!({"scope": "turn", "used": 200, "limit": 200}));
-    assert_eq!(entry["reason"], "This answer has used 200 tokens, and its budget is 200");
+    assert_eq!(entry["input"], json!({"scope": "turn", "used": 200, "limit": 200, "more": 200}));
+    assert_eq!(entry["reason"], "This answer has used 200 tokens, and 200 were allowed");
     assert_eq!(entry["title"], "Go on?");
     let may = json!(["approve", "deny", "remember"]);
     assert_eq!(entry["allowed"], may);
@@ -101,9 +101,11 @@ async fn a_chat_asks_before_its_next_turn() {
     let mut sse = chat.answer(&[Answer::Approve(&approval)]).await;
     chat.read(&mut sse).await;
     assert_eq!(chat.text(), "Hello.");
-    // As many tokens again, and they are used up now.
+    // As many tokens again, and they are used up now. Whoever is asked reads what was used in all.
     chat.ask("hello once more").await;
     assert_eq!(shown(&chat), ["continue_turn"]);
+    let entry = &server.approvals().await[0];
+    assert_eq!(entry["input"], json!({"scope": "chat", "used": 200, "limit": 200, "more": 100}));
 }
 
 /// A grant answers in a person's place, as often as it says.
@@ -194,6 +196,26 @@ async fn it_survives_a_kill() {
     server.until("/api/chat/c/messages", |_, text| text.matches("Hello.").count() == 3).await;
 }
 
+/// The question is older than the settings, and the answer counts all the same.
+#[tokio::test]
+async fn a_yes_goes_on_where_there_is_no_budget_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("script.json");
+    std::fs::write(&file, script().to_string()).expect("written");
+    let model = format!("script:{}", file.display());
+    let model = ("HOLDPOINT_MODEL__USE", model.as_str());
+    let data = folder.path().join("data");
+    let server = Binary::start_in(&data, &[model, ("HOLDPOINT_MODEL__TURN_TOKEN_BUDGET", "100")]);
+    let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "compare the weather"}]});
+    server.post("/api/chat", &json!({"id": "c", "messages": [message]})).await;
+    server.kill();
+    let server = Binary::start_in(&data, &[model]);
+    let entry = server.get_json("/api/approvals").await[0].clone();
+    let path = format!("/api/approvals/{}", entry["approvalId"].as_str().expect("an id"));
+    assert_eq!(server.post(&path, &json!({"approved": true})).await.0, 200);
+    server.until("/api/chat/c/messages", |_, text| text.contains("Both.")).await;
+}
+
 #[test]
 fn settings_that_would_undo_it_are_refused() {
     let check = |text: &str| {
@@ -207,6 +229,10 @@ fn settings_that_would_undo_it_are_refused() {
     let table = [
         (format!("{budget}approval = 'never'"), "tools.continue_turn: `approval` of this tool can't be changed"),
         (format!("{budget}decisions = ['approve', 'deny', 'edit']"), "`decisions` of this tool can't be changed"),
+        (
+            format!("{budget}input_schema = {{}}"),
+            "`input_schema` of this tool can't be changed: it asks whether to go on",
+        ),
         (format!("{budget}execution = 'frontend'"), "`continue_turn` can't be the name of a tool"),
         ("[tools.continue_turn]\ntitle = 'x'".to_owned(), "there is no budget: set `model.turn_token_budget`"),
         ("[model]\nturn_token_budget = 0".to_owned(), "turn_token_budget"),

@@ -45,10 +45,12 @@ pub enum BudgetScope {
 pub struct Spending {
     /// Whose budget.
     pub scope: BudgetScope,
-    /// The tokens used since its beginning, or since somebody let it go on.
+    /// The tokens used so far.
     pub used: u64,
-    /// The budget. As many may be used again if the call is approved.
+    /// The tokens that were allowed so far.
     pub limit: u64,
+    /// How many more may be used if the call is approved: the budget.
+    pub more: u64,
 }
 
 impl Spending {
@@ -64,12 +66,12 @@ impl Spending {
 
     /// The reason of the approval request.
     pub fn reason(self) -> String {
-        let Self { scope, used, limit } = self;
+        let Self { scope, used, limit, .. } = self;
         let whose = match scope {
             BudgetScope::Turn => "This answer",
             BudgetScope::Chat => "This chat",
         };
-        format!("{whose} has used {used} tokens, and its budget is {limit}")
+        format!("{whose} has used {used} tokens, and {limit} were allowed")
     }
 }
 
@@ -81,15 +83,16 @@ pub fn budget_tool() -> Tool {
         "properties": {
             "scope": {"enum": ["turn", "chat"], "title": "Budget of"},
             "used": {"type": "integer", "title": "Tokens used"},
-            "limit": {"type": "integer", "title": "Budget"},
+            "limit": {"type": "integer", "title": "Tokens allowed"},
+            "more": {"type": "integer", "title": "More tokens"},
         },
-        "required": ["scope", "used", "limit"],
+        "required": ["scope", "used", "limit", "more"],
     });
     let description = "Goes on although the token budget is used up. As many tokens may be used again.";
     ToolBuilder::server(BUDGET_TOOL, description, async |_: Value, _| Ok(json!({"continued": true})))
         .schema(schema)
         .title("Go on?")
-        .headline("Go on, with {limit} more tokens for this {scope}?")
+        .headline("Go on, with {more} more tokens for this {scope}?")
         .source(ToolSource::Budget)
         .approval(ApprovalPolicy::Always)
         .decisions(Decisions::PLAIN)

@@ -7,13 +7,13 @@ use holdpoint_protocol::{
     ids::{ApprovalId, ToolCallId},
     request::{AckStatus, Answer, ClientResult, DecisionRequest, Verdict},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Answered, ApprovalRequest, Call, Decided, Draft, Env, FrontendResult, Stage, calls, grants};
 use crate::{
     fact::{Cause, Fact, Outcome},
     identity::Identity,
-    tool::{Execution, Returns},
+    tool::{Execution, InputSchema, Returns},
     value::{admit_input, admit_integers, admit_sized},
 };
 
@@ -202,6 +202,11 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
             {
                 return Answered::InvalidValue(error);
             }
+            if let (Some(_), Outcome::Output(output)) = (&call.asked_by, &outcome)
+                && let Err(unfit) = admit_answer(&call.input, output)
+            {
+                return unfit;
+            }
             if calls::expire(draft, id, env) {
                 return Answered::TooLate(Cause::Expired);
             }
@@ -219,6 +224,24 @@ fn take_result(draft: &mut Draft<'_>, id: &ToolCallId, result: &FrontendResult, 
         Stage::Settled { cause: Cause::Decision | Cause::Ran | Cause::Refused, .. } => Answered::Contradicts,
         Stage::Settled { cause, .. } => Answered::TooLate(*cause),
     }
+}
+
+/// Checks the answer to a prompt. What is recorded as accepted is what the tool gets.
+fn admit_answer(prompt: &Value, output: &Value) -> Result<(), Answered> {
+    let unfit = |text: String, pointer: String| Answered::UnfitAnswer { text, pointer };
+    let (content, place) = match output.get("action").map(Value::as_str) {
+        Some(Some("decline" | "cancel")) => return Ok(()),
+        Some(Some("accept")) => (output.get("content").cloned().unwrap_or_else(|| json!({})), "/content"),
+        Some(_) => {
+            let text = "the action must be \"accept\", \"decline\" or \"cancel\"".to_owned();
+            return Err(unfit(text, "/action".to_owned()));
+        }
+        // A client that knows nothing of actions sends the content.
+        None => (output.clone(), ""),
+    };
+    // A tool of the program may prompt with any schema, also with one that can't be checked.
+    let Some(Ok(schema)) = prompt.get("schema").cloned().map(InputSchema::new) else { return Ok(()) };
+    schema.check(&content).map_err(|text| unfit(text, format!("{place}{}", schema.problem_at(&content))))
 }
 
 /// Whether a result is the outcome that the server has recorded itself, as a client's copy of the history has it.

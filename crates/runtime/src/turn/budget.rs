@@ -10,6 +10,9 @@ use crate::{
     tool::{BUDGET_TOOL, Budget, BudgetScope, Execution, Returns, Spending, Wait},
 };
 
+/// The largest integer that every client reads as it is: 2^53 - 1.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
 /// Used tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,8 +37,12 @@ impl Spent {
         self.released = self.used;
     }
 
-    fn counting(self) -> u64 {
-        self.used.saturating_sub(self.released)
+    /// What a person is told if no more than this may be used without asking. Every browser shows these numbers as they are,
+    /// whatever a provider has reported.
+    fn over(self, scope: BudgetScope, more: u64) -> Option<Spending> {
+        let safe = |number: u64| number.min(MAX_SAFE_INTEGER);
+        let limit = self.released.saturating_add(more);
+        (self.used >= limit).then(|| Spending { scope, used: safe(self.used), limit: safe(limit), more: safe(more) })
     }
 }
 
@@ -59,12 +66,8 @@ impl ChatState {
 /// The budget that is used up, if any.
 pub(super) fn used_up(state: &ChatState, budget: Budget) -> Option<Spending> {
     let turn = state.turn.as_ref().map(|turn| turn.spent).unwrap_or_default();
-    [(BudgetScope::Chat, budget.chat, state.spent), (BudgetScope::Turn, budget.turn, turn)].into_iter().find_map(
-        |(scope, limit, spent)| {
-            let (limit, used) = (limit?.get(), spent.counting());
-            (used >= limit).then_some(Spending { scope, used, limit })
-        },
-    )
+    let all = [(BudgetScope::Chat, budget.chat, state.spent), (BudgetScope::Turn, budget.turn, turn)];
+    all.into_iter().find_map(|(scope, limit, spent)| spent.over(scope, limit?.get()))
 }
 
 /// Asks whether the turn may go on: a step with one call, which the model neither made nor sees.

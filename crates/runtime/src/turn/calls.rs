@@ -11,7 +11,7 @@ use super::{
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
     grants::UsableGrant,
-    tool::{self, ApprovalPolicy, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
+    tool::{self, ApprovalPolicy, BUDGET_TOOL, Execution, PROMPT_TOOL, Returns, StoredFile, ToolSpec, Wait},
     value::admit_sized,
 };
 
@@ -165,6 +165,10 @@ pub(super) fn start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
         // The tool's server has not listed its tools yet, so the driver waits. This needs a person's approval, since
         // the tool's own policy is unknown too.
         None if is_approved && env.tools.pending_timeout(origin).is_some() => None,
+        // There is no budget any more, so nothing is in the way of the approval.
+        None if call.name == BUDGET_TOOL => {
+            return settle(draft, id, Outcome::Output(json!({"continued": true})), Cause::Ran, env);
+        }
         None => {
             let text = format!("not run: the tool {:?} that was called is not there any more", call.name);
             return settle(draft, id, Outcome::Error(text), Cause::Refused, env);

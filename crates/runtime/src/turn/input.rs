@@ -259,6 +259,13 @@ pub enum Answered {
     NotTheirs,
     /// The value does not fit into the log.
     InvalidValue(ValueError),
+    /// The answer to a prompt is not one, or does not fit the prompt's schema.
+    UnfitAnswer {
+        /// What is wrong.
+        text: String,
+        /// Where in the output: a JSON pointer.
+        pointer: String,
+    },
     /// The edited input can't be used.
     InvalidInput(ValueError),
     /// The edited input does not fit the tool's schema.

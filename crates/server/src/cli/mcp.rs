@@ -75,7 +75,7 @@ fn login(args: &LoginArgs) -> Result<(), Failure> {
         println!("Open this page in a browser on this machine, and log in:\n\n{}\n", login.url());
         login.finish(LOGIN_TIMEOUT).await.map_err(failed)?;
         let file = settings.oauth.as_ref().map(|oauth| oauth.file.display().to_string()).unwrap_or_default();
-        println!("Logged in. The tokens are in {file}, which only you can read; they are not encrypted.");
+        println!("Logged in. The tokens are in {file}, which only you can read, encrypted with `oauth_key`.");
         Ok(())
     })
 }

@@ -257,17 +257,9 @@ impl ToolConfig {
     }
 
     fn change(&self, tool: &Tool) -> Result<Tool, ToolConfigProblem> {
-        if self.input_schema.is_some() {
-            return Err(ToolConfigProblem::Fixed { key: "input_schema" });
-        }
-        if let Some(key) = self.first_key_of_an_endpoint() {
-            return Err(ToolConfigProblem::OnlyWithUrl { key });
-        }
-        if self.ignore_hints {
-            return Err(ToolConfigProblem::OnlyForMcp);
-        }
         if tool.spec.source == ToolSource::Budget {
             let said = [
+                ("input_schema", self.input_schema.is_some()),
                 ("approval", self.approval.is_some()),
                 ("decisions", self.decisions.is_some()),
                 ("timeout_sec", self.timeout_sec.is_some()),
@@ -277,6 +269,15 @@ impl ToolConfig {
             if let Some((key, _)) = said.into_iter().find(|(_, is_said)| *is_said) {
                 return Err(ToolConfigProblem::Budget { key });
             }
+        }
+        if self.input_schema.is_some() {
+            return Err(ToolConfigProblem::Fixed { key: "input_schema" });
+        }
+        if let Some(key) = self.first_key_of_an_endpoint() {
+            return Err(ToolConfigProblem::OnlyWithUrl { key });
+        }
+        if self.ignore_hints {
+            return Err(ToolConfigProblem::OnlyForMcp);
         }
         self.finish(tool)
     }

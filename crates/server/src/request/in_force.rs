@@ -20,6 +20,10 @@ pub(crate) fn in_force(answered: Answered) -> Result<AckResponse, Failure> {
         Answered::InvalidValue(error) => {
             Err(Failure::Invalid { detail: format!("output: {error}"), pointer: Some("/output".to_owned()) })
         }
+        Answered::UnfitAnswer { text, pointer } => {
+            let detail = format!("output: it does not answer the prompt: {text}");
+            Err(Failure::Invalid { detail, pointer: Some(format!("/output{pointer}")) })
+        }
         Answered::InvalidInput(error) => {
             Err(Failure::Invalid { detail: format!("input: {error}"), pointer: Some("/input".to_owned()) })
         }

@@ -304,6 +304,9 @@ impl Connection {
             Ok(Answered::Contradicts) => self.error("another result for this call was taken before").await,
             Ok(Answered::TooLate(_)) => self.error("this call is settled already: the result came too late").await,
             Ok(Answered::InvalidValue(error)) => self.error(&format!("the result can't be used: {error}")).await,
+            Ok(Answered::UnfitAnswer { text, .. }) => {
+                self.error(&format!("the result does not answer the prompt: {text}")).await
+            }
             Ok(Answered::NeedsApproval) => self.error("this call waits for its approval: approval-required").await,
             // All but the last are of decisions.
             Ok(

@@ -7,8 +7,8 @@ export default {
   tool: "continue_turn",
   icon: Gauge,
   headline: (input) => {
-    if (!isObject(input) || typeof input.limit !== "number") return undefined;
-    return `Go on, with ${input.limit} more tokens for this ${input.scope === "chat" ? "chat" : "answer"}?`;
+    if (!isObject(input) || typeof input.more !== "number") return undefined;
+    return `Go on, with ${input.more} more tokens for this ${input.scope === "chat" ? "chat" : "answer"}?`;
   },
   question: "The token budget is used up.",
   isUntold: true,

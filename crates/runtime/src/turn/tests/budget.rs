@@ -81,7 +81,7 @@ fn a_newer_message_takes_its_place() {
 #[test]
 fn the_model_can_not_call_it() {
     let facts = "opened, said u1, turn, step";
-    let input = json!({"scope": "turn", "used": 1, "limit": 1});
+    let input = json!({"scope": "turn", "used": 1, "limit": 1, "more": 1});
     let written = facts_of(given(facts).budget(1, 1).when(model_calls("continue_turn", input)));
     assert_eq!(written, r#"writing continue_turn, invalid continue_turn: there is no tool "continue_turn""#);
 }
