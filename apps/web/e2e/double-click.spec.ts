@@ -91,10 +91,11 @@ test("the focus stays at the card that was decided", async ({ console, page }) =
   await console.visit("sse", undefined, { dock: "approvals" });
   const items = page.getByRole("region", { name: /^Approval: / });
   await expect(items).toHaveCount(2);
-  await items
-    .first()
-    .getByRole("button", { name: /^Approve/ })
-    .focus();
+  const approve = items.first().getByRole("button", { name: /^Approve/ });
+  // Before its input has been in view, the button shows that first.
+  await expect(approve).not.toHaveAttribute("aria-disabled", "true");
+  await expect(approve).not.toHaveAccessibleName(/not seen yet/);
+  await approve.focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Enter");
   await expect(items.first()).toContainText("Done");

@@ -102,7 +102,10 @@ test("a whole approval by keyboard", async ({ console, page }) => {
     /^Approval needed: Send a payment, amount 50, recipient Hanako/,
   );
   await expect(console.composer).toBeFocused();
-  await card.getByRole("button", { name: /^Approve/ }).focus();
+  const approve = card.getByRole("button", { name: /^Approve/ });
+  // Before its input has been in view, the button shows that first.
+  await expect(approve).not.toHaveAccessibleName(/not seen yet/);
+  await approve.focus();
   await page.keyboard.press("Enter");
   await expect(card).toBeFocused();
   await console.expectState(card, "output-available");
