@@ -114,11 +114,13 @@ export class ChatFollower<UI_MESSAGE extends UIMessage> {
     if (signal.aborted) return;
     if (JSON.stringify(holds) !== JSON.stringify(this.#session.getState().holds)) this.#session.set({ holds });
     const isOutdated = this.#session.isResuming || hasOutdated(this.#chat.messages, holds);
-    if (!this.#isIdle && !isOutdated) return;
+    const wasIdle = this.#isIdle;
+    if (!wasIdle && !isOutdated) return;
     const stored = await read((each) => fetchStored(chatId, { ...options, signal: each }));
     if (signal.aborted) return;
-    // A request sent since then may have made this read obsolete.
-    if (requests !== this.#session.requests && this.#isIdle) this.#isStale = true;
+    // A request sent since then may have made this read obsolete, and so may the end of the response that was open: the
+    // message that it wrote would be resumed.
+    if ((requests !== this.#session.requests || !wasIdle) && this.#isIdle) this.#isStale = true;
     else if (this.#isIdle) {
       const shown = this.#show({ stored, holds });
       this.#session.setHistory({ state: "loaded" });
