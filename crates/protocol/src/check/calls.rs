@@ -45,6 +45,13 @@ pub(super) struct Call {
     pub(super) preliminary: bool,
     /// A hash of its input, once that is complete.
     pub(super) input: Option<u64>,
+    /// The line in which it was announced.
+    pub(super) line: u64,
+    /// The segment in which it was announced, and the number of outcomes before it there: calls with the same place are
+    /// of one step, over SSE.
+    pub(super) place: (u32, u32),
+    /// The line and the segment of its outcome.
+    pub(super) settled_at: Option<(u64, u32)>,
 }
 
 impl Call {
@@ -131,6 +138,15 @@ impl Calls {
         }
     }
 
+    /// Drops a call that a repeated response announces again.
+    pub(super) fn forget(&mut self, id: &ToolCallId) {
+        if let Some(call) = self.calls.remove(id) {
+            self.open -= usize::from(call.state != State::Settled);
+            self.asked -= usize::from(call.state == State::Asked);
+            self.settled.retain(|settled| settled != id);
+        }
+    }
+
     /// Drops the calls of a step that was reset.
     pub(super) fn forget_step(&mut self, step: u32) {
         self.calls.retain(|_, call| call.step != step);
@@ -139,9 +155,9 @@ impl Calls {
         self.asked = self.calls.values().filter(|call| call.state == State::Asked).count();
     }
 
-    /// Number of calls without an outcome.
-    pub(super) fn open(&self) -> usize {
-        self.open
+    /// Whether a call that this segment has announced has no outcome.
+    pub(super) fn has_open_in(&self, segment: u32) -> bool {
+        self.open > 0 && self.calls.values().any(|call| call.state != State::Settled && call.place.0 == segment)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ToolCallId, &Call)> {
