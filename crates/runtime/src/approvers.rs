@@ -280,6 +280,11 @@ impl Approvers {
         Ok(())
     }
 
+    /// Whether others than the owner of the chat are named.
+    pub fn names_others(&self) -> bool {
+        self.named(true).any(|approver| *approver != Approver::Owner)
+    }
+
     /// Everybody who is named, those of the escalation too if it has taken place.
     pub fn named(&self, is_escalated: bool) -> impl Iterator<Item = &Approver> {
         let added = self.escalate.iter().filter(move |_| is_escalated).flat_map(|escalation| &escalation.to);

@@ -210,6 +210,35 @@ async fn one_person_with_two_spellings_is_not_two() {
     panic!("the payment of two people did not run");
 }
 
+/// Others are not at the screen all the time.
+#[tokio::test]
+async fn what_others_decide_waits_for_a_day() {
+    let issuer = Issuer::new("k", Algorithm::EdDSA);
+    let (server, _) = payment(&issuer).await;
+    let token = |name: &str| {
+        let mut claims = claims(name, NOW_SEC + 200_000);
+        claims["roles"] = json!(["user", "approver"]);
+        claims["groups"] = json!(["finance"]);
+        issuer.sign(&claims)
+    };
+    let get = async |path: &str| {
+        let response = client().get(server.url(path)).bearer_auth(token("bob")).send().await.expect("an answer");
+        serde_json::from_str::<Value>(&response.text().await.expect("a body")).expect("JSON")
+    };
+    assert_eq!(get("/api/tools").await[0]["approvalTimeoutSec"], 86_400);
+    let asks = json!({"id": "c", "messages": [{"role": "user", "content": "pay"}]}).to_string();
+    post(&server, "/api/chat", &token("alice"), asks.into_bytes()).await.text().await.expect("a response");
+    let asked = get("/api/approvals").await[0].clone();
+    let expires = holdpoint_runtime::clock::Timestamp(support::START + 86_400_000).iso8601();
+    assert_eq!(asked["expiresAt"], json!(expires), "{asked}");
+    // Of the tools of the demo, which leave it to whoever asked, nothing changes.
+    let demo = TestServer::demo().await;
+    let (_, tools) = demo.get("/api/tools").await;
+    let pay =
+        tools.as_array().expect("tools").iter().find(|tool| tool["name"] == "process_payment").expect("it is there");
+    assert_eq!(pay["approvalTimeoutSec"], 300);
+}
+
 /// Bodies with the text `X` replaced by something that is not Unicode.
 fn broken(body: &str) -> Vec<Vec<u8>> {
     let with = |bad: &[u8]| {
