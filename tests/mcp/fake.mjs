@@ -37,6 +37,8 @@ const tools = [
   tool("ask.twice"),
   tool("picture"),
   tool("steps"),
+  // One more, of any name.
+  ...(process.env.FAKE_TOOL ? [tool(process.env.FAKE_TOOL)] : []),
 ];
 
 // A server that is unhealthy for a while: it refuses to start until it was tried this often.

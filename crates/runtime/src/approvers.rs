@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     identity::{Group, Identity},
-    subject::Subject,
+    subject::{NameError, Subject},
     tool::Decisions,
 };
 
@@ -30,12 +30,33 @@ pub enum ApproverError {
     /// The name after the prefix is empty.
     #[error("{0:?} has no name after the colon")]
     NoName(String),
+    /// No subject has such a name.
+    #[error("{text:?} can't be the name of a subject: {why}")]
+    Name {
+        /// The whole text.
+        text: String,
+        /// What is wrong with the name.
+        why: NameError,
+    },
 }
 
 impl FromStr for Approver {
     type Err = ApproverError;
 
     fn from_str(text: &str) -> Result<Self, ApproverError> {
+        match Self::recorded(text)? {
+            Self::Subject(subject) => match Subject::named(subject.as_str()) {
+                Ok(subject) => Ok(Self::Subject(subject)),
+                Err(why) => Err(ApproverError::Name { text: text.to_owned(), why }),
+            },
+            approver => Ok(approver),
+        }
+    }
+}
+
+impl Approver {
+    /// Reads what was recorded: its name is taken as it is.
+    fn recorded(text: &str) -> Result<Self, ApproverError> {
         match text.split_once(':') {
             None if text == "self" => Ok(Self::Owner),
             Some(("subject" | "group", "")) => Err(ApproverError::NoName(text.to_owned())),
@@ -44,9 +65,7 @@ impl FromStr for Approver {
             _ => Err(ApproverError::Unknown(text.to_owned())),
         }
     }
-}
 
-impl Approver {
     /// Its kind and its name, as they are in the tables of a log.
     pub(crate) fn parts(&self) -> (&'static str, &str) {
         match self {
@@ -75,7 +94,7 @@ impl Serialize for Approver {
 
 impl<'de> Deserialize<'de> for Approver {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        Self::recorded(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -261,6 +280,11 @@ impl Approvers {
         Ok(())
     }
 
+    /// Whether others than the owner of the chat are named.
+    pub fn names_others(&self) -> bool {
+        self.named(true).any(|approver| *approver != Approver::Owner)
+    }
+
     /// Everybody who is named, those of the escalation too if it has taken place.
     pub fn named(&self, is_escalated: bool) -> impl Iterator<Item = &Approver> {
         let added = self.escalate.iter().filter(move |_| is_escalated).flat_map(|escalation| &escalation.to);
@@ -311,6 +335,8 @@ mod tests {
         for text in ["subject:", "group:"] {
             assert_eq!(text.parse::<Approver>(), Err(ApproverError::NoName(text.to_owned())));
         }
+        assert_eq!("subject:Carol".parse(), Ok(Approver::Subject("carol".into())), "however it is spelled");
+        assert!(matches!("subject:carol ".parse::<Approver>(), Err(ApproverError::Name { why: NameError::Space, .. })));
     }
 
     #[test]

@@ -73,6 +73,13 @@ impl Identity {
         self
     }
 
+    /// Replaces the subject.
+    #[must_use]
+    pub fn renamed(mut self, subject: Subject) -> Self {
+        self.subject = subject;
+        self
+    }
+
     /// Sets when the login ends: streams and sockets that were opened with it are closed then.
     #[must_use]
     pub fn expiring(mut self, at: Timestamp) -> Self {

@@ -174,6 +174,64 @@ async fn the_input_goes_out_as_a_query() {
     assert_eq!(output["body"], "");
 }
 
+/// What the settings put into the URL is not the model's to change.
+#[tokio::test]
+async fn a_field_of_the_input_does_not_override_the_url() {
+    let (base, _) = serve().await;
+    let get = |url: String| HttpEndpoint { method: "GET".to_owned(), ..endpoint(&url) };
+    let url = format!("{base}/echo?fixed=1&f={{id}}&a%5Bb%5D=2");
+    for name in ["fixed", "FIXED", "fixed[]", "fixed[x]", "f", "a[b]", "a", "fi\u{78}ed"] {
+        let refused = call(get(url.clone()), json!({"id": "y", name: "9"})).await.unwrap_err();
+        assert!(refused.0.contains("URL sets it"), "{name}: {refused}");
+    }
+    // The name of a parameter comes from the input.
+    let refused = call(get(format!("{base}/echo?fixed=1&{{id}}=2")), json!({"id": "fixed"})).await.unwrap_err();
+    assert!(refused.0.contains("URL sets it"), "{refused}");
+    let output = call(get(format!("{base}/echo?fixed=1&{{id}}=2")), json!({"id": "x"})).await.expect("an output");
+    assert!(output["head"].as_str().expect("a head").starts_with("GET /echo?fixed=1&x=2 HTTP/1.1"), "{output}");
+    let output = call(get(url.clone()), json!({"id": "y", "fix": "9"})).await.expect("an output");
+    let head = output["head"].as_str().expect("a head");
+    assert!(head.starts_with("GET /echo?fixed=1&f=y&a%5Bb%5D=2&fix=9 HTTP/1.1"), "{head}");
+    // In a body it is another thing.
+    let posted = call(endpoint(&url), json!({"id": "y", "fixed": "9"})).await.expect("an output");
+    assert_eq!(posted["body"], r#"{"fixed":"9"}"#);
+    // What could never be sent is said before the first call.
+    let schema = json!({"type": "object", "properties": {"id": {}, "fixed": {"type": "string"}}});
+    let wrong = get(url).tool("call", "Calls", Some(schema)).map(drop).expect_err("refused").to_string();
+    assert!(wrong.contains("`fixed`"), "{wrong}");
+}
+
+/// A read can be made again, and so can what its endpoint knows how to repeat.
+#[tokio::test]
+async fn only_what_may_have_changed_something_is_not_repeated() {
+    let (base, _) = serve().await;
+    let of = |path: &str| {
+        let url = format!("{base}/{path}");
+        let timeout = if path == "slow" { Duration::from_millis(100) } else { Duration::from_secs(30) };
+        [
+            HttpEndpoint { timeout, ..endpoint(&url) },
+            HttpEndpoint { timeout, method: "GET".to_owned(), ..endpoint(&url) },
+            HttpEndpoint { timeout, idempotent: true, ..endpoint(&url) },
+        ]
+    };
+    for path in ["slow", "elsewhere", "odd", "cut", "cut-header", "cut-body"] {
+        let [post, get, repeatable] = of(path);
+        let said = call(post, json!({})).await.unwrap_err();
+        assert!(said.0.contains(UNKNOWN), "{path}: {said}");
+        for endpoint in [get, repeatable] {
+            let said = call(endpoint, json!({})).await.unwrap_err();
+            assert!(!said.0.contains("do not repeat"), "{path}: {said}");
+            assert!(said.0.contains("can be made again"), "{path}: {said}");
+        }
+    }
+    for endpoint in [of("large"), of("stream")].concat() {
+        let is_post = endpoint.method == "POST" && !endpoint.idempotent;
+        let said = call(endpoint, json!({})).await.unwrap_err();
+        assert_eq!(said.0.contains("do not repeat"), is_post, "{said}");
+        assert_eq!(said.0.contains("ask for less"), !is_post, "{said}");
+    }
+}
+
 #[tokio::test]
 async fn an_answer_is_json_or_text_or_nothing() {
     let (base, _) = serve().await;

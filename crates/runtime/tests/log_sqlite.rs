@@ -170,3 +170,70 @@ async fn every_change_of_the_file_breaks_its_chain() {
     };
     every_change_breaks_the_chain(log, &change).await;
 }
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
+}
+
+/// Whatever the rights of the folder were, nobody else reads the chats.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_files_are_their_owners_only() {
+    for (before, has_others_files, after) in [
+        (0o755, false, 0o700),
+        (0o777, false, 0o700),
+        (0o750, false, 0o700),
+        (0o755, true, 0o755),
+        (0o700, true, 0o700),
+    ] {
+        let dir = folder();
+        set_mode(dir.path(), before);
+        if has_others_files {
+            fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+            set_mode(&dir.path().join("notes.txt"), 0o644);
+        }
+        for round in 0..2 {
+            let log = open(dir.path());
+            log.append_many(vec![append("chat", round, 1)]).await;
+            assert_eq!(mode(dir.path()), after, "{before:o}");
+            let files = files(dir.path());
+            let files: Vec<&String> = files.iter().filter(|name| name.starts_with("holdpoint.")).collect();
+            assert_eq!(files, ["holdpoint.db", "holdpoint.db-shm", "holdpoint.db-wal", "holdpoint.lock"]);
+            for name in files {
+                assert_eq!(mode(&dir.path().join(name)), 0o600, "{name} in {before:o}, {round}");
+            }
+            drop(log);
+            // As an earlier version has left them.
+            for name in ["holdpoint.db", "holdpoint.lock"] {
+                set_mode(&dir.path().join(name), 0o644);
+            }
+        }
+        if has_others_files {
+            assert_eq!(mode(&dir.path().join("notes.txt")), 0o644, "what is not ours is left");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_of_everybodys_is_refused() {
+    for before in [0o777, 0o757, 0o1777] {
+        let dir = folder();
+        fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+        set_mode(dir.path(), before);
+        let refused = SqliteLog::open(dir.path()).expect_err("anybody could exchange the files");
+        assert!(matches!(&refused, SqliteError::Open { .. }), "{before:o}: {refused}");
+        assert_eq!(files(dir.path()), ["notes.txt"], "nothing is made");
+        let inside = dir.path().join("chats");
+        drop(open(&inside));
+        assert_eq!(mode(&inside), 0o700, "the message says what to do");
+    }
+}

@@ -413,6 +413,35 @@ async fn tools_are_filtered_and_set_by_name() {
     assert!(error.0.contains("did not answer within 0.1 s"), "{error}");
 }
 
+/// Which of the two the model would call would depend on their order. Nobody takes the name of another.
+#[tokio::test]
+async fn two_servers_with_one_name_for_a_tool_both_lose_it() {
+    let script = root().join("tests/mcp/fake.mjs").display().to_string();
+    let of = |name: &str, tool: &str| command(name, &["node", &script], &[("FAKE_TOOL", tool)]);
+    let servers = McpServers::start([of("a", "b_c"), of("a_b", "c"), of("other", "x")]).await.expect("they start");
+    let tools = servers.with(&holdpoint_runtime::tool::ToolSet::default());
+    assert!(tools.get("a_b_c").is_none(), "both are left out");
+    assert!(tools.get("a_echo").is_some() && tools.get("a_b_echo").is_some() && tools.get("other_x").is_some());
+    let mut told = Vec::new();
+    for server in servers.iter() {
+        let warnings = server.watch().read().warnings;
+        assert_eq!(warnings, server.warnings());
+        told.push(warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+    }
+    assert!(told[0].contains("\"a_b_c\"") && told[0].contains("\"a_b\""), "{told:?}");
+    assert!(told[1].contains("\"a_b_c\"") && told[1].contains("\"a\""), "{told:?}");
+    assert_eq!(told[2], "");
+    // A tool of the program itself keeps its name, and the server is told.
+    let own = servers.with(&tools);
+    assert!(own.get("a_echo").is_some());
+    let warnings = servers.iter().next().expect("a server").warnings();
+    assert!(warnings.iter().any(|warning| warning.to_string().contains("\"a_echo\"")), "{warnings:?}");
+    // What is no longer so is no longer said.
+    servers.with(&holdpoint_runtime::tool::ToolSet::default());
+    assert_eq!(servers.iter().next().expect("a server").warnings().len(), 1);
+    servers.stop().await;
+}
+
 /// A program that says nothing does not keep the start waiting, and its tools appear when it speaks.
 #[tokio::test]
 async fn a_silent_server_does_not_hold_up_the_start() {

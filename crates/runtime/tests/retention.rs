@@ -97,7 +97,7 @@ async fn a_chat_with_an_open_hold_is_kept_and_counted() {
         .iter()
         .cloned()
         .map(|mut tool| {
-            Arc::make_mut(&mut tool.spec).approval_timeout = None;
+            Arc::make_mut(&mut tool.spec).approval_timeout = None.into();
             tool
         })
         .collect();

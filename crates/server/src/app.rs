@@ -10,7 +10,7 @@ use std::{
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    middleware::{from_fn, from_fn_with_state, map_request},
+    middleware::{from_fn, from_fn_with_state, map_request, map_response},
     response::IntoResponse,
 };
 use holdpoint_protocol::status::McpStatus;
@@ -24,7 +24,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, Rate, deadline, even_time, shape, traced},
+    request::{Budget, Failure, Rate, deadline, even_time, private, shape, traced},
     transport,
 };
 
@@ -45,8 +45,8 @@ pub struct Limits {
     pub requests_per_subject: usize,
     /// Requests from an address per second, if [`Server::serve`] accepts the connections; `usize::MAX` means no limit.
     pub requests_per_address: usize,
-    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then the
-    /// address has to wait, except with a credential that was right before.
+    /// Wrong keys and tokens from an address per minute, if its address is known; `usize::MAX` means no limit. Then
+    /// every further wrong one is told to wait. Right ones are never slowed down.
     pub wrong_keys_per_minute: usize,
     /// Bytes of all bodies being read at the same time, and separately of all responses being written.
     pub bytes_in_flight: usize,
@@ -223,6 +223,7 @@ impl Server {
             .guard
             .protect(router, self.inner.login.credential())
             .layer(from_fn_with_state(self.clone(), shape))
+            .layer(map_response(private))
             .layer(from_fn(even_time))
             .layer(from_fn_with_state(self.clone(), measure));
         traced(router).with_state(self.clone())

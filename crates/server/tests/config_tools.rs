@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path};
 use holdpoint_runtime::{
     approvers::Approvers,
     tool::{
-        ApprovalPolicy, Decisions, Execution, Tool, ToolSet,
+        ApprovalPolicy, ApprovalTimeout, Decisions, Execution, Tool, ToolSet,
         demo::demo_tools,
         mcp::{McpSettings, McpTransport},
     },
@@ -205,7 +205,7 @@ timeout_sec = 5
     let [files, web] = settings.as_slice() else { panic!("two servers") };
     let McpTransport::Command { command, env } = &files.transport else { panic!("a program") };
     assert_eq!((command.len(), env.len()), (2, 2));
-    assert_eq!((&files.approval, files.approval_timeout), (&ApprovalPolicy::Never, None));
+    assert_eq!((&files.approval, files.approval_timeout), (&ApprovalPolicy::Never, ApprovalTimeout::Never));
     assert_eq!(files.tools["files_wipe"].approval, Some(ApprovalPolicy::Always));
     assert!(files.tools["files_tidy"].ignore_hints);
     assert_eq!(files.tools["files_tidy"].timeout.map(|timeout| timeout.as_secs()), Some(5));
@@ -213,7 +213,7 @@ timeout_sec = 5
     assert_eq!((&files.offered, &files.denied), (&Some(names(&["wipe", "tidy"])), &names(&["format"])));
     assert!(web.tools.is_empty() && web.offered.is_none());
     assert!(!files.grants && web.grants, "if nothing is said, approvals can be remembered");
-    assert_eq!((web.timeout.as_secs(), web.approval_timeout.map(|timeout| timeout.as_secs())), (5, Some(300)));
+    assert_eq!((web.timeout.as_secs(), web.approval_timeout), (5, ApprovalTimeout::Usual));
     assert_eq!(web.approval.approval_reason(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");
 
@@ -264,6 +264,20 @@ escalate = { after_sec = 600, to = ["group:directors"] }
     let wanted = Approvers::new(["group:finance", "subject:carol"]).expect("names").excluding_self().quorum(2);
     let wanted = wanted.escalating(std::time::Duration::from_secs(600), ["group:directors"]).expect("names");
     assert_eq!((&*spec.approvers, spec.decisions), (&wanted, Decisions::PLAIN));
+    // Others have a day, unless the settings say otherwise; whoever asked has five minutes.
+    assert_eq!(spec.expires_after().map(|timeout| timeout.as_secs()), Some(3600));
+    for (text, seconds) in [
+        ("approvers = { by = ['group:finance'] }", Some(86_400)),
+        ("approvers = { by = ['self', 'subject:Carol'] }", Some(86_400)),
+        ("approvers = { escalate = { after_sec = 600, to = ['group:a'] } }", Some(86_400)),
+        ("approvers = { by = ['self'] }", Some(300)),
+        ("title = 'Pay'", Some(300)),
+        ("approvers = { by = ['group:finance'] }\napproval_timeout_sec = 300", Some(300)),
+        ("approvers = { by = ['group:finance'] }\napproval_timeout_sec = 0", None),
+    ] {
+        let spec = tool(&format!("[tools.process_payment]\n{text}"), "process_payment").spec;
+        assert_eq!(spec.expires_after().map(|timeout| timeout.as_secs()), seconds, "{text}");
+    }
     let variables = [
         ("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVERS__QUORUM", "3"),
         ("HOLDPOINT_TOOLS__PROCESS_PAYMENT__APPROVERS__BY", "['group:finance']"),
@@ -284,7 +298,10 @@ escalate = { after_sec = 600, to = ["group:directors"] }
         ("escalate = { after_sec = 60, to = [] }", "`escalate.to`: nobody"),
         ("escalate = { to = ['group:a'] }", "`approvers.escalate` needs `after_sec`"),
         ("escalate = { after_sec = 0, to = ['group:a'] }", "`escalate.after_sec` must be at least 1"),
-        ("escalate = { after_sec = 300, to = ['group:a'] }", "`escalate.after_sec` is 300 s, but the request expires"),
+        (
+            "escalate = { after_sec = 86400, to = ['group:a'] }",
+            "`escalate.after_sec` is 86400 s, but the request expires",
+        ),
         ("escalate = { after = 5, to = ['group:a'] }", "after"),
         ("quorums = 2", "quorums"),
     ] {
@@ -313,7 +330,7 @@ fn a_policy_for_a_tool_of_a_server_is_checked_at_the_start() {
         ("approvers = { by = ['group:a'] }", &["never needs approval"]),
         ("approval = 'always'\ndecisions = ['approve']", &["`decisions`"]),
         (
-            "approval = 'always'\napprovers = { escalate = { after_sec = 300, to = ['group:a'] } }",
+            "approval = 'always'\napprovers = { escalate = { after_sec = 86400, to = ['group:a'] } }",
             &["`escalate.after_sec`"],
         ),
         ("input_schema = {}", &["`input_schema`", "can't be changed"]),

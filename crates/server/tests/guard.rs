@@ -73,6 +73,18 @@ async fn only_pages_of_this_machine_use_a_server_without_keys() {
         (Some("http://127.0.0.1.evil.example:8787"), false),
         (Some("null"), false),
         (Some(""), false),
+        // No browser sends these.
+        (Some("http://localhost:1@evil.example"), false),
+        (Some("http://evil.example@localhost"), false),
+        (Some("chrome-extension://localhost"), false),
+        (Some("http://localhost:3000, https://evil.example"), false),
+        (Some("http://localhost:3000/path"), false),
+        (Some("http://localhost:port"), false),
+        (Some("http://localhost:99999"), false),
+        (Some("http://[::1"), false),
+        (Some("http://[::1]evil.example"), false),
+        (Some("http://.localhost"), false),
+        (Some("http://a b.localhost"), false),
     ];
     for (origin, is_served) in origins {
         let origin: Vec<(&str, &str)> = origin.map(|origin| ("origin", origin)).into_iter().collect();
@@ -93,7 +105,17 @@ async fn only_pages_of_this_machine_use_a_server_without_keys() {
         }
     }
     // A name of somebody else's that leads here, whatever the page says of itself.
-    for host in ["evil.example", "evil.example:8787", "10.0.0.1", "localhost.evil.example", "[::2]:1"] {
+    for host in [
+        "evil.example",
+        "evil.example:8787",
+        "10.0.0.1",
+        "localhost.evil.example",
+        "[::2]:1",
+        "localhost:1@evil.example",
+        "localhost,evil.example",
+        "[::1]evil.example",
+        "localhost:http",
+    ] {
         let page = format!("http://{host}");
         for headers in [vec![("host", host)], vec![("host", host), ("origin", page.as_str())]] {
             let listed = mounted.status(Method::GET, "/api/approvals", &headers, "").await;

@@ -323,6 +323,29 @@ fn the_doctor_says_what_is_wrong() {
     assert!(code == Some(1) && finding(&all, "data")["state"] == "fail", "{all:#}");
 }
 
+/// Both are left out, and whoever runs the server has to know.
+#[test]
+fn the_doctor_names_a_tool_that_two_servers_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.mjs");
+    let server = |name: &str, tool: &str| {
+        format!(
+            "[[mcp]]\nname = '{name}'\ncommand = ['node', '{}']\nenv = {{ FAKE_TOOL = '{tool}' }}\n",
+            script.display()
+        )
+    };
+    let text = format!("listen = '127.0.0.1:0'\n{}{}", server("a", "b_c"), server("a_b", "c"));
+    std::fs::write(folder.path().join("two.toml"), text).expect("written");
+    let (code, all) = findings(folder.path(), &["--config", "two.toml"]);
+    assert_eq!(code, Some(0), "{all:#}");
+    for (check, other) in [("mcp a", "a_b"), ("mcp a_b", "a")] {
+        let found = finding(&all, check);
+        assert_eq!(found["state"], "warn", "{found}");
+        let lines = found["lines"].to_string();
+        assert!(lines.contains("a_b_c") && lines.contains(&format!("the MCP server \\\"{other}\\\"")), "{lines}");
+    }
+}
+
 /// A provider that lists its models, to whoever has the key.
 #[test]
 fn the_doctor_asks_the_model_without_paying() {

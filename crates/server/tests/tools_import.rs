@@ -223,3 +223,61 @@ fn the_query_and_the_body_stay_apart() {
     assert!(notes.contains("a: the parameter \"opt\", in the query, is left out"), "{notes}");
     assert!(tools["b"]["input_schema"]["properties"]["opt"].is_object(), "{tools}");
 }
+
+/// Whoever writes a description must not choose which variables of the environment are sent to them.
+#[test]
+fn a_name_reaches_for_no_variable() {
+    let names = [
+        ("cookie", "sid=${PAYMENTS_API_KEY}; session"),
+        ("cookie", "a;b"),
+        ("cookie", "a=b"),
+        ("cookie", "$x"),
+        ("cookie", "a b"),
+        ("cookie", ""),
+        ("header", "x-${PAYMENTS_API_KEY}"),
+        ("header", "x: y"),
+        ("header", "x\r\ny"),
+        ("header", "{x}"),
+        ("header", ""),
+    ];
+    let mut description = api((0..names.len())
+        .map(|at| {
+            let scheme = format!("s{at}");
+            (format!("/p{at}"), json!({"get": {"operationId": format!("op{at}"), "security": [{scheme: []}]}}))
+        })
+        .collect());
+    let schemes = names.iter().enumerate();
+    let schemes =
+        schemes.map(|(at, (place, name))| (format!("s{at}"), json!({"type": "apiKey", "in": place, "name": name})));
+    description["components"] = json!({"securitySchemes": schemes.collect::<serde_json::Map<_, _>>()});
+    let (code, tools, notes) = import(&description, &[]);
+    assert_eq!(code, Some(0), "{notes}");
+    for (at, (place, name)) in names.iter().enumerate() {
+        assert_eq!(tools[format!("op{at}")].get("headers"), None, "{place} {name:?}");
+        assert!(notes.contains(&format!("op{at}: its credential")), "{notes}");
+    }
+    assert!(!tools.to_string().contains("PAYMENTS_API_KEY"), "{tools}");
+
+    // Names of schemes and the title only become names of our own variables.
+    let mut description = api(json!({"/a": {"get": {"operationId": "a", "security": [{"${HOME}": []}]}}}));
+    description["info"]["title"] = json!("${PATH}; x=");
+    description["components"] = json!({"securitySchemes": {
+        "${HOME}": {"type": "http", "scheme": "bearer"}, "other": {"type": "http", "scheme": "bearer"},
+    }});
+    let (_, tools, _) = import(&description, &[]);
+    assert_eq!(tools["a"]["headers"], json!({"authorization": "Bearer ${PATH_X_HOME_TOKEN}"}));
+    // Parameters too.
+    let odd = ["${HOME}", "a;b", "{x}", "a=b"];
+    let parameters: Vec<Value> = odd
+        .iter()
+        .map(|name| json!({"name": name, "in": "query", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    let (_, tools, notes) = import(
+        &api(json!({"/a": {"post": {
+            "operationId": "a", "parameters": parameters, "requestBody": body(json!({"type": "object", "properties": {"n": {"type": "string"}}})),
+        }}})),
+        &[],
+    );
+    let url = tools["a"]["url"].as_str().expect("a URL");
+    assert!(!url.contains("${"), "{url} {notes}");
+}

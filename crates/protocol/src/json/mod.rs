@@ -6,7 +6,7 @@ mod screen;
 use std::ops::Deref;
 
 pub(crate) use read::{Budget, next_value};
-pub use read::{JsonLimits, ReadError, map, optional, parse, parse_strictly, parse_within, some, value};
+pub use read::{JsonLimits, ReadError, map, optional, parse, parse_exactly, parse_strictly, parse_within, some, value};
 pub use screen::{Screen, is_reserved_key};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
@@ -213,5 +213,17 @@ mod tests {
         assert_eq!(parse(br#""\\ud83d""#).ok(), Some(json!("\\ud83d")));
         assert_eq!(parse(b"\"\xff\"").ok(), Some(json!("\u{fffd}")));
         assert!(parse(br#""\ud83d"#).is_err());
+    }
+
+    #[test]
+    fn what_is_read_exactly_is_not_mended() {
+        for read in [parse_exactly, parse_strictly] {
+            for text in [&br#""a\ud83db""#[..], br#"{"\ude00":1}"#, b"\"\xff\"", b"[1,\"\xed\xa0\x80\"]"] {
+                let refused = read(text, JsonLimits::NONE);
+                assert!(matches!(refused, Err(ReadError::NotUnicode)), "{}: {refused:?}", text.escape_ascii());
+            }
+            assert_eq!(read(br#""\ud83d\ude00 \\ud83d""#, JsonLimits::NONE).ok(), Some(json!("😀 \\ud83d")));
+            assert!(matches!(read(b"[", JsonLimits::NONE), Err(ReadError::Syntax(_))));
+        }
     }
 }

@@ -44,6 +44,9 @@ pub enum ReadError {
         /// The limit.
         limit: usize,
     },
+    /// It has bytes that are not UTF-8, or half a surrogate pair.
+    #[error("it has text that is not valid Unicode: bytes that are not UTF-8, or half of a surrogate pair")]
+    NotUnicode,
     /// It is not JSON.
     #[error(transparent)]
     Syntax(#[from] serde_json::Error),
@@ -60,23 +63,32 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// Like [`parse`], within limits.
 pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    read_or_mend(bytes, limits, Budget::new)
-}
-
-/// Like [`parse_within`], but an object with the same key twice is an error. For what a person decides: another program on
-/// the way may have read the first of the two.
-pub fn parse_strictly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
-    read_or_mend(bytes, limits, |nodes| Budget { has_unique_keys: true, ..Budget::new(nodes) })
-}
-
-fn read_or_mend(bytes: &[u8], limits: JsonLimits, budget: fn(usize) -> Budget) -> Result<Value, ReadError> {
-    match read(bytes, limits, budget(limits.nodes)) {
+    match read(bytes, limits, Budget::new(limits.nodes)) {
         Err(ReadError::Syntax(error)) => match mend(bytes) {
-            Some(mended) => read(&mended, limits, budget(limits.nodes)),
+            Some(mended) => read(&mended, limits, Budget::new(limits.nodes)),
             None => Err(ReadError::Syntax(error)),
         },
         read => read,
     }
+}
+
+/// Like [`parse_within`], but text that is not Unicode is an error instead of being replaced. For what a client sends: what
+/// was sent is what counts.
+pub fn parse_exactly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
+    read_exactly(bytes, limits, Budget::new(limits.nodes))
+}
+
+/// Like [`parse_exactly`], and an object with the same key twice is an error. For what a person decides: another program on
+/// the way may have read the first of the two.
+pub fn parse_strictly(bytes: &[u8], limits: JsonLimits) -> Result<Value, ReadError> {
+    read_exactly(bytes, limits, Budget { has_unique_keys: true, ..Budget::new(limits.nodes) })
+}
+
+fn read_exactly(bytes: &[u8], limits: JsonLimits, budget: Budget) -> Result<Value, ReadError> {
+    read(bytes, limits, budget).map_err(|error| match error {
+        ReadError::Syntax(_) if mend(bytes).is_some() => ReadError::NotUnicode,
+        error => error,
+    })
 }
 
 fn read(bytes: &[u8], limits: JsonLimits, budget: Budget) -> Result<Value, ReadError> {

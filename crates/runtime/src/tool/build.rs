@@ -7,13 +7,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    ApprovalCheck, ApprovalContext, ApprovalPolicy, BUDGET_TOOL, Decisions, Execution, Handler, Headline,
-    HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource, ToolSpec,
-    Wait, input,
+    ApprovalCheck, ApprovalContext, ApprovalPolicy, ApprovalTimeout, BUDGET_TOOL, Decisions, Execution, Handler,
+    Headline, HeadlineError, InputSchema, PROMPT_TOOL, Returns, SchemaError, Tool, ToolContext, ToolError, ToolSource,
+    ToolSpec, Wait, input,
 };
 use crate::approvers::{Approvers, ApproversError};
 
-const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(300);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The limit of model providers.
 const MAX_NAME_LENGTH: usize = 64;
@@ -50,7 +49,7 @@ pub struct ToolBuilder {
     input: Result<InputSchema, SchemaError>,
     execution: Execution,
     approval: ApprovalPolicy,
-    approval_timeout: Option<Duration>,
+    approval_timeout: ApprovalTimeout,
     decisions: Option<Decisions>,
     approvers: Approvers,
     timeout: Duration,
@@ -115,7 +114,7 @@ impl ToolBuilder {
             input: InputSchema::of::<I>(),
             execution,
             approval: ApprovalPolicy::Never,
-            approval_timeout: Some(DEFAULT_APPROVAL_TIMEOUT),
+            approval_timeout: ApprovalTimeout::default(),
             decisions: None,
             approvers: Approvers::default(),
             timeout: DEFAULT_TIMEOUT,
@@ -187,9 +186,10 @@ impl ToolBuilder {
         self.approval(ApprovalPolicy::Always)
     }
 
-    /// Sets the timeout for an approval: five minutes by default; `None` or zero means none.
-    pub fn approval_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.approval_timeout = timeout.filter(|timeout| !timeout.is_zero());
+    /// Sets the timeout for an approval; `None` or zero means none. By default five minutes, and a day if the policy names
+    /// others than the owner of the chat.
+    pub fn approval_timeout(mut self, timeout: impl Into<ApprovalTimeout>) -> Self {
+        self.approval_timeout = timeout.into();
         self
     }
 
@@ -307,7 +307,7 @@ impl ToolBuilder {
             _ => {}
         }
         let decisions = self.decisions.unwrap_or_else(|| Decisions::default().within(self.approvers.quorum));
-        if let Err(problem) = self.approvers.check(self.approval_timeout, decisions) {
+        if let Err(problem) = self.approvers.check(self.approval_timeout.of(&self.approvers), decisions) {
             return Err(ToolDefinitionError::Approvers { tool: self.name, problem });
         }
         let headline = self.headline.map(|template| Headline::new(&template, input.as_value())).transpose();

@@ -21,7 +21,7 @@ pub(crate) mod text;
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
-pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, Condition, RuleError};
+pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, ApprovalTimeout, Condition, RuleError};
 pub use budget::{BUDGET_TOOL, Budget, BudgetScope, Spending, budget_tool};
 pub use build::{ToolBuilder, ToolDefinitionError};
 pub use context::{
@@ -64,8 +64,8 @@ pub struct ToolSpec {
     pub execution: Execution,
     /// The approval policy.
     pub approval: ApprovalPolicy,
-    /// Timeout for an approval; `None` means none.
-    pub approval_timeout: Option<Duration>,
+    /// Timeout for an approval: see [`ToolSpec::expires_after`].
+    pub approval_timeout: ApprovalTimeout,
     /// What a person may decide besides yes and no.
     pub decisions: Decisions,
     /// Who may decide.
@@ -114,6 +114,11 @@ impl ToolSpec {
     /// Whether the model can call it.
     pub fn is_offered(&self) -> bool {
         self.source != ToolSource::Budget
+    }
+
+    /// The time after which an approval request expires, if it does.
+    pub fn expires_after(&self) -> Option<Duration> {
+        self.approval_timeout.of(&self.approvers)
     }
 
     /// Whether an approval of a call can be remembered.

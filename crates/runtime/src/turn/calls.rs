@@ -133,7 +133,7 @@ fn ask_or_start(draft: &mut Draft<'_>, id: &ToolCallId, env: &mut Env<'_>) {
             "not run: a node of an earlier version is running, which would let others decide than the policy names";
         return settle(draft, id, Outcome::Error(text.to_owned()), Cause::Refused, env);
     }
-    let expires = tool.spec.approval_timeout.map(|timeout| env.now.after(timeout));
+    let expires = tool.spec.expires_after().map(|timeout| env.now.after(timeout));
     let approval = env.approval_id();
     draft.push(Fact::Asked { call: id.clone(), approval, reason, at: env.now, expires, approvers });
 }

@@ -51,20 +51,15 @@ impl Credentials {
             return Ok(Identity::local());
         }
         let credential = credential_of(&parts.headers).ok_or(Failure::KeyRequired)?;
-        let (address, digest) = (address_of(parts), Sha256::digest(credential).into());
-        if let Some(wait) = address.and_then(|address| self.attempts.wait(address, &digest)) {
-            return Err(Failure::TooManyWrongKeys { wait });
-        }
-        let (checked, is_wrong) = match self.keys.identity(&digest) {
+        // It is looked at first, and only a wrong one is slowed down: a guesser locks out nobody else.
+        let (checked, is_wrong) = match self.keys.identity(&Sha256::digest(credential).into()) {
             Some(identity) => (Ok(identity), false),
             None => self.check_token(credential, now).await,
         };
-        match (address, &checked) {
-            (Some(address), Ok(_)) => self.attempts.was_right(address, digest),
-            (Some(address), Err(_)) if is_wrong => self.attempts.was_wrong(address),
-            _ => {}
+        match address_of(parts).filter(|_| is_wrong).and_then(|address| self.attempts.was_wrong(address)) {
+            Some(wait) => Err(Failure::TooManyWrongKeys { wait }),
+            None => checked,
         }
-        checked
     }
 
     /// The identity of a credential that is not a key, and whether it counts as wrong: a token that has expired is not
@@ -106,7 +101,9 @@ fn credential_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer =
         bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    bearer.map(|(_, key)| key.trim()).or_else(|| headers.get("x-api-key")?.to_str().ok())
+    let credential = bearer.map(|(_, key)| key.trim()).or_else(|| headers.get("x-api-key")?.to_str().ok());
+    // An empty header is none.
+    credential.filter(|credential| !credential.is_empty())
 }
 
 /// The address of the peer. A program that serves the router itself tells it by axum's `ConnectInfo`.

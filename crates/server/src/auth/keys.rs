@@ -1,6 +1,9 @@
 //! API keys of the settings.
 
-use holdpoint_runtime::identity::{Identity, Role};
+use holdpoint_runtime::{
+    identity::{Identity, Role},
+    subject::{NameError, Subject},
+};
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
@@ -21,6 +24,12 @@ pub struct AuthKey {
     pub groups: Vec<String>,
 }
 
+/// The SHA-256 digest of nothing.
+const EMPTY_KEY: [u8; 32] = [
+    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
+    0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+];
+
 /// The API keys of a server. Without any it is open, and every caller is `local`, with all roles.
 #[derive(Debug, Default)]
 pub struct Keys {
@@ -34,8 +43,14 @@ pub struct Keys {
 pub enum KeyError {
     #[error("key_sha256 of {subject:?} must be 64 hexadecimal digits, as `holdpoint key hash` prints them")]
     Hash { subject: String },
+    #[error(
+        "key_sha256 of {subject:?} is the digest of the empty key, which anybody could send: make one with `holdpoint key new`"
+    )]
+    Empty { subject: String },
     #[error("auth.keys: a key has no `subject`. Add one")]
     NoSubject,
+    #[error("auth.keys: {subject:?} can't be a `subject`: {why}. Write another name")]
+    Subject { subject: String, why: NameError },
     #[error("auth.keys, {subject:?}: a group has no name. Name it, or remove it")]
     NoGroup { subject: String },
     #[error("auth.keys: {first:?} and {second:?} have the same key. Give each its own")]
@@ -50,13 +65,17 @@ impl Keys {
         let read = |key: &AuthKey| {
             let subject = || key.subject.clone();
             let hash = digest(&key.key_sha256).ok_or_else(|| KeyError::Hash { subject: subject() })?;
-            if key.subject.is_empty() {
-                return Err(KeyError::NoSubject);
+            if hash == EMPTY_KEY {
+                return Err(KeyError::Empty { subject: subject() });
             }
+            let named = Subject::named(&key.subject).map_err(|why| match why {
+                NameError::Empty => KeyError::NoSubject,
+                why => KeyError::Subject { subject: subject(), why },
+            })?;
             if key.groups.iter().any(String::is_empty) {
                 return Err(KeyError::NoGroup { subject: subject() });
             }
-            let identity = Identity::new(key.subject.as_str()).with_groups(key.groups.iter().map(String::as_str));
+            let identity = Identity::new(named).with_groups(key.groups.iter().map(String::as_str));
             Ok((hash, if key.roles.is_empty() { identity } else { identity.with_roles(key.roles.iter().copied()) }))
         };
         let keys: Vec<([u8; 32], Identity)> = keys.iter().map(read).collect::<Result<_, _>>()?;
@@ -137,6 +156,8 @@ mod tests {
         assert!(matches!(refused(&[ann(), key("a", "ann", &[Role::Admin], &[])]), KeyError::Twice { .. }));
         assert!(matches!(refused(&[ann(), key("a", "ann", &[], &["finance"])]), KeyError::Twice { .. }));
         assert_eq!(refused(&[key("a", "", &[], &[])]), KeyError::NoSubject);
+        assert_eq!(refused(&[key("", "ann", &[], &[])]), KeyError::Empty { subject: "ann".to_owned() });
+        assert!(matches!(refused(&[key("a", "ann ", &[], &[])]), KeyError::Subject { .. }));
         assert!(matches!(refused(&[key("a", "ann", &[], &[""])]), KeyError::NoGroup { .. }));
     }
 }

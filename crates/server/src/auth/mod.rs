@@ -17,6 +17,7 @@ use futures::future::{BoxFuture, pending};
 use holdpoint_runtime::{
     clock::{Clock, Timestamp},
     identity::{Identity, Role},
+    subject::{NameError, Subject},
 };
 #[cfg(feature = "jwt")]
 pub use jwt::{Jwt, JwtError, JwtSettings};
@@ -84,14 +85,10 @@ where
         let identified = (self.0)(parts.clone());
         Box::pin(async move {
             match identified.await.map(Into::into).map_err(Into::into) {
-                // A chat without an owner's name would be everybody's whose name is missing.
-                Ok(identity) if identity.subject().as_str().is_empty() => {
-                    Err(Failure::Unauthenticated("the login has no name for you".to_owned()))
-                }
                 Ok(identity) if has_expired(&identity, now) => {
                     Err(Failure::Unauthenticated("your login has expired: log in again".to_owned()))
                 }
-                Ok(identity) => Ok(identity),
+                Ok(identity) => named(identity),
                 Err(IdentityError::Unauthenticated(reason)) => Err(Failure::Unauthenticated(reason)),
                 Err(IdentityError::Unavailable(reason)) => Err(Failure::Unavailable(reason)),
             }
@@ -100,6 +97,17 @@ where
 
     fn credential(&self) -> Credential {
         Credential::Own
+    }
+}
+
+/// The identity with the one spelling of its name.
+fn named(identity: Identity) -> Result<Identity, Failure> {
+    match Subject::named(identity.subject().as_str()) {
+        Ok(subject) if subject == *identity.subject() => Ok(identity),
+        Ok(subject) => Ok(identity.renamed(subject)),
+        // A chat without an owner's name would be everybody's whose name is missing.
+        Err(NameError::Empty) => Err(Failure::Unauthenticated("the login has no name for you".to_owned())),
+        Err(why) => Err(Failure::Unauthenticated(format!("your name can't be used here: {why}"))),
     }
 }
 

@@ -251,6 +251,7 @@ const EXAMPLES: &str = r#"# A tool that is an HTTP endpoint: docs/guides/http-to
 # headers = { authorization = "Bearer ${SHOP_TOKEN}" }
 # approval = { when = "/amount", over = 100 }
 # approvers = { by = ["group:finance"], exclude_self = true }
+# approval_timeout_sec = 86400   # then the request expires: a day, or 300 s if only the user who asked decides; 0 = never
 # input_schema = { type = "object", required = ["order", "amount"], properties = { order = { type = "string" }, amount = { type = "number" } } }
 
 # The tools of an MCP server: docs/guides/mcp.md

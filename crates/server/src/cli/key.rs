@@ -5,7 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use holdpoint_runtime::identity::Role;
+use holdpoint_runtime::{
+    identity::Role,
+    subject::{NameError, Subject},
+};
 use sha2::{Digest, Sha256};
 
 /// Marks a key as one of ours, for people and for scanners that look for leaked secrets.
@@ -49,6 +52,8 @@ struct Entry {
 pub(super) enum Failure {
     #[error("--subject must not be empty")]
     NoSubject,
+    #[error("--subject can't be this name: {0}")]
+    Subject(NameError),
     #[error("--group must not be empty")]
     NoGroup,
     #[error("the key must have {MIN_LENGTH} to {MAX_LENGTH} characters: a shorter one could be guessed")]
@@ -117,15 +122,16 @@ fn read(input: impl Read) -> Result<String, Failure> {
 impl Entry {
     /// The entry of the settings. It has the hash of the key, and not the key.
     fn write(&self, key: &str) -> Result<String, Failure> {
-        if self.subject.is_empty() {
-            return Err(Failure::NoSubject);
-        }
+        let subject = Subject::named(&self.subject).map_err(|why| match why {
+            NameError::Empty => Failure::NoSubject,
+            why => Failure::Subject(why),
+        })?;
         if self.groups.iter().any(String::is_empty) {
             return Err(Failure::NoGroup);
         }
         let roles = if self.roles.is_empty() { &[Role::User][..] } else { &self.roles };
         let list = |names: Vec<String>| toml::Value::from(names).to_string();
-        let subject = toml::Value::from(self.subject.as_str());
+        let subject = toml::Value::from(subject.as_str());
         let mut entry = format!("[[auth.keys]]\nkey_sha256 = \"{}\"\n", hex::encode(Sha256::digest(key)));
         entry += &format!("subject = {subject}\nroles = {}\n", list(roles.iter().map(Role::to_string).collect()));
         if !self.groups.is_empty() {
@@ -145,7 +151,7 @@ mod tests {
     #[test]
     fn an_entry_is_read_by_the_settings() {
         let names = ["ann", "a \"quoted\" name", "back\\slash", "new\nline", "ü'"];
-        for name in names {
+        for name in names.into_iter().filter(|name| !name.contains('\n')) {
             let entry = Entry {
                 subject: name.to_owned(),
                 roles: vec![Role::Approver, Role::Admin],

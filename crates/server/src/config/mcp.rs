@@ -54,7 +54,8 @@ pub struct McpConfig {
     /// Whether approvals of its calls can be remembered; true by default.
     #[serde(default)]
     pub grants: Option<bool>,
-    /// Timeout for an approval, or for the answer to a prompt; 0 means none.
+    /// Timeout for an approval, or for the answer to a prompt; 0 means none. For an approval 86400 (a day) by default if the
+    /// tool's `approvers` names others than `self`.
     #[serde(default, deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
     /// Timeout of a call.
@@ -148,7 +149,7 @@ impl McpConfig {
         }
         settings.grants = self.grants.unwrap_or(settings.grants);
         if let Some(seconds) = self.approval_timeout_sec {
-            settings.approval_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
+            settings.approval_timeout = Some(Duration::from_secs(seconds)).into();
         }
         match self.timeout_sec {
             Some(0) => return Err(McpConfigProblem::Timeout),

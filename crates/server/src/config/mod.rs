@@ -110,8 +110,8 @@ pub struct LimitsConfig {
     /// Requests per second per address. Behind a proxy, all come from one address.
     #[serde(deserialize_with = "number::whole")]
     pub requests_per_address: Option<usize>,
-    /// Wrong keys and tokens per minute per address. Then the address has to wait, except with a credential that was
-    /// right before.
+    /// Wrong keys and tokens per minute per address. Then every further wrong one gets 429. Right ones are never slowed
+    /// down.
     pub wrong_keys_per_minute: Option<usize>,
     /// Bytes of all bodies being read at the same time. The same again for responses being written.
     #[serde(deserialize_with = "number::positive")]

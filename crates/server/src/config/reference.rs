@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use holdpoint_runtime::{
+    approvers::Approvers,
     driver,
     model::provider::Timeouts,
     tool::mcp::{McpSettings, McpTransport},
@@ -123,7 +124,7 @@ fn groups() -> Vec<Group> {
             None,
             [
                 ("approval", text("always")),
-                ("approval_timeout_sec", seconds(mcp.approval_timeout)),
+                ("approval_timeout_sec", seconds(mcp.approval_timeout.of(&Approvers::default()))),
                 ("timeout_sec", seconds(Some(mcp.timeout))),
             ],
         ),

@@ -37,7 +37,7 @@ pub struct ToolConfig {
     /// The approval policy.
     #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
-    /// Timeout for an approval; 0 means none.
+    /// Timeout for an approval; 0 means none. By default 300, and 86400 (a day) if `approvers` names others than `self`.
     #[serde(deserialize_with = "super::number::whole")]
     pub approval_timeout_sec: Option<u64>,
     /// What a person may decide: `approve` and `deny`, and `edit` and `answer` unless they are left out.
@@ -76,7 +76,7 @@ pub struct ToolConfig {
     pub max_response_bytes: Option<usize>,
     /// Whether the endpoint may be on this machine or in a private network.
     pub allow_private: Option<bool>,
-    /// Whether a call interrupted by a crash may be repeated.
+    /// Whether a call can be made again without harm: after a crash, and by the model if its outcome is unknown.
     pub idempotent: Option<bool>,
     /// For a tool of an MCP server: apply `approval` as it is, whatever annotations the server gives the tool.
     pub ignore_hints: bool,
@@ -298,7 +298,7 @@ impl ToolConfig {
             spec.approval = approval.clone();
         }
         if let Some(seconds) = self.approval_timeout_sec {
-            spec.approval_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
+            spec.approval_timeout = Some(Duration::from_secs(seconds)).into();
         }
         if let Some(kinds) = &self.decisions {
             if kinds.contains(&DecisionKind::Remember) {
@@ -321,7 +321,7 @@ impl ToolConfig {
             spec.approvers = Arc::new(approvers);
         }
         // The timeout and the decisions may be those of the settings, and the approvers those of the program.
-        spec.approvers.check(spec.approval_timeout, spec.decisions)?;
+        spec.approvers.check(spec.expires_after(), spec.decisions)?;
         if let Some(grants) = self.grants {
             if grants && spec.approvers.quorum > 1 {
                 return Err(ApproversError::Grants.into());
@@ -385,8 +385,8 @@ impl ToolConfig {
             Some(bytes) => endpoint.max_bytes = bytes,
             None => {}
         }
-        let tool = endpoint.tool(name, description, self.input_schema.clone())?;
-        Ok(if self.idempotent == Some(true) { tool.idempotent() } else { tool })
+        endpoint.idempotent = self.idempotent.unwrap_or(false);
+        Ok(endpoint.tool(name, description, self.input_schema.clone())?)
     }
 
     pub(super) fn timeout(&self) -> Result<Option<Duration>, ToolConfigProblem> {

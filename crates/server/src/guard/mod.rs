@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use self::local::Authority;
 use crate::{auth::Credential, request::Failure};
 
 /// The hosts and origins that may use a server.
@@ -80,14 +81,14 @@ impl Guard {
     }
 
     fn is_allowed_host(&self, authority: &str) -> bool {
-        let host = local::host(authority);
-        local::is_local(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        let Some(authority) = Authority::read(authority) else { return false };
+        authority.is_local() || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(authority.host))
     }
 
     fn is_allowed_origin(&self, origin: &str, headers: &HeaderMap, allows_anonymous: bool) -> bool {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        let is_own = |own: &str| texts(headers, header::HOST).any(|host| host.eq_ignore_ascii_case(own));
         self.origins.iter().any(|known| known == origin)
-            || authority.is_some_and(|own| texts(headers, header::HOST).any(|host| host.eq_ignore_ascii_case(own)))
+            || local::authority(origin).is_some_and(is_own)
             || allows_anonymous && local::is_local_origin(origin)
     }
 }

@@ -72,14 +72,14 @@ pub(crate) fn parse_decision<T: DeserializeOwned>(bytes: &[u8], limits: json::Js
 
 /// Parses JSON.
 pub(crate) fn value(bytes: &[u8], limits: json::JsonLimits) -> Result<Value, Failure> {
-    json::parse_within(bytes, limits).map_err(failed)
+    json::parse_exactly(bytes, limits).map_err(failed)
 }
 
 fn failed(error: ReadError) -> Failure {
     match error {
         ReadError::TooDeep { limit } => Failure::TooDeep { limit },
         ReadError::TooManyNodes { limit } => Failure::TooManyNodes { limit },
-        ReadError::Syntax(error) => Failure::NotJson(error.to_string()),
+        error @ (ReadError::NotUnicode | ReadError::Syntax(_)) => Failure::NotJson(error.to_string()),
     }
 }
 

@@ -7,6 +7,7 @@ mod even_time;
 mod failure;
 mod in_force;
 mod parts;
+mod private;
 mod rate;
 mod trace;
 
@@ -17,5 +18,6 @@ pub(crate) use even_time::even_time;
 pub(crate) use failure::{Failure, Form, Limit, shape};
 pub(crate) use in_force::in_force;
 pub(crate) use parts::{Parameters, PathId, PathIds, Upgrade};
+pub(crate) use private::private;
 pub(crate) use rate::Rate;
 pub(crate) use trace::traced;

@@ -60,7 +60,7 @@ impl InboxQuery {
         let filter = ApprovalFilter {
             tool: self.tool,
             chat: self.chat.as_deref().map(ChatId::from),
-            requested_by: self.requested_by.as_deref().map(Subject::from),
+            requested_by: self.requested_by.as_deref().map(|name| Subject::named(name).unwrap_or_else(|_| name.into())),
             text: self.q,
         };
         (PageQuery::new(self.limit, self.after), filter, parameters)

@@ -68,7 +68,7 @@ impl RecordQuery {
         };
         let query = AuditQuery {
             seen_by: None,
-            subject: self.subject.as_deref().map(Subject::from),
+            subject: self.subject.as_deref().map(|name| Subject::named(name).unwrap_or_else(|_| name.into())),
             chat: self.chat.as_deref().map(ChatId::from),
             tool: self.tool.map(Into::into),
             since: time("since", self.since)?,

@@ -40,7 +40,7 @@ fn tool(spec: &ToolSpec) -> ToolStatus {
         execution: spec.execution,
         mcp: spec.mcp_server().map(str::to_owned),
         approval: json!(spec.approval),
-        approval_timeout_sec: spec.approval_timeout.map_or(0, |timeout| timeout.as_secs()),
+        approval_timeout_sec: spec.expires_after().map_or(0, |timeout| timeout.as_secs()),
         decisions: spec.decisions.kinds(),
         approvers: json!(*spec.approvers),
     }

@@ -43,7 +43,8 @@ const MIN_SKIMMED_BYTES: usize = 32 * 1024;
 
 /// A request for a known chat, read without building its history. `None` if that is not possible.
 async fn skimmed(server: &Server, subject: &Subject, body: &[u8]) -> Option<ChatRequest> {
-    if body.len() < MIN_SKIMMED_BYTES {
+    // What is skipped is not looked at, so it is checked here that it is text.
+    if body.len() < MIN_SKIMMED_BYTES || std::str::from_utf8(body).is_err() {
         return None;
     }
     let outline = Outline::read(body).filter(Outline::has_history)?;

@@ -18,6 +18,15 @@ pub enum SqliteError {
         /// The system's error.
         source: io::Error,
     },
+    /// Everybody may write to the folder, and it has other content.
+    #[error(
+        "everybody may write to the folder {}, so anybody could exchange the chats: take that right away (chmod o-w), or name a folder inside it, which is then made for its owner only",
+        dir.display()
+    )]
+    Open {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// Another process is using the folder.
     #[error("the folder {} is in use by another holdpoint; stop that one, or name another folder", dir.display())]
     InUse {

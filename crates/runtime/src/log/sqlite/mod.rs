@@ -8,6 +8,7 @@ mod error;
 mod grants;
 mod holds;
 mod open;
+mod private;
 mod reader;
 mod schema;
 #[cfg(test)]

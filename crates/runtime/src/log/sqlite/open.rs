@@ -11,10 +11,15 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{error::SqliteError, schema};
+use super::{
+    error::SqliteError,
+    private::{close_file, close_folder, owners_only},
+    schema,
+};
 
 const DATABASE: &str = "holdpoint.db";
 const WRITE_AHEAD: &str = "holdpoint.db-wal";
+const SHARED_MEMORY: &str = "holdpoint.db-shm";
 const LOCK: &str = "holdpoint.lock";
 
 /// How long to wait for another process that writes: an open `sqlite3`, a backup.
@@ -34,7 +39,8 @@ impl Folder {
     /// Creates the folder if missing, and locks it.
     pub(super) fn lock(dir: &Path) -> Result<Self, SqliteError> {
         make(dir).map_err(|source| SqliteError::Folder { dir: dir.to_owned(), source })?;
-        Self::lock_with(dir, OpenOptions::new().create(true).truncate(false).write(true))
+        close_folder(dir)?;
+        Self::lock_with(dir, owners_only(OpenOptions::new().create(true).truncate(false).write(true)))
     }
 
     /// Locks an existing folder that was used before.
@@ -78,6 +84,11 @@ impl Folder {
     pub(super) fn writer(&self) -> Result<Connection, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = self.connect(flags)?;
+        // Before anything is in it. SQLite gives the files beside it the same rights.
+        for name in [DATABASE, WRITE_AHEAD, SHARED_MEMORY, LOCK] {
+            let failed = |source| SqliteError::Folder { dir: self.dir.clone(), source };
+            close_file(&self.dir.join(name)).map_err(failed)?;
+        }
         let mode = schema::set_up_writer(&connection).map_err(|error| self.failed(error))?;
         if mode != "wal" {
             return Err(SqliteError::NoWriteAheadLog { file: self.file() });

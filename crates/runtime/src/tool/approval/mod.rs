@@ -4,6 +4,7 @@ mod check;
 mod condition;
 mod format;
 mod number;
+mod timeout;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ pub use check::{ApprovalCheck, ApprovalContext};
 pub use condition::Condition;
 pub use format::RuleError;
 use serde_json::Value;
+pub use timeout::ApprovalTimeout;
 
 use super::text::plain;
 

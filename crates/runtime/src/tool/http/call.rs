@@ -6,7 +6,7 @@ use super::{
     InputPlacement,
     address::{OtherHost, PrivateAddress},
     answer::{self, Kind},
-    template::Template,
+    template::{self, Template},
 };
 use crate::{
     redact::Mask,
@@ -38,6 +38,8 @@ pub(super) struct PreparedCall {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) send: InputPlacement,
+    /// Whether a call can be made again: it changes nothing, or nothing a second time.
+    pub(super) is_repeatable: bool,
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
     pub(super) client: Client,
@@ -80,6 +82,17 @@ enum CallError {
 }
 
 impl CallError {
+    /// What the model is told. A call that may be repeated is not one to ask about.
+    fn text(&self, is_repeatable: bool) -> String {
+        let text = self.to_string();
+        let unknown = text.strip_suffix(OUTCOME_UNKNOWN).and_then(|text| text.strip_suffix(", so "));
+        match (unknown.filter(|_| is_repeatable), self) {
+            (Some(text), Self::TooLarge(_)) => format!("{text}: ask for less"),
+            (Some(text), _) => format!("{text}. The call can be made again"),
+            (None, _) => text,
+        }
+    }
+
     fn of(error: ReadError) -> Self {
         match error {
             ReadError::Syntax(_) => Self::NotJson,
@@ -106,7 +119,7 @@ impl PreparedCall {
                 let detail = self.mask.hide(&chain(source));
                 tracing::warn!(host = self.template.origin().host_str(), %detail, "an HTTP tool failed");
             }
-            ToolError(self.mask.hide(&error.to_string()))
+            ToolError(self.mask.hide(&error.text(self.is_repeatable)))
         })
     }
 
@@ -117,6 +130,7 @@ impl PreparedCall {
         let mut url = self.template.fill(&mut input).map_err(CallError::Input)?;
         let mut request = match self.send {
             InputPlacement::Query => {
+                template::check_names(&url, input.keys()).map_err(CallError::Input)?;
                 extend(&mut url, &input);
                 self.client.request(self.method.clone(), url)
             }

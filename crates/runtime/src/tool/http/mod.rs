@@ -49,6 +49,8 @@ pub struct HttpEndpoint {
     pub max_bytes: usize,
     /// Whether it may be on this machine or in a private network.
     pub allow_private: bool,
+    /// Whether a call can be made again without harm: after a crash, and by the model. What only reads always can.
+    pub idempotent: bool,
 }
 
 /// Why an endpoint can't be used as a tool.
@@ -66,6 +68,10 @@ pub enum HttpToolError {
     Header { name: String },
     #[error("`{{{field}}}` in the URL is not a field of the input: add it to the properties of `input_schema`")]
     Field { field: String },
+    #[error(
+        "the field `{field}` of the input has the name of a parameter of the URL, which would then be sent twice: rename one"
+    )]
+    Overrides { field: String },
     #[error("{host} is an address of this machine or of a private network: set `allow_private = true` to allow it")]
     Private { host: String },
     #[error("no HTTP client can be made: {0}")]
@@ -83,6 +89,7 @@ impl HttpEndpoint {
             timeout: DEFAULT_TIMEOUT,
             max_bytes: DEFAULT_MAX_BYTES,
             allow_private: false,
+            idempotent: false,
         }
     }
 
@@ -93,8 +100,10 @@ impl HttpEndpoint {
             None => schema_of(&Template::read(&self.url)?),
         };
         let source = ToolSource::Endpoint { method: self.method.to_ascii_uppercase(), url: self.url.clone() };
+        let is_idempotent = self.idempotent;
         let call = Arc::new(self.prepare(&schema, address::system())?);
         let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema).source(source);
+        let builder = if is_idempotent { builder.idempotent() } else { builder };
         Ok(builder.handler(move |input: Value, context: ToolContext| {
             let call = Arc::clone(&call);
             async move { call.run(&context, input).await }
@@ -119,10 +128,15 @@ impl HttpEndpoint {
         if method == Method::CONNECT {
             return Err(HttpToolError::Connect);
         }
+        let is_repeatable = self.idempotent || matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
         let send = self.send.unwrap_or(match method {
             Method::GET | Method::HEAD | Method::DELETE => InputPlacement::Query,
             _ => InputPlacement::Json,
         });
+        let fields = known.into_iter().flat_map(serde_json::Map::keys);
+        if let Some(field) = template.clash(fields).filter(|_| send == InputPlacement::Query) {
+            return Err(HttpToolError::Overrides { field: field.clone() });
+        }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let wrong = || HttpToolError::Header { name: name.clone() };
@@ -138,6 +152,7 @@ impl HttpEndpoint {
             method,
             headers,
             send,
+            is_repeatable,
             timeout: self.timeout,
             max_bytes: self.max_bytes,
             client,

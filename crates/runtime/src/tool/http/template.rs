@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use crate::tool::text::show;
+use crate::tool::text::{plain, show};
+
+/// How much is shown of the name of a field.
+const MAX_NAME_CHARS: usize = 64;
 
 /// Why a URL can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,6 +96,39 @@ impl Template {
         names.into_iter()
     }
 
+    /// The parameters of the query, without what the input makes of them.
+    fn plain_query(&self) -> String {
+        let plain = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            // No name of a parameter has it.
+            Piece::Field(_) => "\u{0}".to_owned(),
+        };
+        self.query.iter().flatten().map(plain).collect()
+    }
+
+    /// The field that has the name of a parameter of the query, and would be sent beside it.
+    pub(super) fn clash<'a>(&self, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+        let mut url = self.origin.clone();
+        url.set_query(Some(&self.plain_query()));
+        let own: Vec<&str> = self.fields().collect();
+        fields.find(|field| !own.contains(&field.as_str()) && is_set(&url, field))
+    }
+
+    /// Refuses a parameter whose name comes from the input if it is another one's.
+    fn check_query(&self, url: &Url) -> Result<(), String> {
+        let mut fixed = self.origin.clone();
+        fixed.set_query(Some(&self.plain_query()));
+        let pairs = url.query_pairs().zip(fixed.query_pairs()).enumerate();
+        let named_by_input = pairs.filter(|(_, ((name, _), (fixed, _)))| name != fixed);
+        for (at, ((name, _), _)) in named_by_input {
+            let mut others = url.query_pairs().enumerate().filter(|(other, _)| *other != at);
+            if others.any(|(_, (other, _))| base(&other) == base(&name)) {
+                return Err(overrides(&name));
+            }
+        }
+        Ok(())
+    }
+
     /// The URL for this input. Removes the used fields from the input.
     pub(super) fn fill(&self, input: &mut Map<String, Value>) -> Result<Url, String> {
         let mut segments = Vec::with_capacity(self.path.len());
@@ -110,12 +146,31 @@ impl Template {
         url.set_path(&segments.join("/"));
         if let Some(query) = &self.query {
             url.set_query(Some(&fill(query, input)?));
+            self.check_query(&url)?;
         }
         for field in self.fields() {
             input.shift_remove(field);
         }
         Ok(url)
     }
+}
+
+/// Refuses fields that would be sent beside a parameter of the same name: many endpoints take the last one.
+pub(super) fn check_names<'a>(url: &Url, mut fields: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    fields.find(|field| is_set(url, field)).map_or(Ok(()), |field| Err(overrides(field)))
+}
+
+fn overrides(name: &str) -> String {
+    format!("{} can't be sent: the tool's URL sets it", plain(name, MAX_NAME_CHARS))
+}
+
+fn is_set(url: &Url, field: &str) -> bool {
+    url.query_pairs().any(|(name, _)| base(&name) == base(field))
+}
+
+/// What an endpoint may take for the name of a parameter: some ignore case, and read `a[]` and `a[b]` as parts of `a`.
+fn base(name: &str) -> String {
+    name.split('[').next().unwrap_or_default().trim().to_lowercase()
 }
 
 fn pieces(text: &str) -> Result<Vec<Piece>, TemplateError> {

@@ -40,7 +40,7 @@ pub use server::{McpServer, McpSnapshot, McpWatch};
 pub use servers::McpServers;
 pub use url::SecretUrl;
 
-use super::{ApprovalPolicy, Secret, Tool, ToolError};
+use super::{ApprovalPolicy, ApprovalTimeout, Secret, Tool, ToolError};
 
 /// Maximum length of a server's name, the prefix of its tools.
 const MAX_NAME_LENGTH: usize = 32;
@@ -56,8 +56,8 @@ pub struct McpSettings {
     pub approval: ApprovalPolicy,
     /// Whether approvals of its calls can be remembered.
     pub grants: bool,
-    /// Timeout for approvals and prompts. `None` means none for approvals and an hour for prompts.
-    pub approval_timeout: Option<Duration>,
+    /// Timeout for approvals and prompts. `Never` means an hour for prompts, `Usual` five minutes.
+    pub approval_timeout: ApprovalTimeout,
     /// Timeout of a call, not counting prompts to the user.
     pub timeout: Duration,
     /// The tools that are offered, by the server's own names; `None` means all.
@@ -130,7 +130,7 @@ impl McpSettings {
             transport,
             approval: ApprovalPolicy::Always,
             grants: true,
-            approval_timeout: Some(Duration::from_secs(300)),
+            approval_timeout: ApprovalTimeout::default(),
             timeout: Duration::from_secs(60),
             offered: None,
             denied: BTreeSet::new(),

@@ -6,7 +6,10 @@ use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::Value;
 
 use super::server::Shared;
-use crate::tool::{InputSchema, Prompt, PromptResponse, text::plain};
+use crate::{
+    approvers::Approvers,
+    tool::{InputSchema, Prompt, PromptResponse, text::plain},
+};
 
 /// Maximum length of a prompt.
 const MAX_LINES: usize = 40;
@@ -21,7 +24,7 @@ pub(super) fn prompt(shared: &Shared, message: &str, schema: &Value) -> Option<P
         tracing::warn!(server, "a prompt of an MCP server has a schema that can't be used: declined");
         return None;
     }
-    let timeout = shared.settings.approval_timeout.unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT);
+    let timeout = shared.settings.approval_timeout.of(&Approvers::default()).unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT);
     let message: Vec<String> = message.lines().take(MAX_LINES).map(|line| plain(line, MAX_LINE_CHARS)).collect();
     Some(Prompt { message: message.join("\n"), schema: schema.clone(), timeout })
 }

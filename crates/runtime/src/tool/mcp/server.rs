@@ -68,6 +68,8 @@ pub(super) struct Shared {
     tools: watch::Sender<Option<Arc<[Tool]>>>,
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
+    /// Tools that have the name of another one.
+    clashes: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
     handshake: Mutex<Handshake>,
     stop: CancellationToken,
@@ -105,12 +107,13 @@ impl Shared {
     }
 
     fn warnings(&self) -> Vec<McpWarning> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let of = |warnings: &Mutex<Vec<_>>| warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        [of(&self.warnings), of(&self.clashes)].concat()
     }
 
     /// Says once what has no effect.
-    fn set_warnings(&self, warnings: Vec<McpWarning>) {
-        let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+    fn set_warnings(&self, of: &Mutex<Vec<McpWarning>>, warnings: Vec<McpWarning>) {
+        let mut known = of.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in warnings.iter().filter(|warning| !known.contains(warning)) {
             tracing::warn!(server = self.settings.name, %warning, "settings of an MCP server");
         }
@@ -166,6 +169,7 @@ impl McpServer {
             tools,
             problem: Mutex::default(),
             warnings: Mutex::default(),
+            clashes: Mutex::default(),
             lines: LastLines::default(),
             handshake: Mutex::default(),
             stop: stop.clone(),
@@ -227,6 +231,11 @@ impl McpServer {
         self.shared.warnings()
     }
 
+    /// Sets which of its tools have the name of another one, and are left out.
+    pub(super) fn set_clashes(&self, clashes: Vec<McpWarning>) {
+        self.shared.set_warnings(&self.shared.clashes, clashes);
+    }
+
     /// The last lines that its program wrote to standard error, with secrets masked.
     pub fn last_lines(&self) -> Vec<String> {
         self.shared.lines.read()
@@ -274,10 +283,13 @@ impl McpWatch {
     pub fn read(&self) -> McpSnapshot {
         let shared = &self.0;
         let tools = shared.tools.borrow().clone().unwrap_or_default();
+        let clashes = shared.clashes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_offered =
+            |name: &str| !clashes.iter().any(|clash| matches!(clash, McpWarning::LeftOut { tool, .. } if tool == name));
         McpSnapshot {
             name: shared.settings.name.clone(),
             is_connected: shared.peer.borrow().as_ref().is_some_and(|peer| !peer.is_transport_closed()),
-            tools: tools.iter().map(|tool| tool.spec.name.clone()).collect(),
+            tools: tools.iter().map(|tool| tool.spec.name.clone()).filter(|name| is_offered(name)).collect(),
             problem: shared.problem(),
             warnings: shared.warnings(),
             last_lines: shared.lines.read(),
@@ -400,7 +412,7 @@ async fn is_alive(peer: &Peer<RoleClient>) -> bool {
 fn offer(shared: &Arc<Shared>, listed: &Listed) {
     let made = |name, timeout| handler(Arc::downgrade(shared), name, timeout);
     let Listing { tools, warnings } = listing::tools(&shared.settings, listed, made);
-    shared.set_warnings(warnings);
+    shared.set_warnings(&shared.warnings, warnings);
     let is_same =
         |old: &Arc<[Tool]>| old.len() == tools.len() && old.iter().zip(&*tools).all(|(old, new)| is_equal(old, new));
     shared.tools.send_if_modified(|old| {

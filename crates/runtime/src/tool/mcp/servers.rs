@@ -1,14 +1,22 @@
 //! All MCP servers of a runtime.
 
+use std::collections::BTreeMap;
+
 use futures::future::{join_all, select_all};
 
-use super::{McpError, McpProblem, McpServer, McpSettings};
+use super::{McpError, McpProblem, McpServer, McpSettings, McpWarning};
 use crate::tool::{Tool, ToolSet};
 
 /// The MCP servers of a runtime.
 #[derive(Default)]
 pub struct McpServers {
     servers: Vec<McpServer>,
+}
+
+impl FromIterator<McpServer> for McpServers {
+    fn from_iter<I: IntoIterator<Item = McpServer>>(servers: I) -> Self {
+        Self { servers: servers.into_iter().collect() }
+    }
 }
 
 impl McpServers {
@@ -29,23 +37,34 @@ impl McpServers {
         self.servers.iter()
     }
 
-    /// These tools and those of all servers. Tools of a server that has not listed any yet are awaited. On equal names
-    /// the first wins.
+    /// These tools and those of all servers. Tools of a server that has not listed any yet are awaited. These keep their
+    /// names; of servers that have the same name for a tool, none offers it: otherwise one server could take the place of
+    /// another's tool. The servers' warnings say so.
     pub fn with(&self, tools: &ToolSet) -> ToolSet {
         let mut all: Vec<Tool> = tools.iter().cloned().collect();
-        for server in &self.servers {
-            for tool in server.tools().iter() {
-                let name = &tool.spec.name;
-                if all.iter().any(|other| other.spec.name == *name) {
-                    tracing::warn!(
-                        server = server.name(),
-                        name,
-                        "a tool of an MCP server has another tool's name: left out"
-                    );
-                } else {
-                    all.push(tool.clone());
-                }
+        let listed: Vec<_> = self.servers.iter().map(|server| (server, server.tools())).collect();
+        let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (server, tools) in &listed {
+            tools.iter().for_each(|tool| owners.entry(&tool.spec.name).or_default().push(server.name()));
+        }
+        for (server, offered) in &listed {
+            let mut clashes = Vec::new();
+            for tool in offered.iter() {
+                let name = tool.spec.name.as_str();
+                let others = owners.get(name).into_iter().flatten().find(|other| **other != server.name());
+                let problem = match (tools.get(name), others) {
+                    (Some(_), _) => "a tool of this name is not one of an MCP server".to_owned(),
+                    (None, Some(other)) => {
+                        format!("the MCP server {other:?} has a tool of this name too. Rename one of the servers")
+                    }
+                    (None, None) => {
+                        all.push(tool.clone());
+                        continue;
+                    }
+                };
+                clashes.push(McpWarning::LeftOut { tool: name.to_owned(), problem });
             }
+            server.set_clashes(clashes);
         }
         let unlisted = self.servers.iter().filter(|server| !server.is_listed());
         all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin))

@@ -6,14 +6,13 @@ use holdpoint_protocol::json;
 use holdpoint_runtime::{
     clock::Timestamp,
     identity::{Identity, Role},
+    subject::Subject,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{JwtError, JwtSettings, TokenRefusal};
 
-/// The longest subject: as long as an id may be.
-const MAX_SUBJECT_BYTES: usize = 256;
 /// The most groups of a token that are read.
 const MAX_GROUPS: usize = 1000;
 
@@ -25,6 +24,7 @@ pub(super) struct Read(#[serde(deserialize_with = "json::value")] Value);
 /// Which claims are read.
 #[derive(Debug)]
 pub(super) struct Claims {
+    issuer: String,
     subject: Claim,
     roles: Claim,
     groups: Claim,
@@ -58,6 +58,7 @@ impl Claims {
     pub(super) fn new(settings: &JwtSettings) -> Result<Self, JwtError> {
         let JwtSettings { subject_claim, roles_claim, groups_claim, .. } = settings;
         Ok(Self {
+            issuer: settings.issuer.clone(),
             subject: Claim::new(subject_claim.as_ref(), "subject_claim", JwtSettings::DEFAULT_SUBJECT_CLAIM)?,
             roles: Claim::new(roles_claim.as_ref(), "roles_claim", JwtSettings::DEFAULT_ROLES_CLAIM)?,
             groups: Claim::new(groups_claim.as_ref(), "groups_claim", JwtSettings::DEFAULT_GROUPS_CLAIM)?,
@@ -71,6 +72,10 @@ impl Claims {
         leeway: Duration,
         now: Timestamp,
     ) -> Result<Identity, TokenRefusal> {
+        // The library takes a list of issuers, of which one is ours. A token has one.
+        if claims.get("iss").and_then(Value::as_str) != Some(&self.issuer) {
+            return Err(TokenRefusal::Invalid);
+        }
         // A token that never expires could never be taken back.
         let expires = time(claims.get("exp")).ok_or(TokenRefusal::Invalid)?.after(leeway);
         let begins = match claims.get("nbf") {
@@ -80,10 +85,12 @@ impl Claims {
         if expires <= now || begins > now.after(leeway) {
             return Err(TokenRefusal::OutOfTime);
         }
-        let subject = self.subject.of(claims).and_then(Value::as_str).unwrap_or_default();
-        if !(1..=MAX_SUBJECT_BYTES).contains(&subject.len()) {
-            return Err(TokenRefusal::Invalid);
-        }
+        let name = self.subject.of(claims).and_then(Value::as_str).unwrap_or_default();
+        let subject = Subject::named(name).map_err(|why| {
+            // The token is good, so its owner can't know: whoever runs the server has to.
+            tracing::warn!(%why, name = %name.escape_default(), "a token of the issuer has a subject that is no name");
+            TokenRefusal::Invalid
+        })?;
         let groups = names(self.groups.of(claims)).filter(|name| !name.is_empty()).take(MAX_GROUPS);
         let identity = Identity::new(subject).with_groups(groups).expiring(expires);
         let roles: Vec<Role> = names(self.roles.of(claims))

@@ -120,6 +120,9 @@ async fn what_is_not_the_issuers_is_refused() {
     for (key, value) in [
         ("iss", json!("https://evil.example")),
         ("iss", json!("https://login.example/")),
+        ("iss", json!([ISSUER])),
+        ("iss", json!(["https://evil.example", ISSUER])),
+        ("iss", json!({ISSUER: true})),
         ("iss", Value::Null),
         ("aud", json!("another")),
         ("aud", json!([])),
@@ -129,6 +132,8 @@ async fn what_is_not_the_issuers_is_refused() {
         ("sub", json!("")),
         ("sub", json!(7)),
         ("sub", json!("x".repeat(257))),
+        ("sub", json!("ann\u{200b}")),
+        ("sub", json!("ann ")),
         ("exp", Value::Null),
         ("exp", json!("tomorrow")),
         ("exp", json!(-1)),

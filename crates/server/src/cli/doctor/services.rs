@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdpoint_runtime::{
     model::provider::Probed,
-    tool::mcp::{McpServer, McpSettings},
+    tool::mcp::{McpServer, McpServers, McpSettings},
 };
 use holdpoint_server::{Jwt, JwtError, config::Config};
 
@@ -48,29 +48,48 @@ pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &C
 pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec<Finding>) {
     let variables = |name: &str| std::env::var(name).ok();
     let known = config.known_tools(model);
-    let servers = config.mcp.iter().map(async |server| match config.settings_of(server, &known, &variables) {
-        Ok(settings) => one(settings).await,
-        Err(error) => Finding::new(format!("mcp {}", server.name), State::Fail, error.to_string()),
+    let started = config.mcp.iter().map(async |server| match config.settings_of(server, &known, &variables) {
+        Ok(settings) => {
+            let started = McpServer::start(McpSettings { start_wait: MCP_START_TIMEOUT, ..settings }).await;
+            started.map_err(|error| error.problem.to_string())
+        }
+        Err(error) => Err(error.to_string()),
     });
-    findings.extend(futures::future::join_all(servers).await);
+    let started = futures::future::join_all(started).await;
+    // Together, as the server has them: two of them may have the same name for a tool.
+    let own = config.own_tools(&known, &variables).unwrap_or_default();
+    let (mut running, mut failed) = (Vec::new(), Vec::new());
+    for (server, started) in config.mcp.iter().zip(started) {
+        match started {
+            Ok(server) => running.push(server),
+            Err(error) => failed.push((server.name.as_str(), error)),
+        }
+    }
+    let servers: McpServers = running.into_iter().collect();
+    servers.with(&own);
+    for server in &config.mcp {
+        let failure = failed.iter().find(|(name, _)| *name == server.name);
+        findings.push(match (servers.iter().find(|running| running.name() == server.name), failure) {
+            (Some(running), None) => one(running),
+            (_, failure) => {
+                let error = failure.map_or_else(String::new, |(_, error)| error.clone());
+                Finding::new(format!("mcp {}", server.name), State::Fail, error)
+            }
+        });
+    }
+    let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, servers.stop()).await;
 }
 
-async fn one(settings: McpSettings) -> Finding {
-    let check = format!("mcp {}", settings.name);
-    let server = match McpServer::start(McpSettings { start_wait: MCP_START_TIMEOUT, ..settings }).await {
-        Err(error) => return Finding::new(check, State::Fail, error.problem.to_string()),
-        Ok(server) => server,
-    };
-    let finding = match server.problem() {
+fn one(server: &McpServer) -> Finding {
+    let (check, state) = (format!("mcp {}", server.name()), server.watch().read());
+    let finding = match state.problem {
         Some(problem) => Finding::new(check, State::Fail, problem),
         None => {
-            let state = if server.warnings().is_empty() { State::Ok } else { State::Warn };
-            Finding::new(check, state, format!("{} tools", server.tools().len()))
+            let found = if state.warnings.is_empty() { State::Ok } else { State::Warn };
+            Finding::new(check, found, format!("{} tools", state.tools.len()))
         }
     };
-    let warnings = server.warnings().into_iter().map(|warning| warning.to_string());
-    let lines = warnings.chain(server.last_lines()).collect();
-    let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, server.stop()).await;
+    let lines = state.warnings.iter().map(ToString::to_string).chain(state.last_lines).collect();
     Finding { lines, ..finding }
 }
 

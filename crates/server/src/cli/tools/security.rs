@@ -82,11 +82,18 @@ impl<'a> Security<'a> {
                 Some(("authorization".to_owned(), format!("Bearer {value}")))
             }
             ("http", "basic", _) => Some(("authorization".to_owned(), format!("Basic {value}"))),
+            _ if !is_plain(field("name")) => None,
             ("apiKey", _, "header") => Some((field("name").to_ascii_lowercase(), value)),
             ("apiKey", _, "cookie") => Some(("cookie".to_owned(), format!("{}={value}", field("name")))),
             _ => None,
         }
     }
+}
+
+/// Whether a name of a header or a cookie is that and nothing else. In the settings, `${NAME}` would be another variable
+/// of the environment, and `;` and `=` would be another cookie.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#%&'*+-.^_|~".contains(&byte))
 }
 
 /// A text as a part of the name of a variable.
