@@ -46,6 +46,7 @@ impl FromStr for Approver {
     }
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl Approver {
     /// Its kind and its name, as they are in the tables of a log.
     pub(crate) fn parts(&self) -> (&'static str, &str) {
