@@ -53,6 +53,10 @@ export class NextPage implements AppPage {
     await card.getByRole("button", { name: "Deny" }).click();
   }
 
+  async expectVoted(card: Locator) {
+    await expect(card).toContainText("1 of 2 have approved: app");
+  }
+
   async expectState(card: Locator, state: CardState) {
     await expect(card.locator(".badge")).toHaveText(SAYS[state]);
   }

@@ -1,17 +1,21 @@
 import { createServer, type Server } from "node:http";
 import type { App } from "./support/app";
 import { CardPage } from "./support/card-page";
+import { playQuorum } from "./support/quorum";
 import { PAYMENT, paid, playScenarios } from "./support/scenarios";
 import { expect, test } from "./support/test";
 
 const app: App = {
   name: "vite",
   example: "vite",
+  key: "the-key-of-the-app-7e21",
+  isOpen: true,
   serve: (port) => ["run", "preview", "--", "--host", "127.0.0.1", "--port", String(port), "--strictPort"],
   page: (page, address, chatId) => new CardPage(page, address, chatId),
 };
 
 playScenarios(app);
+playQuorum();
 
 test.describe("vite only", () => {
   test("an approval that is given while the server is down arrives once", async ({ chat, page, record, holdpoint }) => {

@@ -6,6 +6,7 @@ mod codegen;
 mod console;
 mod diff;
 mod failure;
+mod features;
 mod fresh;
 mod full;
 mod fuzz;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
 use crate::process::Run;
-use crate::{codegen, full, fuzz, rust_tests, setup, tidy};
+use crate::{codegen, features, full, fuzz, rust_tests, setup, tidy};
 
 /// One stage: its command-line name, its description and its function.
 struct Stage {
@@ -23,6 +23,12 @@ const STAGES: &[Stage] = &[
         name: "clippy",
         what: "cargo clippy --workspace --all-targets --all-features -- -D warnings",
         run: |root| cargo(root, &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]),
+    },
+    Stage {
+        name: "features",
+        what: "clippy on the crates with the few features that their pages recommend (`cargo xtask full features`: with \
+               each one alone)",
+        run: features::documented,
     },
     Stage {
         name: TESTS,
@@ -58,6 +64,12 @@ const STAGES: &[Stage] = &[
         },
     },
     Stage {
+        name: APPS,
+        what: "the apps of `examples`, built from the packed npm package and played in Chromium: the short form (`cargo \
+               xtask full apps`: every scenario, with the newest packages)",
+        run: |root| npm(root, &[&["run", "test:short", "-w", "tests/apps"]]),
+    },
+    Stage {
         name: "wasm",
         what: "the protocol crate builds for wasm32-unknown-unknown, where that target is installed",
         run: wasm,
@@ -86,9 +98,10 @@ const CLIENT: &str = "client";
 const SDK: &str = "sdk";
 const CRASH: &str = "crash";
 const CONSOLE: &str = "console";
+const APPS: &str = "apps";
 
 /// Stages that need `setup`.
-const SET_UP: [&str; 6] = [TESTS, "typescript", CLIENT, SDK, CRASH, CONSOLE];
+const SET_UP: [&str; 7] = [TESTS, "typescript", CLIENT, SDK, CRASH, CONSOLE, APPS];
 
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
@@ -120,8 +133,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result {
 }
 
 fn typescript(root: &Path) -> Result {
-    let scripts: [&[&str]; 3] =
-        [&["run", "lint"], &["run", "typecheck", "-w", "packages/client"], &["run", "typecheck", "-w", "apps/web"]];
+    let scripts: [&[&str]; 4] = [
+        &["run", "lint"],
+        &["run", "typecheck", "-w", "packages/client"],
+        &["run", "typecheck", "-w", "apps/web"],
+        &["run", "typecheck", "-w", "tests/apps"],
+    ];
     scripts.iter().try_for_each(|script| Run::new("npm").args(*script).dir(root).wait())
 }
 

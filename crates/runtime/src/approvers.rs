@@ -67,6 +67,7 @@ impl Approver {
     }
 
     /// Its kind and its name, as they are in the tables of a log.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Owner => ("self", ""),

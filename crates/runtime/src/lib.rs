@@ -63,7 +63,8 @@
 //! | `mcp` | no | tools of MCP servers (`tool::mcp`) |
 //! | `http-tools` | no | tools that are HTTP endpoints (`tool::http`) |
 //!
-//! Turn `sqlite` off in a program that links another `sqlite3`, for example by sqlx, diesel or sea-orm.
+//! A program can link only one `sqlite3`. With `sqlite`, cargo chooses one that fits sqlx 0.9, diesel 2.3 or sea-orm 2 as
+//! well; a program that depends on an older one of these turns `sqlite` off.
 
 pub mod approvers;
 mod backoff;

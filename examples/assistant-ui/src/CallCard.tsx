@@ -1,4 +1,5 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
+import type { DecisionProgress } from "holdpoint";
 import type { ReactNode } from "react";
 import { useAgentChat } from "./AgentChat";
 import { type CallStatus, callStatus } from "./callStatus";
@@ -41,15 +42,7 @@ export function CallCard({ children, ...part }: Props & { children?: ReactNode }
 function Approval({ approval, respondToApproval }: Props) {
   const { decisions } = useAgentChat();
   const decision = approval && decisions[approval.id];
-  if (decision && decision.state !== "refused") {
-    return (
-      <p>
-        Your {decision.approved ? "approval" : "denial"}{" "}
-        {decision.state === "in-force" ? "is in force." : "is being sent."}
-        {decision.state === "retrying" && ` It is sent again: ${decision.error.message}`}
-      </p>
-    );
-  }
+  if (decision && decision.state !== "refused") return <p>{wordsFor(decision)}</p>;
   return (
     <>
       {decision && <p role="alert">{decision.error.message}</p>}
@@ -63,4 +56,19 @@ function Approval({ approval, respondToApproval }: Props) {
       </div>
     </>
   );
+}
+
+/** What became of a decision of this page. Without a default: the compiler says if a state has no words. */
+function wordsFor(decision: Exclude<DecisionProgress, { state: "refused" }>): string {
+  const yours = `Your ${decision.approved ? "approval" : "denial"}`;
+  switch (decision.state) {
+    case "sending":
+      return `${yours} is being sent.`;
+    case "retrying":
+      return `${yours} is being sent. It is sent again: ${decision.error.message}`;
+    case "voted":
+      return `You have approved. ${decision.votes} of ${decision.quorum} have; it waits for the others.`;
+    case "in-force":
+      return `${yours} is in force.`;
+  }
 }

@@ -13,6 +13,7 @@ import { ErrorNotice } from "./ErrorNotice";
 import { Message } from "./Message";
 import { Suggestions } from "./Suggestions";
 import { useBrowserTools } from "./useBrowserTools";
+import { useRecord } from "./useRecord";
 
 export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
   const chat = useChat({
@@ -23,8 +24,9 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
     sendAutomaticallyWhen,
     onToolCall: ({ toolCall }) => runInBrowser(toolCall),
   });
-  const { messages, status, error, sendMessage, addToolApprovalResponse, addToolOutput } = chat;
-  const { runInBrowser, leftOver } = useBrowserTools(history, addToolOutput);
+  const { messages, status, error, sendMessage, addToolApprovalResponse } = chat;
+  const { runInBrowser, leftOver } = useBrowserTools(history, chat);
+  const holds = useRecord(chat);
   const failure = error && failureOf(error);
   const [stopError, setStopError] = useState<Error>();
   const isBusy = status === "submitted" || status === "streaming";
@@ -47,6 +49,7 @@ export function Chat({ id, history }: { id: string; history: UIMessage[] }) {
               isLast={index === messages.length - 1}
               request={failure ? "failed" : isBusy ? "open" : "none"}
               leftOver={leftOver}
+              holds={holds}
               onDecide={addToolApprovalResponse}
               onRun={runInBrowser}
             />

@@ -1,5 +1,6 @@
 import { type DynamicToolUIPart, getToolName, type ToolUIPart } from "ai";
 import type { FrontendCall } from "holdpoint";
+import type { ChatHold } from "holdpoint/protocol";
 import { browserTools } from "@/lib/browser-tools";
 import { ApprovalForm, type Decide } from "./ApprovalForm";
 import { type Delivery, describe } from "./describe";
@@ -10,6 +11,8 @@ export type ToolPart = ToolUIPart | DynamicToolUIPart;
 export type ToolCallActions = {
   /** The calls that wait for a browser and that this page has not started. */
   leftOver: ReadonlySet<string>;
+  /** What the server has about the calls that wait. */
+  holds: readonly ChatHold[];
   onDecide: Decide;
   onRun: (call: FrontendCall) => void;
 };
@@ -22,12 +25,13 @@ type Props = ToolCallActions & {
 };
 
 /** A call of a tool: what it does, what became of it, and the approval request while it waits for one. */
-export function ToolCall({ part, isCurrent, delivery, leftOver, onDecide, onRun }: Props) {
+export function ToolCall({ part, isCurrent, delivery, leftOver, holds, onDecide, onRun }: Props) {
   const toolName = getToolName(part);
   const { toolCallId, input } = part;
   const isLeftOver = isCurrent && !part.state.startsWith("output-") && leftOver.has(toolCallId);
   const isBrowserTool = browserTools.has(toolName);
-  const { tone, text } = describe(part, { isCurrent, isLeftOver, isBrowserTool, delivery });
+  const votes = holds.find((hold) => hold.toolCallId === toolCallId)?.votes;
+  const { tone, text } = describe(part, { isCurrent, isLeftOver, isBrowserTool, delivery, votes });
   return (
     <article className="call" aria-label={toolName}>
       <h2>

@@ -1,4 +1,5 @@
 import { settledMetadata } from "holdpoint";
+import type { Votes } from "holdpoint/protocol";
 import type { ToolPart } from "./ToolCall";
 
 type Description = { tone: "waiting" | "good" | "bad" | "neutral"; text: string };
@@ -16,7 +17,14 @@ const DELIVERY: Record<Delivery, string> = {
 /** The state of a call, in a few words. A decision counts when the server has it, so the words say whether it does. */
 export function describe(
   part: ToolPart,
-  context: { isCurrent: boolean; isLeftOver: boolean; isBrowserTool: boolean; delivery: Delivery },
+  context: {
+    isCurrent: boolean;
+    isLeftOver: boolean;
+    isBrowserTool: boolean;
+    delivery: Delivery;
+    /** The approvals so far, of a call that takes several. */
+    votes: Votes | undefined;
+  },
 ): Description {
   if (context.isLeftOver) return { tone: "waiting", text: "Waits for this page" };
   // Parts from the history say why the call ended. Streamed parts do not.
@@ -37,6 +45,10 @@ export function describe(
       return { tone: "neutral", text: context.isBrowserTool ? "Runs in this page" : "Runs on the server" };
     case "approval-requested":
       if (!context.isCurrent) return { tone: "neutral", text: "Replaced by a newer message" };
+      if (context.votes?.by.length) {
+        const { by, quorum } = context.votes;
+        return { tone: "waiting", text: `${by.length} of ${quorum} have approved: ${by.join(", ")}` };
+      }
       return { tone: "waiting", text: "Needs your approval" };
     case "approval-responded": {
       const decision = part.approval.approved ? "Approved" : "Denied";

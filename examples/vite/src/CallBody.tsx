@@ -18,7 +18,12 @@ export function CallBody({ status, approve, deny, retry }: Props) {
       return (
         <>
           {status.refusal && <p role="alert">{status.refusal}</p>}
-          {status.expiresAt && <p>Until {new Date(status.expiresAt).toLocaleTimeString()}</p>}
+          {status.hold?.votes && (
+            <p>
+              {status.hold.votes.by.length} of {status.hold.votes.quorum} have approved
+            </p>
+          )}
+          {status.hold?.expiresAt && <p>Until {new Date(status.hold.expiresAt).toLocaleTimeString()}</p>}
           <div className="actions">
             <button type="button" className="primary" onClick={() => approve(status.approvalId)}>
               Approve
@@ -34,6 +39,13 @@ export function CallBody({ status, approve, deny, retry }: Props) {
         <p>
           Your {status.approved ? "approval" : "denial"} {status.isAccepted ? "is in force." : "is being sent."}
           {status.problem && ` It is sent again: ${status.problem}`}
+        </p>
+      );
+    case "voted":
+      return (
+        <p>
+          You have approved. {status.votes} of {status.quorum} have; it waits for the others
+          {status.expiresAt && `, until ${new Date(status.expiresAt).toLocaleTimeString()}`}.
         </p>
       );
     case "undelivered":

@@ -9,6 +9,7 @@ const LABELS: Record<CallStatus["kind"], string> = {
   preparing: "Preparing",
   waiting: "Waiting for you",
   deciding: "Deciding",
+  voted: "Waiting for others",
   running: "Running",
   undelivered: "Not delivered",
   done: "Done",

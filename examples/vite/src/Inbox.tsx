@@ -43,6 +43,11 @@ function Request({ request, isHere, decide, decision }: RequestProps) {
       <Fields of={input} />
       <p>{reason}</p>
       {decision?.state === "retrying" && <p role="alert">It is sent again: {decision.error.message}</p>}
+      {decision?.state === "voted" && (
+        <p>
+          You have approved. {decision.votes} of {decision.quorum} have; it waits for the others.
+        </p>
+      )}
       {decision?.state === "refused" && <p role="alert">{decision.error.message}</p>}
       <div className="actions">
         <button type="button" disabled={isUnderWay} onClick={() => decide(approvalId, { approved: true })}>

@@ -10,9 +10,11 @@ export type CallStatus =
   /** The model is still writing the input. */
   | { kind: "preparing" }
   /** It waits for a decision. `refusal`: why the decision of this page is not in force. */
-  | { kind: "waiting"; approvalId: string; expiresAt?: string | undefined; refusal?: string | undefined }
+  | { kind: "waiting"; approvalId: string; hold: ChatHold | undefined; refusal?: string | undefined }
   /** A decision was made on this page. `isAccepted`: the server has it. `problem`: why it is sent again. */
   | { kind: "deciding"; approved: boolean; isAccepted: boolean; problem?: string | undefined }
+  /** This user has approved, and others have to as well. */
+  | { kind: "voted"; votes: number; quorum: number; expiresAt?: string | undefined }
   | { kind: "running" }
   /** It ran in this browser, and its result did not reach the server. */
   | { kind: "undelivered"; problem: string }
@@ -68,9 +70,14 @@ function waiting(approvalId: string, hold?: ChatHold, decision?: DecisionProgres
     case "retrying":
       return { kind: "deciding", approved: decision.approved, isAccepted: false, problem: decision.error.message };
     case "refused":
-      return { kind: "waiting", approvalId, expiresAt: hold?.expiresAt, refusal: decision.error.message };
+      return { kind: "waiting", approvalId, hold, refusal: decision.error.message };
+    case "voted": {
+      // The record counts the votes that others have given since.
+      const votes = Math.max(decision.votes, hold?.votes?.by.length ?? 0);
+      return { kind: "voted", votes, quorum: decision.quorum, expiresAt: hold?.expiresAt };
+    }
     case undefined:
-      return { kind: "waiting", approvalId, expiresAt: hold?.expiresAt };
+      return { kind: "waiting", approvalId, hold };
   }
 }
 

@@ -277,7 +277,7 @@ describe("a prompt of a running tool", () => {
     const { executor, see, reports, last } = make({ handlers });
     const call = promptCall();
     see(call);
-    executor.withdrawPrompts();
+    executor.leave();
     expect(prompts[0]?.signal.aborted).toBe(true);
     see(call);
     expect(prompts).toHaveLength(2);

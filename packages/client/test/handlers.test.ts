@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { askUser, changeBgm, getLocation, openUrl, type UserAnswer } from "../src/index.js";
 
-const call = { toolCallId: "c1", toolName: "t", input: {} };
+const { signal } = new AbortController();
+const call = { toolCallId: "c1", toolName: "t", input: {}, signal };
 
 describe("openUrl", () => {
   it("opens and answers with the view's key", async () => {
@@ -11,7 +12,7 @@ describe("openUrl", () => {
       url: "https://example.com/a",
       viewKey: "panel-7",
     });
-    expect(open.mock.calls).toEqual([[{ url: "https://example.com/a", title: "A" }]]);
+    expect(open.mock.calls).toEqual([[{ url: "https://example.com/a", title: "A", signal }]]);
   });
 
   it("makes a key where the application has none", async () => {
@@ -71,6 +72,15 @@ describe("getLocation", () => {
     await expect(handler({}, call)).rejects.toThrow("did not allow");
   });
 
+  it("ends when the call is over", async () => {
+    const end = new AbortController();
+    const handler = getLocation({ geolocation: { getCurrentPosition: () => {} } as unknown as Geolocation });
+    const found = handler({}, { ...call, signal: end.signal });
+    end.abort(new Error("over"));
+    await expect(found).rejects.toThrow("over");
+    expect(() => handler({}, { ...call, signal: end.signal })).toThrow("over");
+  });
+
   it("says that there is none", () => {
     expect(() => getLocation()({}, call)).toThrow("This browser has no geolocation.");
   });
@@ -80,7 +90,7 @@ describe("changeBgm", () => {
   it("plays the track", async () => {
     const play = vi.fn();
     expect(await changeBgm({ play })({ track: 2 }, call)).toEqual({ success: true, track: 2 });
-    expect(play).toHaveBeenCalledWith(2);
+    expect(play).toHaveBeenCalledWith(2, signal);
     await expect(changeBgm({ play })({ track: "2" }, call)).rejects.toThrow("no track");
   });
 });

@@ -28,7 +28,7 @@ it("handlers have the inputs and outputs of the message type's tools", () => {
     take_photo: async (input, { toolCallId, signal }) => {
       expectTypeOf(input).toEqualTypeOf<{ facing: "user" | "environment" }>();
       expectTypeOf(toolCallId).toEqualTypeOf<string>();
-      expectTypeOf(signal).toEqualTypeOf<AbortSignal | undefined>();
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
       return { tracks: 1 };
     },
     get_location: getLocation(),

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { answers, folderOf, type Running, repository, run, start } from "./process";
 import { prepared } from "./setup";
+import { isShort, linkPackages } from "./starters";
 
 /** An app under test. */
 export interface App {
@@ -13,8 +14,10 @@ export interface App {
   example: string;
   /** Other versions than those of its `package.json`. */
   dependencies?: Record<string, string>;
-  /** The key for the Holdpoint server, which then refuses requests without it. The app's server has it as `AGENT_KEY`. */
+  /** The app's key for the Holdpoint server: its own server has it as `AGENT_KEY`. */
   key?: string;
+  /** Whether the Holdpoint server has no keys nevertheless, unless a test needs several people. */
+  isOpen?: boolean;
   /** The arguments of npm that serve the built app on this port of 127.0.0.1. */
   serve: (port: number) => readonly string[];
   /** Its page, for one chat. */
@@ -42,6 +45,8 @@ export interface AppPage {
   deny: (card: Locator) => Promise<void>;
   /** Waits until the card says so. */
   expectState: (card: Locator, state: CardState) => Promise<void>;
+  /** Waits until the card says that this user's approval is one of two. */
+  expectVoted: (card: Locator) => Promise<void>;
 }
 
 /** An app that is being served. */
@@ -76,8 +81,9 @@ export async function serve(app: App, ports: { app: number; holdpoint: number })
  * and one that can't be built is not tried again.
  */
 async function build(app: App, env: Record<string, string>): Promise<string> {
-  const folder = folderOf(app.name);
-  const marker = folderOf(`${app.name}.build`);
+  const name = isShort ? `${app.name}-short` : app.name;
+  const folder = folderOf(name);
+  const marker = folderOf(`${name}.build`);
   const key = `${prepared().run} ${env.AGENT_URL}`;
   const [builtKey, failure] = existsSync(marker) ? (JSON.parse(readFileSync(marker, "utf8")) as string[]) : [];
   if (builtKey === key) {
@@ -85,7 +91,10 @@ async function build(app: App, env: Record<string, string>): Promise<string> {
     return folder;
   }
   try {
-    await install(app, folder);
+    if (isShort) {
+      copy(app, folder);
+      linkPackages(folder);
+    } else await install(app, folder);
     await run("npm", ["run", "build"], { cwd: folder, env });
   } catch (error) {
     writeFileSync(marker, JSON.stringify([key, error instanceof Error ? error.message : String(error)]));
@@ -95,17 +104,23 @@ async function build(app: App, env: Record<string, string>): Promise<string> {
   return folder;
 }
 
-/** Copies the example and installs its packages. They are kept between runs until one of them changes. */
-async function install({ example, dependencies }: App, folder: string): Promise<void> {
-  const { tarball, digest } = prepared();
+/** Copies the example, in place of what an earlier run has left. */
+function copy({ example }: App, folder: string): string {
   const source = join(repository, example.startsWith("tests/") ? example : `examples/${example}`);
   mkdirSync(folder, { recursive: true });
   for (const entry of readdirSync(folder)) {
     if (!KEPT.has(entry)) rmSync(join(folder, entry), { recursive: true });
   }
   cpSync(source, folder, { recursive: true, filter: (path) => !NOT_COPIED.has(basename(path)) });
+  return source;
+}
+
+/** Copies the example and installs its packages. They are kept between runs until one of them changes. */
+async function install(app: App, folder: string): Promise<void> {
+  const { tarball, digest } = prepared();
+  const source = copy(app, folder);
   const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8")) as Manifest;
-  manifest.dependencies = { ...manifest.dependencies, ...dependencies, holdpoint: `file:${tarball}` };
+  manifest.dependencies = { ...manifest.dependencies, ...app.dependencies, holdpoint: `file:${tarball}` };
   const text = JSON.stringify(manifest, undefined, 2);
   writeFileSync(join(folder, "package.json"), text);
   const key = createHash("sha256").update(digest).update(text).digest("hex");

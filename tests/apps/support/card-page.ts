@@ -37,6 +37,11 @@ export class CardPage implements AppPage {
     await card.getByRole("button", { name: "Deny" }).click();
   }
 
+  async expectVoted(card: Locator) {
+    await expect(card).toContainText("You have approved. 1 of 2 have");
+    await expect(card.getByRole("button")).toHaveCount(0);
+  }
+
   async expectState(card: Locator, state: CardState) {
     await expect(card).toHaveAttribute("data-state", state);
   }

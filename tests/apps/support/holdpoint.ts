@@ -6,10 +6,18 @@ import { answers, type Running, repository, run, start } from "./process";
 
 const SETTINGS = "holdpoint.toml";
 
-/** A key, and the origin of the pages that may use the server with it. */
+/** Somebody who decides about the calls of others. */
+export interface Approver {
+  subject: string;
+  group: string;
+  key: string;
+}
+
+/** The key of the app, the origin of the pages that may use the server with it, and who else has one. */
 export interface Access {
   key: string;
   origin: string;
+  approvers: readonly Approver[];
 }
 
 /** A Holdpoint server with the demo model, on its own port, with its log in its own folder. */
@@ -23,7 +31,7 @@ export class Holdpoint {
   constructor(port: number, settings: string, access?: Access) {
     this.#port = port;
     this.#headers = access === undefined ? {} : { authorization: `Bearer ${access.key}` };
-    writeFileSync(join(this.#folder, SETTINGS), access === undefined ? settings : withKey(settings, access));
+    writeFileSync(join(this.#folder, SETTINGS), access === undefined ? settings : withKeys(settings, access));
     this.address = `http://127.0.0.1:${port}`;
   }
 
@@ -57,21 +65,34 @@ export class Holdpoint {
     return (await response.json()) as BODY;
   }
 
+  /** Approves with this key, and gives what the server answers. */
+  async approve(approvalId: string, key: string): Promise<unknown> {
+    const response = await fetch(`${this.address}/api/approvals/${approvalId}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify({ approved: true }),
+    });
+    return response.json();
+  }
+
   /** The chat as it is in the log, one JSON value a line. */
   async export(chatId: string): Promise<string> {
     return run(binary(), ["export", "--data", this.#folder, chatId], { cwd: this.#folder });
   }
 }
 
-function withKey(settings: string, { key, origin }: Access): string {
-  const digest = createHash("sha256").update(key).digest("hex");
-  return `origins = ["${origin}"]\n${settings}\n[[auth.keys]]\nsubject = "app"\nkey_sha256 = "${digest}"\n`;
+function withKeys(settings: string, { key, origin, approvers }: Access): string {
+  const entry = (key: string, rest: string) =>
+    `[[auth.keys]]\nkey_sha256 = "${createHash("sha256").update(key).digest("hex")}"\n${rest}\n`;
+  const others = approvers.map((each) =>
+    entry(each.key, `subject = "${each.subject}"\nroles = ["approver"]\ngroups = ["${each.group}"]`),
+  );
+  return [`origins = ["${origin}"]`, settings, entry(key, 'subject = "app"'), ...others].join("\n");
 }
 
 /** The binary under test. */
 function binary(): string {
-  const path = process.env.APPS_HOLDPOINT_BIN ?? join(repository, "target/debug/holdpoint");
-  if (!existsSync(path))
-    throw new Error(`There is no holdpoint binary at ${path}: build it, or set APPS_HOLDPOINT_BIN.`);
+  const path = process.env.HOLDPOINT_BIN ?? join(repository, "target/debug/holdpoint");
+  if (!existsSync(path)) throw new Error(`There is no holdpoint binary at ${path}: build it, or set HOLDPOINT_BIN.`);
   return path;
 }

@@ -48,8 +48,13 @@ export class ChatRecord {
 
   /** How many approval requests of the chat are open. */
   async openRequests(): Promise<number> {
-    const all = await this.#server.get<{ chatId: string }[]>("/api/approvals");
-    return all.filter(({ chatId }) => chatId === this.#chatId).length;
+    return (await this.requests()).length;
+  }
+
+  /** The open approval requests of the chat. */
+  async requests(): Promise<OpenRequest[]> {
+    const all = await this.#server.get<OpenRequest[]>("/api/approvals");
+    return all.filter(({ chatId }) => chatId === this.#chatId);
   }
 
   /** The user's messages that the server has. */
@@ -86,6 +91,12 @@ export class ChatRecord {
       return (JSON.parse(line) as { facts: Fact[] }).facts;
     });
   }
+}
+
+interface OpenRequest {
+  chatId: string;
+  approvalId: string;
+  votes?: { by: string[]; quorum: number };
 }
 
 interface StoredMessage {

@@ -5,6 +5,9 @@ import { expect, test } from "./test";
 /** What `get_location` finds in these tests. */
 const POSITION = { latitude: 35.6812, longitude: 139.7671 };
 
+/** What is played in every test run. The rest is for `cargo xtask full apps`. */
+export const SHORT = "@short";
+
 export const PAYMENT = "send 50 dollars to Hanako";
 const TWO_PAYMENTS = "Aliceに30ドル、Bobに40ドル送金してください";
 
@@ -41,7 +44,7 @@ function scenarios(): void {
     await record.expectCalls();
   });
 
-  test("approve", async ({ chat, record }) => {
+  test("approve", { tag: SHORT }, async ({ chat, record }) => {
     await chat.send(PAYMENT);
     const card = chat.cards("process_payment");
     await chat.expectState(card, "waiting");

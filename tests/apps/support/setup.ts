@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { folderOf, repository, run } from "./process";
+import { installStarters, isShort } from "./starters";
 
 /** What is made once for a whole run, and passed on to the workers. */
 export interface Prepared {
@@ -28,6 +29,7 @@ export default async function setup(): Promise<void> {
   const tarball = join(folder, packed.filename);
   const digest = createHash("sha256").update(readFileSync(tarball)).digest("hex");
   const prepared: Prepared = { run: randomUUID(), tarball, digest, ports: await freePorts(16) };
+  if (isShort) await installStarters(tarball);
   process.env.APPS_PREPARED = JSON.stringify(prepared);
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { test as base, expect, type Page } from "@playwright/test";
 import { type App, type AppPage, type ServedApp, serve } from "./app";
-import { Holdpoint } from "./holdpoint";
+import { type Approver, Holdpoint } from "./holdpoint";
 import { ChatRecord } from "./record";
 import { prepared } from "./setup";
 
@@ -15,6 +15,8 @@ interface WorkerFixtures {
 interface Fixtures {
   /** The server's settings, in TOML: `test.use({ settings })`. */
   settings: string;
+  /** Approvers beside the user of the app, with keys of their own: `test.use({ approvers })`. */
+  approvers: readonly Approver[];
   holdpoint: Holdpoint;
   chatId: string;
   /** The app in the browser. */
@@ -51,8 +53,11 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     { scope: "worker", timeout: 600_000 },
   ],
   settings: ["", { option: true }],
-  holdpoint: async ({ app, ports, settings }, use) => {
-    const access = app.key === undefined ? undefined : { key: app.key, origin: `http://127.0.0.1:${ports.app}` };
+  approvers: [[], { option: true }],
+  holdpoint: async ({ app, ports, settings, approvers }, use) => {
+    const { key } = app;
+    const isOpen = key === undefined || (app.isOpen && approvers.length === 0);
+    const access = isOpen ? undefined : { key, origin: `http://127.0.0.1:${ports.app}`, approvers };
     const holdpoint = new Holdpoint(ports.holdpoint, settings, access);
     await holdpoint.start();
     await use(holdpoint);

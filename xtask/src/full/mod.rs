@@ -1,7 +1,6 @@
 //! `cargo xtask full`: the checks that take too long for every change.
 
 mod deny;
-mod features;
 mod nodes;
 mod outside;
 mod publish;
@@ -12,7 +11,7 @@ use std::time::Instant;
 
 use crate::console::{elapsed, heading, say};
 use crate::failure::{Failure, Result};
-use crate::stages;
+use crate::{features, stages};
 
 /// One check: its command-line name, its description and its function.
 struct Check {
@@ -34,7 +33,7 @@ const CHECKS: &[Check] = &[
         what: "the apps of `examples`, built from the packed npm package and played in Chromium",
         run: |root| stages::npm(root, &[&["test", "-w", "tests/apps"]]),
     },
-    Check { name: "features", what: "cargo check with no feature, and with each one alone", run: features::run },
+    Check { name: "features", what: "clippy with no feature, and with each one alone", run: features::each },
     Check {
         name: "crash",
         what: "the server killed 300 times under load, with a ledger of its own",

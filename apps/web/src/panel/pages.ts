@@ -32,9 +32,10 @@ let opened = 0;
 
 /**
  * Puts a page on top of the stack and shows it; the same URL is not stacked twice. Resolves when its frame has loaded
- * something, and throws if the page is known not to be shown.
+ * something, and throws if the page is known not to be shown. When the signal is aborted first, a page that was put there
+ * for it is closed.
  */
-export async function openPage({ url, title }: { url: string; title?: string }): Promise<{
+export async function openPage({ url, title, signal }: { url: string; title?: string; signal?: AbortSignal }): Promise<{
   viewKey: string;
   state: "unconfirmed";
 }> {
@@ -47,7 +48,12 @@ export async function openPage({ url, title }: { url: string; title?: string }):
   if (routeStore.read().dock !== "pages") navigate({ dock: "pages" });
   if (known === undefined) void watchPage(key);
   else if (known.state.kind === "failed") reloadPage(key);
+  const withdraw = () => {
+    if (known === undefined) closePage(key);
+  };
+  signal?.addEventListener("abort", withdraw);
   const { state } = await settled(key);
+  signal?.removeEventListener("abort", withdraw);
   if (state.kind === "failed") throw new Error(state.reason);
   return { viewKey: key, state: "unconfirmed" };
 }

@@ -17,10 +17,13 @@ pub struct AuthKey {
     /// The key's subject.
     pub subject: String,
     /// What the key may do: `user`, `approver`, `admin`. `user` if none is given.
-    #[serde(default, deserialize_with = "crate::config::choice::roles")]
+    // The settings' own reader takes the same values, and says what is wrong in words of people.
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", serde(deserialize_with = "crate::config::choice::roles"))]
     pub roles: Vec<Role>,
     /// The groups that the subject belongs to.
-    #[serde(default, deserialize_with = "crate::config::choice::texts")]
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", serde(deserialize_with = "crate::config::choice::texts"))]
     pub groups: Vec<String>,
 }
 

@@ -216,7 +216,7 @@ export class HoldpointSession<UI_MESSAGE extends UIMessage> {
     void this.#loadTools(abort.signal);
     return () => {
       abort.abort();
-      this.executor.withdrawPrompts();
+      this.executor.leave();
       (this.#inner as { close?: () => void }).close?.();
     };
   }

@@ -1,6 +1,9 @@
 import type { ToolCallId } from "../protocol.js";
 import type { ToolHandler } from "./tool-handler.js";
 
+/** The tool with which a running tool prompts the user. `GET /api/tools` does not list it: the model can't call it. */
+export const ASK_USER = "ask_user";
+
 /** A prompt to the user, from a tool that runs on the server. */
 export type UserPrompt = {
   toolCallId: ToolCallId;
@@ -33,7 +36,7 @@ export function askUser(options: {
       message,
       schema: isRecord(schema) ? schema : {},
       from: typeof from === "string" ? from : undefined,
-      signal: signal ?? new AbortController().signal,
+      signal,
     });
     return action === "accept" ? { action, content: content ?? {} } : { action };
   };

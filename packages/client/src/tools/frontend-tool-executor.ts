@@ -1,11 +1,13 @@
 import type { AutoSendMessage } from "../auto-send/should-auto-send.js";
-import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart, ToolSpec } from "../protocol.js";
+import type { ChatHold, ChatId, Chunk, ToolCallId, ToolPart, ToolSpec, ToolState } from "../protocol.js";
 import { fetchHolds } from "../server/fetch-holds.js";
+import { followRecord } from "../server/follow-record.js";
 import { Server } from "../server/server.js";
 import type { ServerOptions } from "../server/server-options.js";
 import { acknowledge } from "./acknowledge.js";
-import { ASK_USER, OpenPrompts } from "./open-prompts.js";
-import { runAgain, runOnce } from "./ran-calls.js";
+import { ASK_USER } from "./ask-user.js";
+import { type RunEnd, runAgain, runOnce } from "./ran-calls.js";
+import { RunningCall } from "./running-call.js";
 import type { FrontendCall, HandledCall, ToolHandlers } from "./tool-handler.js";
 import { isSettled, nameOfTool, toolPartsOf } from "./tool-part.js";
 
@@ -46,11 +48,21 @@ export class FrontendToolExecutor {
   readonly #server: Server;
   readonly #abort = new AbortController();
   readonly #seen = new Map<ToolCallId, { call: FrontendCall; isWaiting: boolean }>();
-  readonly #prompts = new OpenPrompts();
+  readonly #running = new Map<ToolCallId, RunningCall>();
+  /**
+   * The prompts that were opened here. Unlike other calls they are shown in every tab, since the user may be looking at any
+   * of them. The first answer counts, and the other tabs withdraw theirs.
+   */
+  readonly #prompts = new Map<ToolCallId, Promise<RunEnd>>();
   #tools: Map<string, ToolSpec> | undefined;
   #early: FrontendCall[] = [];
   #messages: readonly AutoSendMessage[] = [];
-  #isReading = false;
+  /** Whether the application reads the holds. If not, they are followed here, while a call waits. */
+  #areHoldsGiven = false;
+  #following: { waiting: string; record: ReturnType<typeof followRecord> } | undefined;
+  /** The calls that wait, as last seen in the messages. */
+  #waiting = "";
+  #isLeft = false;
 
   constructor(options: FrontendToolExecutorOptions) {
     this.#options = options;
@@ -64,15 +76,15 @@ export class FrontendToolExecutor {
   }
 
   /**
-   * Scans the chat's messages and runs what may run now. Call it after every change; extra calls are harmless. `holds`
-   * is the result of `fetchHolds`; if omitted, it is fetched when needed.
+   * Scans the chat's messages, runs what may run now, and aborts what is over. Call it after every change; extra calls are
+   * harmless. Without `holds`, the result of `fetchHolds`, the server's record is followed here for as long as a call waits.
    */
   observe(messages: readonly AutoSendMessage[], holds?: readonly ChatHold[]): void {
+    if (this.#abort.signal.aborted) return;
     this.#messages = messages;
-    for (const toolCallId of this.#prompts.calls) {
-      const tool = this.#partOf(toolCallId);
-      if (tool !== undefined && isSettled(tool)) this.#prompts.withdraw(toolCallId);
-    }
+    this.#isLeft = false;
+    this.#areHoldsGiven = holds !== undefined;
+    this.#endSettled();
     const last = messages.at(-1);
     const open = last?.role === "assistant" ? toolPartsOf(last).filter((tool) => this.#mayBeOwn(tool)) : [];
     for (const tool of open) {
@@ -80,9 +92,10 @@ export class FrontendToolExecutor {
       const asksNobody = name === ASK_USER || this.#tools?.get(name)?.approval === "never";
       if (tool.state === "input-available" && asksNobody) this.#begin(callOf(tool));
     }
-    if (holds !== undefined) this.#release(holds);
-    else if (open.some(({ state }) => state === "input-available" || state === "approval-responded"))
-      void this.#readHolds();
+    if (holds !== undefined) this.#read(holds);
+    const waiting = open.filter(({ state }) => WAITING.has(state));
+    this.#waiting = waiting.map(({ toolCallId, state }) => `${toolCallId} ${state}`).join();
+    this.#follow();
   }
 
   /** Handles a chunk: a delegated call runs when its chunk arrives, and never from the history. */
@@ -112,20 +125,29 @@ export class FrontendToolExecutor {
       throw new Error("This page has no handler for this call.");
     if (tool?.state === "approval-requested") throw new Error("This call is waiting for approval.");
     const isWaiting = seen.isWaiting && !(tool !== undefined && isSettled(tool));
-    if (seen.call.toolName === ASK_USER) {
-      this.#prompts.withdraw(toolCallId);
-      await this.#start(seen.call, isWaiting);
-    } else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
+    this.#end(toolCallId);
+    if (seen.call.toolName === ASK_USER) await this.#start(seen.call, isWaiting);
+    else await runAgain(this.#key(toolCallId), () => this.#run(seen.call, isWaiting));
   }
 
-  /** The user left this chat: withdraws open prompts. They are shown again on return. */
-  withdrawPrompts(): void {
-    for (const toolCallId of this.#prompts.calls) this.#prompts.withdraw(toolCallId);
+  /**
+   * The user left this chat: aborts the handlers. What has no result by then runs again on return, with the next `observe`;
+   * a prompt is shown again.
+   */
+  leave(): void {
+    this.#isLeft = true;
+    for (const [toolCallId, running] of this.#running) {
+      if (running.call.toolName === ASK_USER) this.#end(toolCallId);
+      else running.leave();
+    }
+    this.#prompts.clear();
+    this.#unfollow();
   }
 
-  /** Stops sending results that are not acknowledged yet. */
+  /** Ends everything: aborts the handlers, and stops sending results that are not acknowledged yet. */
   close(): void {
-    this.withdrawPrompts();
+    this.leave();
+    for (const toolCallId of this.#running.keys()) this.#end(toolCallId);
     this.#abort.abort();
   }
 
@@ -141,27 +163,73 @@ export class FrontendToolExecutor {
     return isFrontend && tool.toolCallId !== "" && tool.providerExecuted !== true;
   }
 
-  /** Runs the calls that, by the server's record, wait for a browser. */
-  #release(holds: readonly ChatHold[]): void {
+  /** Takes in the server's record: aborts the calls that are over, and runs those that wait for a browser. */
+  #read(holds: readonly ChatHold[]): void {
+    const records = new Map(holds.map((hold) => [hold.toolCallId, hold]));
+    for (const [toolCallId, running] of this.#running) {
+      const record = records.get(toolCallId);
+      // A call that the record has had and does not have any more was deleted with its chat.
+      const isOver = record === undefined ? running.wasHeld : record.state === "settled" || record.cut;
+      if (isOver && running.isWaiting) this.#end(toolCallId);
+      running.wasHeld ||= record !== undefined;
+    }
     for (const { toolCallId, toolName, input, kind, state, cut } of holds) {
       if (kind === "frontend" && state === "waiting" && !cut) this.#begin({ toolCallId, toolName, input });
     }
   }
 
-  async #readHolds(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    try {
-      this.#release(await fetchHolds(this.#options.chatId, { ...this.#options, signal: this.#abort.signal }));
-    } catch {
-      // The next change of the messages retries.
-    } finally {
-      this.#isReading = false;
+  /** Aborts what has an outcome in the messages, or was replaced by a newer message. */
+  #endSettled(): void {
+    for (const toolCallId of [...this.#prompts.keys(), ...this.#running.keys()]) {
+      const running = this.#running.get(toolCallId);
+      if (running?.isWaiting === false) continue;
+      const message = this.#messages.find((each) => toolPartsOf(each).some((tool) => tool.toolCallId === toolCallId));
+      const tool = this.#partOf(toolCallId);
+      if (tool !== undefined && isSettled(tool)) this.#end(toolCallId);
+      if (running === undefined) continue;
+      running.messageId = idOf(message) ?? running.messageId;
+      const last = this.#messages.at(-1);
+      // The message itself may be incomplete: when a stream is resumed, it is written anew.
+      const isReplaced = last?.role === "assistant" && (idOf(last) ?? running.messageId) !== running.messageId;
+      if (isReplaced && running.messageId !== undefined) this.#end(toolCallId);
     }
+  }
+
+  #end(toolCallId: ToolCallId): void {
+    this.#running.get(toolCallId)?.end();
+    this.#running.delete(toolCallId);
+    this.#prompts.delete(toolCallId);
+  }
+
+  /** Follows the server's record while a call waits: for its approval, for this browser, or for its handler. */
+  #follow(): void {
+    const runs = [...this.#running.values()].filter(({ isWaiting }) => isWaiting);
+    const waiting = [this.#waiting, ...runs.map(({ call }) => call.toolCallId)].join();
+    const isNeeded = !this.#areHoldsGiven && !this.#isLeft && !this.#abort.signal.aborted && waiting !== "";
+    if (!isNeeded) this.#unfollow();
+    if (!isNeeded || this.#following?.waiting === waiting) return;
+    const { chatId } = this.#options;
+    const following =
+      this.#following?.record ??
+      followRecord<ChatHold[]>(this.#options, {
+        read: (signal) => fetchHolds(chatId, { ...this.#options, signal }),
+        isTouchedBy: (event) => "chatId" in event && event.chatId === chatId,
+        onValue: (holds) => this.#read(holds),
+      });
+    this.#following = { waiting, record: following };
+    following.refresh();
+  }
+
+  #unfollow(): void {
+    this.#following?.record.stop();
+    this.#following = undefined;
   }
 
   /** Starts a call that waits for a browser, if this page is to run it. */
   #begin(call: FrontendCall): void {
+    const tool = this.#partOf(call.toolCallId);
+    // What was read of the record may be older than the messages.
+    if (tool !== undefined && isSettled(tool)) return;
     const isOurs = Object.hasOwn(this.#handlers, call.toolName) || this.#options.failsWithoutHandler?.(call);
     if (isOurs) void this.#start(call, true);
   }
@@ -180,24 +248,50 @@ export class FrontendToolExecutor {
     return `${this.#server.url("")} ${toolCallId}`;
   }
 
-  #start(call: FrontendCall, isWaiting: boolean): Promise<void> {
-    this.#seen.set(call.toolCallId, { call, isWaiting });
+  async #start(call: FrontendCall, isWaiting: boolean): Promise<void> {
+    const { toolCallId } = call;
+    this.#seen.set(toolCallId, { call, isWaiting });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > KEPT && oldest !== undefined) this.#seen.delete(oldest);
-    if (call.toolName === ASK_USER)
-      return this.#prompts.open(call.toolCallId, (signal) => this.#run(call, isWaiting, signal));
-    return runOnce(this.#key(call.toolCallId), () => this.#run(call, isWaiting));
+    if (call.toolName === ASK_USER) {
+      const prompt = this.#prompts.get(toolCallId) ?? this.#run(call, isWaiting);
+      this.#prompts.set(toolCallId, prompt);
+      await prompt;
+      return;
+    }
+    const end = await runOnce(this.#key(toolCallId), () => this.#run(call, isWaiting));
+    // The page that ran it was left, perhaps for this one, or has come back since.
+    if (end === "withdrawn" && isWaiting && !this.#isLeft && !this.#abort.signal.aborted) this.#begin(call);
   }
 
-  async #run(call: FrontendCall, isWaiting: boolean, signal?: AbortSignal): Promise<void> {
+  async #run(call: FrontendCall, isWaiting: boolean): Promise<RunEnd> {
+    const running = new RunningCall(call, isWaiting);
+    this.#running.set(call.toolCallId, running);
+    this.#endSettled();
+    this.#follow();
+    try {
+      return await this.#work(running);
+    } finally {
+      if (this.#running.get(call.toolCallId) === running) this.#running.delete(call.toolCallId);
+      this.#follow();
+    }
+  }
+
+  async #work(running: RunningCall): Promise<RunEnd> {
+    const { call, isWaiting, signal } = running;
+    if (running.isOver) return "ended";
     this.#report(call, "running");
     const requestedAt = new Date().toISOString();
-    const result = await this.#handle({ ...call, signal });
-    // It was answered elsewhere meanwhile, or it expired.
-    if (signal?.aborted) return this.#report(call, "done");
-    if (isWaiting) return await this.#deliver(call, result, requestedAt);
-    if ("error" in result) this.#report(call, "failed", result.error);
+    const result = await Promise.race([this.#handle({ ...call, signal }), running.over]);
+    const isWithdrawn = signal.aborted && result !== undefined && "error" in result;
+    if (running.isOver || result === undefined || isWithdrawn) {
+      this.#report(call, "done");
+      return isWithdrawn && !running.isOver ? "withdrawn" : "ended";
+    }
+    if (isWaiting) await this.#deliver(call, result, requestedAt);
+    else if ("error" in result) this.#report(call, "failed", result.error);
     else this.#report(call, "done");
+    return "ended";
   }
 
   async #handle(call: HandledCall): Promise<ToolResult> {
@@ -229,6 +323,14 @@ export class FrontendToolExecutor {
     const { toolCallId, toolName, input } = call;
     this.#options.onProgress?.({ toolCallId, toolName, input, state, ...(error !== undefined && { error }) });
   }
+}
+
+/** The states in which a call of this browser may wait for something. */
+const WAITING: ReadonlySet<ToolState> = new Set(["input-available", "approval-requested", "approval-responded"]);
+
+function idOf(message: AutoSendMessage | undefined): string | undefined {
+  const { id } = (message ?? {}) as { id?: unknown };
+  return typeof id === "string" ? id : undefined;
 }
 
 function callOf(tool: ToolPart): FrontendCall {

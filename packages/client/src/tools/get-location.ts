@@ -21,10 +21,13 @@ export type FoundLocation = {
 export function getLocation(
   options: { geolocation?: Geolocation; position?: PositionOptions } = {},
 ): ToolHandler<unknown, FoundLocation> {
-  return () => {
+  return (_input, { signal }) => {
     const geolocation = options.geolocation ?? globalThis.navigator?.geolocation;
     if (geolocation === undefined) throw new Error("This browser has no geolocation.");
+    signal.throwIfAborted();
     return new Promise((resolve, reject) => {
+      // The browser can't be told to stop looking.
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       geolocation.getCurrentPosition(
         ({ coords, timestamp }) =>
           resolve({

@@ -6,6 +6,8 @@ export type OpenUrlRequest = {
   url: string;
   /** A title for the page. */
   title?: string;
+  /** Aborted when the call is over: whether the page loads is of no interest any more. */
+  signal: AbortSignal;
 };
 
 /** The result of opening a page. A page that was refused or is unreachable throws instead. */
@@ -29,7 +31,8 @@ export function openUrl(options: {
     const { url, title } = (input ?? {}) as { url?: unknown; title?: unknown };
     if (typeof url !== "string") throw new Error("There is no address to open.");
     const address = checked(url);
-    const opened = await options.open({ url: address, ...(typeof title === "string" && { title }) });
+    const { signal } = call;
+    const opened = await options.open({ url: address, ...(typeof title === "string" && { title }), signal });
     const { viewKey, state }: Partial<OpenedUrl> = typeof opened === "object" ? opened : { viewKey: opened };
     return { url: address, viewKey: viewKey ?? `view-${call.toolCallId}`, ...(state !== undefined && { state }) };
   };

@@ -1,6 +1,6 @@
 import type { UIMessage, UITools } from "ai";
 import type { ToolCallId } from "../protocol.js";
-import type { ASK_USER } from "./open-prompts.js";
+import type { ASK_USER } from "./ask-user.js";
 
 /** A call for the browser. */
 export type FrontendCall = {
@@ -12,8 +12,12 @@ export type FrontendCall = {
 
 /** A call as passed to its handler. */
 export type HandledCall = FrontendCall & {
-  /** Only for a prompt (`ask_user`): aborted when the prompt is closed. */
-  signal?: AbortSignal | undefined;
+  /**
+   * Aborted when the call is over before the handler is: stopped, expired, denied or answered elsewhere, replaced by a newer
+   * message, or deleted with its chat. Also when the page leaves the chat; a result that is returned nevertheless is then
+   * sent, and a handler that throws is run again on return. Close what the handler has opened: a dialog, a camera.
+   */
+  signal: AbortSignal;
 };
 
 /** Runs a tool in the browser. Its return value is the tool's output; what it throws is reported to the model. */

@@ -5,10 +5,21 @@ import { nameOfTool, toolPartOf } from "../../src/tools/tool-part.js";
 class PlainState implements ChatState<UIMessage> {
   status: ChatStatus = "ready";
   error: Error | undefined = undefined;
-  messages: UIMessage[];
+  readonly #onMessages: (messages: UIMessage[]) => void;
+  #messages: UIMessage[];
 
-  constructor(messages: UIMessage[]) {
-    this.messages = messages;
+  constructor(messages: UIMessage[], onMessages: (messages: UIMessage[]) => void) {
+    this.#messages = messages;
+    this.#onMessages = onMessages;
+  }
+
+  get messages(): UIMessage[] {
+    return this.#messages;
+  }
+
+  set messages(messages: UIMessage[]) {
+    this.#messages = messages;
+    this.#onMessages(messages);
   }
 
   snapshot = <T>(value: T): T => structuredClone(value);
@@ -25,8 +36,13 @@ class PlainState implements ChatState<UIMessage> {
 
 /** The SDK's own client, without React. */
 export class PlainChat extends AbstractChat<UIMessage> {
-  constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
-    super({ ...init, state: new PlainState(messages) });
+  /** `onMessages` is called after every change of the messages, and only then. */
+  constructor({
+    messages = [],
+    onMessages = () => {},
+    ...init
+  }: ChatInit<UIMessage> & { onMessages?: (messages: UIMessage[]) => void }) {
+    super({ ...init, state: new PlainState(messages, onMessages) });
   }
 
   /** The tool calls of the last message. */

@@ -24,6 +24,8 @@ export function elsewhere(url: string) {
     acknowledge: async (toolCallId: string, output: unknown) =>
       (await post("/api/tools/ack", { toolCallId, status: "success", output, requestedAt: new Date().toISOString() }))
         .status,
+    /** Stops the turn of a chat; gives the status. */
+    stop: async (chatId: string) => (await post(`/api/chat/${chatId}/stop`, {})).status,
     holds: (chatId: string, query = "") => get<ChatHold[]>(`/api/chat/${chatId}/holds${query}`),
     messages: (chatId: string) => get<UiMessage[]>(`/api/chat/${chatId}/messages`),
     /** Sends a message and waits for the end of the response. */

@@ -1,3 +1,4 @@
+import type { UIMessage } from "ai";
 import WebSocket from "ws";
 import { LiveChatTransport, type LiveChatTransportOptions, sendAutomaticallyWhen } from "../../src/index.js";
 import { PlainChat } from "./chat.js";
@@ -6,7 +7,10 @@ import { until } from "./until.js";
 let chats = 0;
 
 /** The SDK's client over the live transport, put together as an application without React would. */
-export function openLive(options: Partial<LiveChatTransportOptions> & { baseUrl: string }) {
+export function openLive({
+  onMessages = () => {},
+  ...options
+}: Partial<LiveChatTransportOptions> & { baseUrl: string; onMessages?: (messages: UIMessage[]) => void }) {
   const chatId = options.chatId ?? `live-${chats++}-${process.pid}`;
   const autoSend = sendAutomaticallyWhen({ frontendTools: ["get_location", "open-url"] });
   const received: string[] = [];
@@ -26,6 +30,7 @@ export function openLive(options: Partial<LiveChatTransportOptions> & { baseUrl:
     transport: autoSend.watch(transport),
     sendAutomaticallyWhen: autoSend,
     onFinish: () => queueMicrotask(pickUp),
+    onMessages,
   });
   /** Waits for an approval request that was not answered yet. */
   const approvalRequest = () => until("an approval request", () => chat.status === "ready" && chat.approvalRequest);

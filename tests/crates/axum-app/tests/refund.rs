@@ -13,7 +13,12 @@ use holdpoint_server::{
         ids::ChatId,
         request::{ChatRequest, DecisionRequest},
     },
-    runtime::{Runtime, Subject, View, clock::Timestamp, model::ScriptModel},
+    runtime::{
+        Runtime, Subject, View,
+        clock::Timestamp,
+        log::{Log, MemoryLog, SqliteLog},
+        model::ScriptModel,
+    },
 };
 use holdpoint_testkit::ManualClock;
 use serde_json::{Value, json};
@@ -28,10 +33,15 @@ async fn database() -> Database {
 
 /// A runtime whose model refunds this much in every turn, with a clock that the test moves.
 async fn refunding(database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
+    refunding_with(Arc::new(MemoryLog::new()), database, amount).await
+}
+
+/// The same with this log.
+async fn refunding_with(log: Arc<dyn Log>, database: &Database, amount: f64) -> (Runtime, Arc<ManualClock>) {
     let steps = json!([[{"toolCall": {"name": "refund", "input": {"amount": amount}}}], [{"text": ["Done."]}]]);
     let script = json!({"turns": [{"steps": steps}, {"steps": steps}]}).to_string();
     let clock = Arc::new(ManualClock::new(Timestamp(1_000_000)));
-    let builder = runtime(database).expect("the tools are valid").clock(Arc::clone(&clock) as _);
+    let builder = runtime(database).expect("the tools are valid").clock(Arc::clone(&clock) as _).log(log);
     let model = Arc::new(ScriptModel::from_text(&script).expect("a valid script"));
     (builder.model(model).start().await.expect("starts"), clock)
 }
@@ -72,6 +82,24 @@ async fn an_approval_that_nobody_gives_expires() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(database.refunded("ann").await.expect("a sum"), 0.0);
+}
+
+#[tokio::test]
+async fn an_approval_waits_in_a_log_in_sqlite_beside_the_shops_own_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = database().await;
+    let open = || Arc::new(SqliteLog::open(folder.path()).expect("it opens")) as Arc<dyn Log>;
+    let (runtime, _) = refunding_with(open(), &database, 250.0).await;
+    let ann = ask(&runtime, "ann").await;
+    runtime.shutdown(Duration::from_secs(1)).await;
+    drop(runtime);
+    // The next start of the program.
+    let (runtime, _) = refunding_with(open(), &database, 250.0).await;
+    let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
+    runtime.decide(&ann, approval.approval_id, DecisionRequest::from(true)).await.expect("is decided");
+    runtime.idle(&ann, &ChatId::from("chat of ann")).await.expect("is idle");
+    assert_eq!(database.refunded("ann").await.expect("a sum"), 250.0);
+    runtime.shutdown(Duration::from_secs(1)).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import ts from "typescript";
+import { afterEach, expect, it, vi } from "vitest";
+import WebSocket from "ws";
+import * as holdpoint from "../src/index.js";
+import { PlainChat } from "./support/chat.js";
+import { newChatId } from "./support/hook.js";
+import { startServer } from "./support/server.js";
+import { until } from "./support/until.js";
+
+afterEach(() => vi.unstubAllGlobals());
+
+type Recipe = {
+  decider: holdpoint.Decider;
+  autoSend: holdpoint.AutoSend;
+  transport: holdpoint.LiveChatTransport;
+  live: holdpoint.LiveChatTransport;
+  executor: holdpoint.FrontendToolExecutor;
+};
+
+/** The code block of "Without React" in the README, as it is written there, for this server and this chat. */
+async function recipe(baseUrl: string, chatId: string): Promise<Recipe> {
+  const page = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const [, block = ""] = /## Without React\n\n```ts\n(.*?)```/s.exec(page) ?? [];
+  const set = (name: string, value: string, code: string) => {
+    const pattern = new RegExp(`const ${name} = ".*?";`);
+    expect(code).toMatch(pattern);
+    return code.replace(pattern, `const ${name} = "${value}";`);
+  };
+  const code = ts.transpile(set("baseUrl", baseUrl, set("chatId", chatId, block)), { target: ts.ScriptTarget.ES2022 });
+  const body = code
+    .replace(/import (.*?) from "holdpoint";/, "const $1 = holdpoint;")
+    .replaceAll("export const", "const");
+  const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (module: unknown) => Promise<Recipe>;
+  const run = new AsyncFunction("holdpoint", `${body}\nreturn { decider, autoSend, transport, live, executor };`);
+  return run(holdpoint);
+}
+
+it("the recipe without React runs a browser tool that needs approval", async () => {
+  const server = await startServer();
+  const position = { coords: { latitude: 35, longitude: 139, accuracy: 5 }, timestamp: 0 };
+  const getCurrentPosition = vi.fn((found: (position: unknown) => void) => found(position));
+  vi.stubGlobal("navigator", { geolocation: { getCurrentPosition } });
+  vi.stubGlobal("WebSocket", WebSocket);
+  // What the recipe prints.
+  vi.stubGlobal("console", { ...console, log: () => {} });
+  const id = newChatId("recipe");
+  const { decider, autoSend, transport, live, executor } = await recipe(server.url, id);
+  const chat = new PlainChat({
+    id,
+    transport,
+    sendAutomaticallyWhen: autoSend,
+    onMessages: (messages) => executor.observe(messages),
+  });
+  void chat.sendMessage({ text: "where am I?" });
+  const approvalId = await until("the approval request", () => chat.approvalRequest);
+  expect((await decider.decide(approvalId, { approved: true })).state).toBe("in-force");
+  await until("the location", () => getCurrentPosition.mock.calls.length);
+  await until("the outcome", async () => {
+    const [hold] = await holdpoint.fetchHolds(id, { baseUrl: server.url });
+    return hold?.outcome?.cause === "result";
+  });
+  expect(getCurrentPosition).toHaveBeenCalledTimes(1);
+  executor.close();
+  live.close();
+  await server.stop();
+});
