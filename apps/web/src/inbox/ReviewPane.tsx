@@ -87,8 +87,8 @@ export function ReviewPane(props: Props) {
     ...{ frame, title, subject, input: entry.input, schema, progress },
     isOpen: isAsking,
     warning: choice && <GrantNote choice={choice} owner={entry.requestedBy} />,
-    // What is being written stays, also when it can't be sent any more.
-    decide: entry.allowed.length > 0 ? send : undefined,
+    // What is being written stays, also when it can't be sent any more, and nothing is allowed.
+    decide: send,
   });
   const [isDenying, setIsDenying] = useState(false);
   const isBusy = writing.isWriting || isDenying;
