@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import AxeBuilder from "@axe-core/playwright";
+import { expectNoFindings } from "./axe";
 import { scratchFile } from "./scratch";
 import { expect, test } from "./test";
 
@@ -29,8 +29,7 @@ test.describe("a server with keys", () => {
     await signIn("key-of-carol-0123456789");
     await expect(account).toHaveText("caroluser, approver");
     await expect(account).toHaveAttribute("title", "Groups: finance.");
-    const { violations } = await new AxeBuilder({ page }).include(".sidebar").analyze();
-    expect(violations).toEqual([]);
+    await expectNoFindings(page, { include: ".sidebar" });
 
     await console.send("What is the weather in Paris?");
     const chats = page.getByRole("navigation", { name: "Chats" });

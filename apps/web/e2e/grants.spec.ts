@@ -19,7 +19,7 @@ test("an approval that is remembered lets the same call run, until it is revoked
   const inbox = await new InboxPage(page, server.url).open();
   await inbox.expectReady("Pay 50 USD to Hanako");
   await inbox.pane.getByLabel("Remember my approval").check();
-  await inbox.pane.getByLabel("Where").selectOption({ label: "in all chats of its owner" });
+  await inbox.pane.getByLabel("Where").selectOption({ label: "all their chats" });
   await inbox.pane.getByLabel("At most").fill("none");
   await expect(inbox.pane.getByText(/Give a number of calls/)).toBeVisible();
   await inbox.pane.getByLabel("At most").fill("5");

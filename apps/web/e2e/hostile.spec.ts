@@ -1,5 +1,5 @@
-import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
+import { expectNoFindings } from "./axe";
 import { SCREENS, screens } from "./screens";
 import { configured, gatedTool, scripted } from "./scripts";
 import { expect, test } from "./test";
@@ -74,8 +74,7 @@ for (const screen of screens("desktop", "phone")) {
       const item = page.getByRole("region", { name: /^Approval: Deploy/ });
       await expect(item).toContainText("U+200B");
       expect(await hidden(page)).toEqual([]);
-      const { violations } = await new AxeBuilder({ page }).analyze();
-      expect(violations.map(({ id, nodes }) => ({ id, at: nodes.map(({ target }) => target) }))).toEqual([]);
+      await expectNoFindings(page);
       await page.getByRole("button", { name: "Close the panel" }).click();
 
       await console.deny(card, `no ${RLO}yaw`);

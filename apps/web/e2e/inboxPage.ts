@@ -1,5 +1,5 @@
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Locator, type Page } from "@playwright/test";
+import { expectNoFindings } from "./axe";
 
 /** Page object of the inbox. */
 export class InboxPage {
@@ -38,7 +38,6 @@ export class InboxPage {
   }
 
   async expectNoFindings(): Promise<void> {
-    const { violations } = await new AxeBuilder({ page: this.page }).analyze();
-    expect(violations.map(({ id, nodes }) => ({ id, at: nodes.map(({ target }) => target) }))).toEqual([]);
+    await expectNoFindings(this.page);
   }
 }

@@ -1,18 +1,17 @@
 import { fileURLToPath } from "node:url";
-import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { isFull } from "../playwright.config";
+import { expectNoFindings, expectStill } from "./axe";
 import { expect, test } from "./test";
 
 const folder = fileURLToPath(new URL("./screenshots/", import.meta.url));
 
 /** A screenshot, and an axe check. */
 async function look(page: Page, name: string): Promise<void> {
+  await expectStill(page);
   await page.screenshot({ path: `${folder}${name}.png`, animations: "disabled" });
   expect(await widest(page)).toBeLessThanOrEqual(0);
-  // The legacy mode opens no other page for the result; what it does not check are frames, which are left out here.
-  const { violations } = await new AxeBuilder({ page }).setLegacyMode().exclude("iframe").analyze();
-  expect(violations.map(({ id, nodes }) => ({ id, where: nodes.map(({ target }) => target) }))).toEqual([]);
+  await expectNoFindings(page, { isLegacy: true });
 }
 
 /** By how many pixels anything overflows on the right. `scrollWidth` does not count clipped content. */

@@ -1,4 +1,4 @@
-import AxeBuilder from "@axe-core/playwright";
+import { expectNoFindings } from "./axe";
 import { expect, test } from "./test";
 
 async function nodeAt(api: string): Promise<string | undefined> {
@@ -14,8 +14,7 @@ test.describe("a server on a shared log", () => {
     const first = await nodeAt(server.api);
     await expect(shown).toHaveText(`Node ${first?.slice(0, 8)}`);
     await expect(shown).toHaveAttribute("title", new RegExp(`${first}`));
-    const { violations } = await new AxeBuilder({ page }).include(".sidebar__foot").analyze();
-    expect(violations).toEqual([]);
+    await expectNoFindings(page, { include: ".sidebar__foot" });
 
     await server.kill();
     await expect(shown).toHaveCount(0);

@@ -60,13 +60,15 @@ test.describe("three people on two nodes", () => {
     await carolPage.keyboard.press("a");
     await expect(carol.results).toHaveText([/^Approved\. Pay 50 USD to Hanako/]);
     for (const each of [bob, carol]) await expect(each.page.getByText("Nothing is waiting for you")).toBeVisible();
-    await expect(card).toContainText(/Approved by bob, carol/);
+    // Bob, who has only voted, is told what came of it, in its place.
+    await expect(bob.pane).toContainText("Approved by bob and carol");
+    await expect(card).toContainText(/Approved by bob and carol/);
     await expect(ann.text).toContainText("950");
 
     // What each of them did is in their own history.
     await bob.open("/inbox/history");
     await expect(bobPage.getByRole("list", { name: "My decisions" }).locator("> li")).toHaveText([
-      /Approved, with others to follow/,
+      /Approved, with others to follow.*Approved by bob and carol\. Done\./,
     ]);
     await carol.open("/inbox/history");
     await expect(carolPage.getByRole("list", { name: "My decisions" }).locator("> li")).toHaveText([/Approved/]);
@@ -92,7 +94,8 @@ test.describe("a link to a request", () => {
     await expect(approve).not.toHaveAttribute("aria-disabled", "true");
     await approve.tap();
     await expect(hold.pane).toHaveAttribute("data-call-state", "ended");
-    await expect(hold.pane).toContainText("Your decision is in force.");
+    await expect(hold.pane.locator(".receipt")).toContainText("You approved this");
+    await expect(hold.pane.locator(".pill")).toHaveText("Done");
     await expect(approve).toHaveCount(0);
     await hold.expectNoFindings();
 
@@ -100,7 +103,8 @@ test.describe("a link to a request", () => {
     const later = await context.newPage();
     await signIn(later, "carol");
     await new InboxPage(later, server.url).open(`/hold/${asked?.approvalId}`);
-    await expect(later.getByRole("heading", { name: "This request has ended" })).toBeVisible();
+    await expect(later.getByRole("heading", { name: "Pay 50 USD to Hanako" })).toBeVisible();
+    await expect(later.locator(".receipt")).toContainText("Approved by bob");
     await new InboxPage(later, server.url).open("/hold/approval_none");
     await expect(later.getByRole("heading", { name: "There is no such request" })).toBeVisible();
     await later.getByRole("button", { name: "All that waits for me" }).click();

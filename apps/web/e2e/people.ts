@@ -32,13 +32,21 @@ export function api(url: string, person?: Person) {
     ...(person && { authorization: `Bearer ${PEOPLE[person].key}` }),
   };
   return {
-    /** Sends a message in a new chat and reads the response to its end: the call waits, or has run. */
-    say: async (chatId: string, text: string) => {
-      const message = { id: `${chatId}-1`, role: "user", parts: [{ type: "text", text }] };
+    /** Sends a message in a chat, a new one unless it has a higher number, and reads the response to its end: the call waits, or has run. */
+    say: async (chatId: string, text: string, number = 1) => {
+      const message = { id: `${chatId}-${number}`, role: "user", parts: [{ type: "text", text }] };
       const body = JSON.stringify({ id: chatId, messages: [message] });
       const response = await fetch(`${url}/stream`, { method: "POST", headers, body });
       if (!response.ok) throw new Error(await response.text());
       await response.text();
+    },
+    stop: async (chatId: string) => {
+      const response = await fetch(`${url}/api/chat/${chatId}/stop`, { method: "POST", headers, body: "{}" });
+      if (!response.ok) throw new Error(await response.text());
+    },
+    deleteChat: async (chatId: string) => {
+      const response = await fetch(`${url}/api/chat/${chatId}`, { method: "DELETE", headers });
+      if (!response.ok) throw new Error(await response.text());
     },
     approvals: async (): Promise<{ approvalId: string; chatId: string }[]> =>
       (await fetch(`${url}/api/approvals`, { headers })).json(),

@@ -1,4 +1,4 @@
-import { AxeBuilder } from "@axe-core/playwright";
+import { expectNoFindings } from "./axe";
 import { type PromptingChat, startPromptingChat } from "./promptingChat";
 import { test as base, expect } from "./test";
 
@@ -34,8 +34,7 @@ test("a prompt is answered by form and keyboard, also after a reload", async ({ 
   await page.reload();
   const form = card.getByRole("form", { name: "Which seat do you want?" });
   await expect(form.getByRole("button", { name: "Answer" })).toBeEnabled();
-  const { violations } = await new AxeBuilder({ page }).include(".tool-card").analyze();
-  expect(violations.map(({ id }) => id)).toEqual([]);
+  await expectNoFindings(page, { include: ".tool-card" });
 
   await form.getByLabel("Ticket to").fill("hanako");
   await form.getByRole("button", { name: "Answer" }).click();

@@ -1,9 +1,12 @@
+import { type DecisionProgress, HoldpointError } from "holdpoint";
+import type { ApprovalRecord, Decision, HoldOutcome, PendingApproval } from "holdpoint/protocol";
 import { describe, expect, it, vi } from "vitest";
-import { badgeText } from "../src/inbox/badge";
+import { countText } from "../src/inbox/badge";
 import { ageText } from "../src/inbox/entry";
 import { actionOf } from "../src/inbox/keys";
 import { outcomeText } from "../src/inbox/outcomes";
-import { NARROWEST, rememberOf } from "../src/inbox/remember";
+import { decisionText, followedOf, namesText, outcomeOf, presentRecord, recordedState } from "../src/inbox/receipt";
+import { breadthOf, choiceText, grantText, NARROWEST, rememberOf } from "../src/inbox/remember";
 import { follow, NO_SELECTION, step } from "../src/inbox/selection";
 import { matching } from "../src/shell/commands";
 import { formatRoute, parseRoute, STATUS } from "../src/shell/route";
@@ -25,30 +28,53 @@ vi.hoisted(() => {
 describe("the selection", () => {
   const among = ["a", "b", "c", "d"];
 
+  const nobody = () => false;
+  const here = () => true;
+
   it("is by id: it stays when others come and go", () => {
-    expect(follow({ id: "b", among }, ["x", "a", "b", "c"])).toMatchObject({ id: "b" });
-    expect(follow({ id: "b", among }, ["b"])).toMatchObject({ id: "b" });
+    expect(follow({ id: "b", among }, ["x", "a", "b", "c"], nobody)).toMatchObject({ id: "b" });
+    expect(follow({ id: "b", among }, ["b"], nobody)).toMatchObject({ id: "b" });
   });
 
-  it("goes to the next one when it is gone, else to the one before", () => {
-    expect(follow({ id: "b", among }, ["a", "c", "d"]).id).toBe("c");
-    expect(follow({ id: "b", among }, ["a", "d"]).id).toBe("d");
-    expect(follow({ id: "d", among }, ["a", "b"]).id).toBe("b");
-    expect(follow({ id: "d", among }, ["x"]).id).toBe("x");
-    expect(follow({ id: "d", among }, []).id).toBeUndefined();
+  it("stays when it is gone, whatever else comes and goes", () => {
+    const selection = { id: "b", among };
+    for (const ids of [["a", "c", "d"], ["x"], [], ["a", "x"]]) expect(follow(selection, ids, nobody)).toBe(selection);
+  });
+
+  it("goes to the next one after a decision made here, else to the one before", () => {
+    expect(follow({ id: "b", among }, ["a", "c", "d"], here).id).toBe("c");
+    expect(follow({ id: "b", among }, ["a", "d"], here).id).toBe("d");
+    expect(follow({ id: "d", among }, ["a", "b"], here).id).toBe("b");
+    expect(follow({ id: "d", among }, ["x"], here).id).toBe("x");
+    expect(follow({ id: "d", among }, [], here).id).toBeUndefined();
+    // Not before it has left the list.
+    expect(follow({ id: "b", among }, ["a", "b"], here).id).toBe("b");
   });
 
   it("begins with the first one, and is the same while the list is", () => {
-    expect(follow(NO_SELECTION, among).id).toBe("a");
+    expect(follow(NO_SELECTION, among, nobody).id).toBe("a");
     const selection = { id: "b", among };
-    expect(follow(selection, among)).toBe(selection);
+    expect(follow(selection, among, nobody)).toBe(selection);
+    const none: string[] = [];
+    expect(follow({ id: undefined, among: none }, none, nobody).id).toBeUndefined();
   });
 
   it("moves by steps, and stops at the ends", () => {
-    expect(step({ id: "b", among }, 1).id).toBe("c");
-    expect(step({ id: "a", among }, -1).id).toBe("a");
-    expect(step({ id: "d", among }, 1).id).toBe("d");
-    expect(step(NO_SELECTION, 1).id).toBeUndefined();
+    expect(step({ id: "b", among }, among, 1).id).toBe("c");
+    expect(step({ id: "a", among }, among, -1).id).toBe("a");
+    expect(step({ id: "d", among }, among, 1).id).toBe("d");
+    expect(step(NO_SELECTION, [], 1).id).toBeUndefined();
+  });
+
+  it("moves from one that is gone to what was beside it", () => {
+    const gone = { id: "b", among };
+    expect(step(gone, ["a", "c", "d"], 1).id).toBe("c");
+    expect(step(gone, ["a", "c", "d"], -1).id).toBe("a");
+    expect(step({ id: "d", among }, ["a", "b", "x"], 1).id).toBe("x");
+    expect(step({ id: "d", among }, ["a", "b"], 1).id).toBe("b");
+    expect(step(gone, [], 1).id).toBeUndefined();
+    // One of which only the address was known.
+    expect(step({ id: "z", among: [] }, ["a", "b"], 1).id).toBe("a");
   });
 });
 
@@ -137,6 +163,28 @@ describe("what is remembered", () => {
     expect(rememberOf(wide, now)).toEqual({ scope: "subject", match: "tool", uses: 3 });
   });
 
+  it("says which calls, where, how often and for how long", () => {
+    const wide = { match: "tool", scope: "subject", duration: "always", uses: "" } as const;
+    expect(choiceText(wide, "ann")).toBe(
+      "Every call of this tool, with any input, runs without a question in every chat of ann, any number of times, without end.",
+    );
+    expect(choiceText({ ...NARROWEST, uses: "1" }, "ann")).toBe(
+      "The same call with this exact input runs without a question in this chat, once, for 1 hour.",
+    );
+    expect(grantText({ scope: "chat", match: "tool", uses: 3 }, "ann")).toContain("with any input,");
+    expect(choiceText(wide, "a\u202en")).toContain("[U+202E]");
+  });
+
+  it("is worse the more it lets through", () => {
+    const any = { ...NARROWEST, match: "tool" } as const;
+    expect(breadthOf(NARROWEST)).toBe("narrow");
+    expect(breadthOf({ ...NARROWEST, duration: "always" })).toBe("wide");
+    expect(breadthOf(any)).toBe("wide");
+    expect(breadthOf({ ...any, duration: "always", uses: "2" })).toBe("wide");
+    expect(breadthOf({ ...any, duration: "always" })).toBe("unlimited");
+    expect(breadthOf({ ...any, duration: "always", scope: "subject" })).toBe("unlimited");
+  });
+
   it.each(["0", "-1", "1.5", "many", "1e99"])("is nothing with %s uses", (uses) => {
     expect(rememberOf({ ...NARROWEST, uses }, now)).toBeUndefined();
   });
@@ -151,7 +199,7 @@ describe("words", () => {
   });
 
   it("say how many wait", () => {
-    expect([badgeText(0, false), badgeText(7, false), badgeText(100, false), badgeText(50, true)]).toEqual([
+    expect([countText(0, false), countText(7, false), countText(100, false), countText(50, true)]).toEqual([
       undefined,
       "7",
       "99+",
@@ -225,5 +273,84 @@ describe("the route", () => {
     expect(parseRoute({ pathname: "/hold/", hash: "" }).place).toEqual({ kind: "chat" });
     expect(parseRoute({ pathname: "/inbox/nothing", hash: "" }).place).toMatchObject({ view: "waiting" });
     expect(parseRoute({ pathname: "/", hash: "#chat=c&mode=live" })).toMatchObject({ chatId: "c", mode: "live" });
+  });
+});
+
+describe("a receipt", () => {
+  const at = "2026-01-01T10:04:00.000Z";
+  const approval = {
+    approvalId: "a",
+    toolCallId: "c",
+    chatId: "chat",
+    toolName: "pay",
+    headline: "Pay {amount}",
+    input: { amount: 98_000 },
+    reason: null,
+    requestedAt: at,
+    expiresAt: null,
+    allowed: [],
+    requestedBy: "ann",
+  } satisfies PendingApproval;
+  const approved: Decision = { kind: "approve", by: ["bob", "carol"], at };
+  const ended = (outcome: Omit<HoldOutcome, "at">, decision?: Decision): ApprovalRecord => ({
+    approval,
+    state: "settled",
+    ...(decision && { decision }),
+    outcome: { ...outcome, at },
+  });
+  const came = (record: ApprovalRecord) => outcomeOf(recordedState(record));
+
+  it("says what came of a call", () => {
+    expect(came({ approval, state: "running", decision: approved })).toEqual({ text: "Running…", tone: "busy" });
+    expect(came(ended({ cause: "ran", output: { ref: 15 } }, approved))).toEqual({ text: "Done.", tone: "ok" });
+    const failed = ended({ cause: "ran", errorText: "The endpoint answered 500" }, approved);
+    expect(came(failed)).toEqual({ text: "Failed: The endpoint answered 500", tone: "bad" });
+    expect(came(ended({ cause: "ran", output: { success: false } }, approved))?.text).toBe("Not done.");
+    expect(came(ended({ cause: "interrupted", errorText: "x" }, approved))?.text).toMatch(
+      /^Outcome unknown: .*not known/,
+    );
+    expect(came(ended({ cause: "decision" }, { ...approved, kind: "deny" }))).toBeUndefined();
+    expect(came({ approval, state: "waiting" })).toBeUndefined();
+  });
+
+  it("names who decided", () => {
+    expect(decisionText(approved)).toBe("Approved by bob and carol");
+    expect(decisionText({ ...approved, kind: "deny", by: ["carol"] })).toBe("Denied by carol");
+    expect(namesText(["ann", "b\u200bob", "carol"])).toBe("ann, b[U+200B]ob and carol");
+  });
+
+  it("names what ran, not what was asked for", () => {
+    expect(presentRecord({ approval, state: "running", editedInput: { amount: 1000 } }).subject).toBe("Pay 1000");
+    expect(presentRecord({ approval, state: "running" }).subject).toBe("Pay 98000");
+  });
+
+  const sent = { approvalId: "a", kind: "approve", approved: true, attempts: 1 } as const;
+  const follow = (progress: DecisionProgress, record?: ApprovalRecord) =>
+    followedOf(progress, outcomeText(progress), record, undefined);
+
+  it("follows a decision to its outcome", () => {
+    const mine = { ...sent, state: "in-force", ignored: false } as const;
+    expect(follow(mine)).toEqual({ text: "Approved.", outcome: undefined, tone: "ok" });
+    const failed = ended({ cause: "ran", errorText: "500" }, { ...approved, by: ["bob"] });
+    expect(follow(mine, failed)).toEqual({ text: "Approved.", outcome: "Failed: 500", tone: "bad" });
+    const vote = { ...sent, state: "voted", votes: 1, quorum: 2, ignored: false } as const;
+    expect(follow(vote, { approval, state: "waiting" })?.text).toContain("1 of 2");
+    expect(follow(vote, ended({ cause: "ran", output: 1 }, approved))).toEqual({
+      text: "Approved by bob and carol.",
+      outcome: "Done.",
+      tone: "ok",
+    });
+  });
+
+  it("says who was first", () => {
+    const error = new HoldpointError("contradicts", "no", { status: 409 });
+    const denied = ended({ cause: "decision" }, { kind: "deny", by: ["carol"], at });
+    expect(follow({ ...sent, state: "refused", error }, denied)).toMatchObject({
+      text: "Yours was not accepted. Denied by carol.",
+      tone: "bad",
+    });
+    expect(
+      follow({ ...sent, state: "in-force", ignored: true }, ended({ cause: "ran", output: 1 }, approved))?.text,
+    ).toBe("Approved by bob and carol.");
   });
 });

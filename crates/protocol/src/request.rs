@@ -6,7 +6,7 @@ use serde_json::Value;
 pub use crate::ack::{AckRequest, AckResponse, AckStatus};
 use crate::{
     grants::Remember,
-    holds::{DecisionKind, Votes},
+    holds::{Decision, DecisionKind, HoldOutcome, HoldState, Votes},
     ids::{ApprovalId, ChatId, MessageId, ToolCallId},
     json,
     message::{ClientMessage, Part, Role, TextPart, ToolState},
@@ -362,6 +362,31 @@ pub struct PendingApproval {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "typescript", ts(optional, as = "Option<bool>"))]
     pub is_escalated: bool,
+}
+
+/// The record of an approval request: `GET /api/approvals/{approvalId}/record`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRecord {
+    /// The request as it was made: `input` is what was asked about, also after an edit. `allowed` is empty once it has
+    /// ended.
+    pub approval: PendingApproval,
+    /// Whether its call waits, runs or is settled.
+    pub state: HoldState,
+    /// The decision, once one is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub decision: Option<Decision>,
+    /// The input that the call runs with, if an approver has changed it.
+    #[serde(default, deserialize_with = "json::some", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]
+    pub edited_input: Option<Value>,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub outcome: Option<HoldOutcome>,
 }
 
 fn null_is_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {

@@ -107,6 +107,10 @@ pub struct ListedChat {
     pub updated_at: String,
     /// The number of open holds.
     pub holds: usize,
+    /// Whether one of them waits for the caller: an approval request that they may decide and have not approved yet or, in
+    /// a chat of their own, a call in the browser or a prompt.
+    #[serde(default)]
+    pub waits_for_you: bool,
     /// Whether a turn is running.
     pub is_running: bool,
 }

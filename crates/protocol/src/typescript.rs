@@ -14,7 +14,7 @@ use crate::{
         ToolState,
     },
     problem::{Problem, ProblemKind},
-    request::{AckRequest, AckResponse, AckStatus, DecisionBody, PendingApproval, Trigger},
+    request::{AckRequest, AckResponse, AckStatus, ApprovalRecord, DecisionBody, PendingApproval, Trigger},
     response::{Execution, ListedChat, ListedTool, Returns, ServerEvent, Ticket, Wait},
     status::{McpState, McpStatus, Status, ToolStatus},
 };
@@ -68,6 +68,7 @@ pub fn generate() -> String {
     declare(Votes::decl(&config));
     declare(HoldOutcome::decl(&config));
     declare(ChatHold::decl(&config));
+    declare(ApprovalRecord::decl(&config));
     declare(SettledMetadata::decl(&config));
     declare(GrantState::decl(&config));
     declare(Grant::decl(&config));

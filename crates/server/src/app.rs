@@ -244,6 +244,7 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .routes(routes!(transport::ack::post))
         .routes(routes!(transport::approvals::list))
         .routes(routes!(transport::approvals::get, transport::approvals::decide))
+        .routes(routes!(transport::approvals::record))
         .routes(routes!(transport::audit::list))
         .routes(routes!(transport::grants::list))
         .routes(routes!(transport::grants::revoke))

@@ -439,11 +439,71 @@ async fn events_reach_those_who_may_decide() {
     hears(&mut streams[0], 2).await;
     hears(&mut streams[1], 1).await;
     assert_eq!(scene.decide("dora", yes()).await, (200, json!({"ok": true})));
-    hears(&mut streams[0], 3).await;
-    hears(&mut streams[1], 2).await;
+    // Of the decision, and of what came of it.
+    hears(&mut streams[0], 4).await;
+    hears(&mut streams[1], 3).await;
     for (who, stream, text) in &mut streams[2..] {
         let more = tokio::time::timeout(Duration::from_millis(50), stream.chunk()).await;
         let more = more.map(|bytes| format!("{bytes:?}")).unwrap_or_default();
         assert!(!text.contains("chatId") && !more.contains("chatId"), "{who} hears nothing: {text}{more}");
+    }
+}
+
+/// Whoever has approved is told what came of it, and whoever came second who was first.
+#[tokio::test]
+async fn the_record_of_a_request_says_who_decided_and_what_came_of_it() {
+    let scene = Scene::waiting_for(finance().quorum(2)).await;
+    let path = format!("/api/approvals/{}/record", scene.approval().await);
+    let record = async |who: &str| scene.ask(who, Method::GET, &path, &Value::Null).await;
+    let (status, open) = record("bob").await;
+    assert_eq!((status, &open["approval"], &open["state"]), (200, &scene.inbox("bob").await[0], &json!("waiting")));
+    assert_eq!((open.get("decision"), open.get("outcome")), (None, None), "{open}");
+    for who in ["eve", "fred", "dora"] {
+        assert_eq!(record(who).await.0, 404, "{who}");
+    }
+    assert_eq!(scene.decide("bob", yes()).await.0, 200);
+    assert_eq!(record("carol").await.1["approval"]["votes"], json!({"by": ["bob"], "quorum": 2}));
+    assert_eq!(scene.decide("carol", yes()).await, (200, json!({"ok": true})));
+    scene.settled().await;
+    // More turns come after it, in the same chat.
+    for number in 2..4 {
+        let said = json!([{"id": format!("u{number}"), "role": "user", "parts": [{"type": "text", "text": "more"}]}]);
+        assert_eq!(scene.chat(&said).await.0, 200);
+    }
+    for who in ["bob", "carol", "ann", "root"] {
+        let (status, ended) = record(who).await;
+        assert_eq!((status, &ended["state"]), (200, &json!("settled")), "{who}: {ended}");
+        let (approval, decision, outcome) = (&ended["approval"], &ended["decision"], &ended["outcome"]);
+        assert_eq!((&approval["input"], &approval["allowed"]), (&json!({"amount": 50}), &json!([])), "{ended}");
+        assert_eq!((&decision["kind"], &decision["by"]), (&json!("approve"), &json!(["bob", "carol"])), "{ended}");
+        assert_eq!((&outcome["cause"], &outcome["output"]), (&json!("ran"), &json!({"amount": 50})), "{ended}");
+    }
+    assert_eq!(record("eve").await.0, 404);
+}
+
+#[tokio::test]
+async fn the_record_of_an_edited_request_has_both_inputs() {
+    let scene = Scene::waiting_for(finance()).await;
+    let path = format!("/api/approvals/{}/record", scene.approval().await);
+    assert_eq!(scene.decide("bob", json!({"approved": true, "input": {"amount": 20}})).await.0, 200);
+    scene.settled().await;
+    let (_, record) = scene.ask("carol", Method::GET, &path, &Value::Null).await;
+    assert_eq!(
+        (&record["approval"]["input"], &record["editedInput"]),
+        (&json!({"amount": 50}), &json!({"amount": 20}))
+    );
+    assert_eq!((&record["decision"]["kind"], &record["decision"]["by"]), (&json!("edit"), &json!(["bob"])), "{record}");
+    assert_eq!(record["decision"].get("originalInput"), None, "it is there once: {record}");
+}
+
+/// A chat of one's own in which others decide does not wait for its owner.
+#[tokio::test]
+async fn the_list_of_chats_says_whom_they_wait_for() {
+    for (approvers, waits) in [(finance(), false), (Approvers::default(), true)] {
+        let scene = Scene::waiting_for(approvers).await;
+        let (_, chats) = scene.ask("ann", Method::GET, "/api/chats", &Value::Null).await;
+        assert_eq!((&chats[0]["holds"], &chats[0]["waitsForYou"]), (&json!(1), &json!(waits)), "{chats}");
+        let (_, chats) = scene.ask("root", Method::GET, "/api/chats?all=true", &Value::Null).await;
+        assert_eq!(chats[0]["waitsForYou"], json!(false), "{chats}");
     }
 }

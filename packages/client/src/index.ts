@@ -17,7 +17,7 @@ export { Decider, type DecisionProgress, type SettledDecision } from "./server/d
 export { deleteChat } from "./server/delete-chat.js";
 export { type EarlierAttempts, earlierAttempts } from "./server/earlier-attempts.js";
 export { type EventsListener, type EventsSource, watchEvents } from "./server/events.js";
-export { fetchApproval } from "./server/fetch-approval.js";
+export { fetchApproval, fetchApprovalRecord } from "./server/fetch-approval.js";
 export { type AuditFilter, fetchAudit } from "./server/fetch-audit.js";
 export { fetchChats } from "./server/fetch-chats.js";
 export { callOfFile, fetchFile } from "./server/fetch-file.js";

@@ -311,6 +311,28 @@ cut: boolean,
  * The assistant message that shows it; for a cut call, the message that replaced its own.
  */
 messageId?: MessageId, };
+export type ApprovalRecord = { 
+/**
+ * The request as it was made: `input` is what was asked about, also after an edit. `allowed` is empty once it has
+ * ended.
+ */
+approval: PendingApproval, 
+/**
+ * Whether its call waits, runs or is settled.
+ */
+state: HoldState, 
+/**
+ * The decision, once one is in force.
+ */
+decision?: Decision, 
+/**
+ * The input that the call runs with, if an approver has changed it.
+ */
+editedInput?: unknown, 
+/**
+ * What came of it.
+ */
+outcome?: HoldOutcome, };
 export type SettledMetadata = { 
 /**
  * Why it ended.
@@ -464,6 +486,11 @@ updatedAt: string,
  * The number of open holds.
  */
 holds: number, 
+/**
+ * Whether one of them waits for the caller: an approval request that they may decide and have not approved yet or, in
+ * a chat of their own, a call in the browser or a prompt.
+ */
+waitsForYou: boolean, 
 /**
  * Whether a turn is running.
  */

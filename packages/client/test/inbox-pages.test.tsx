@@ -4,6 +4,7 @@ import { act, cleanup, renderHook } from "@testing-library/react";
 import { StrictMode } from "react";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EventsSource, fetchApproval, type ServerEvent } from "../src/index.js";
+import type { ApprovalRecord } from "../src/protocol.js";
 import { type UseApprovalsOptions, useApproval, useApprovals } from "../src/react/index.js";
 import { withChat } from "../src/server/approvals-filter.js";
 import { approval, fakeInbox } from "./support/inbox.js";
@@ -192,7 +193,7 @@ describe("fetchApproval", () => {
 });
 
 describe("useApproval", () => {
-  it("follows one request until it has ended, and keeps what was shown", async () => {
+  it("follows one request until its call has an outcome, and says what came of it", async () => {
     const listeners = new Set<(event: ServerEvent) => void>();
     const events: EventsSource = {
       subscribe: (listener) => {
@@ -200,24 +201,52 @@ describe("useApproval", () => {
         return () => listeners.delete(listener);
       },
     };
-    let answer = () => Response.json(approval(1, { votes: { by: [], quorum: 2 } }));
-    const respond: typeof fetch = async () => answer();
+    const open = { votes: { by: [] as string[], quorum: 2 } };
+    let record: ApprovalRecord = { approval: approval(1, open), state: "waiting" };
+    const paths: string[] = [];
+    const respond: typeof fetch = async (input) => {
+      paths.push(new URL(String(input)).pathname);
+      return Response.json(record);
+    };
     const options = { baseUrl: "http://followed.example", fetch: respond, events };
     const { result } = renderHook(() => useApproval("approval_0001", options));
     await until("it", () => result.current.isOpen);
-    answer = () => Response.json(approval(1, { votes: { by: ["bob"], quorum: 2 } }));
-    act(() => {
-      for (const listener of listeners) listener({ type: "approvals", chatId: "chat_0001" });
-    });
+    const change = (next: ApprovalRecord, type: "approvals" | "chat" = "approvals") => {
+      record = next;
+      act(() => {
+        for (const listener of listeners) listener({ type, chatId: "chat_0001" });
+      });
+    };
+    change({ approval: approval(1, { votes: { by: ["bob"], quorum: 2 } }), state: "waiting" });
     await until("the vote", () => result.current.approval?.votes?.by.length === 1);
-    answer = () => Response.json({ type: "urn:holdpoint:problem:too-late", detail: "denied by bob" }, { status: 410 });
-    act(() => {
-      for (const listener of listeners) listener({ type: "approvals", chatId: "chat_0001" });
-    });
+    const decision = { kind: "approve", by: ["bob", "carol"], at: "2026-11-20T09:31:00.000Z" } as const;
+    const decided = { approval: approval(1), decision: { ...decision, by: [...decision.by] } };
+    change({ ...decided, state: "running" });
     await until("the end", () => result.current.isOpen === false);
-    expect(result.current).toMatchObject({
-      approval: { chatId: "chat_0001" },
-      error: { status: 410, reason: "denied by bob" },
+    expect(result.current).toMatchObject({ approval: { chatId: "chat_0001" }, record: { decision }, error: undefined });
+    const outcome = { cause: "ran", at: "2026-11-20T09:31:01.000Z", errorText: "The endpoint answered 500" } as const;
+    change({ ...decided, state: "settled", outcome }, "chat");
+    await until("the outcome", () => result.current.record?.outcome);
+    expect(result.current.record?.outcome).toEqual(outcome);
+    expect(listeners.size, "an outcome is final").toBe(0);
+    expect(new Set(paths)).toEqual(new Set(["/api/approvals/approval_0001/record"]));
+  });
+
+  it("says that there is none, and reads nothing for no id", async () => {
+    const problem = { type: "urn:holdpoint:problem:not-found", title: "", status: 404, detail: "no" };
+    let requests = 0;
+    const respond: typeof fetch = async () => {
+      requests += 1;
+      return Response.json(problem, { status: 404 });
+    };
+    const events: EventsSource = { subscribe: () => () => {} };
+    const options = { baseUrl: "http://none.example", fetch: respond, events };
+    const { result, rerender } = renderHook(({ id }) => useApproval(id, options), {
+      initialProps: { id: undefined as string | undefined },
     });
+    expect([result.current.isOpen, requests]).toEqual([undefined, 0]);
+    rerender({ id: "approval_0009" });
+    await until("the answer", () => result.current.isOpen === false);
+    expect(result.current.error).toMatchObject({ status: 404 });
   });
 });

@@ -1,6 +1,6 @@
 import type { DecisionProgress } from "holdpoint";
 import { Check } from "lucide-react";
-import { type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Decide } from "../tools/ApprovalActions";
 import { refusalText } from "../tools/texts";
 import { Lines } from "../value/Lines";
@@ -26,6 +26,8 @@ interface Props {
   /** Whether the request is still open. */
   isOpen: boolean;
   progress: DecisionProgress | undefined;
+  /** What the approval does besides. */
+  warning?: ReactNode;
   /** What was written so far, so that closing the dialog loses nothing. */
   memory: RefObject<Draft | undefined>;
   onDecide: Decide;
@@ -38,7 +40,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 /** Changes the input of a call in a form, then shows what was changed and what will run, and approves that. */
 export function EditDialog(props: Props) {
-  const { title, subject, input, schema, isOpen, progress, memory, onDecide, onClose, onGone } = props;
+  const { title, subject, input, schema, isOpen, progress, warning, memory, onDecide, onClose, onGone } = props;
   const [draft, setDraft] = useState<Draft>(() => memory.current ?? draftOf(input, schema));
   const [problems, setProblems] = useState(NONE);
   const [trouble, setTrouble] = useState<string>();
@@ -91,7 +93,7 @@ export function EditDialog(props: Props) {
   if (checked !== undefined) {
     return (
       <Checked
-        {...{ title, subject, input, schema, isOpen, isSending, onClose, onGone }}
+        {...{ title, subject, input, schema, isOpen, isSending, warning, onClose, onGone }}
         value={checked.value}
         id={checked.id}
         onBack={() => setChecked(undefined)}
@@ -159,7 +161,8 @@ export function EditDialog(props: Props) {
   );
 }
 
-interface CheckedProps extends Pick<Props, "title" | "subject" | "input" | "schema" | "isOpen" | "onClose" | "onGone"> {
+interface CheckedProps
+  extends Pick<Props, "title" | "subject" | "input" | "schema" | "isOpen" | "warning" | "onClose" | "onGone"> {
   id: string;
   value: unknown;
   isSending: boolean;
@@ -169,7 +172,8 @@ interface CheckedProps extends Pick<Props, "title" | "subject" | "input" | "sche
 
 /** What was changed, and all of the input that will run. */
 function Checked(props: CheckedProps) {
-  const { title, subject, input, schema, isOpen, id, value, isSending, onBack, onSend, onClose, onGone } = props;
+  const { title, subject, input, schema, isOpen, id, value, isSending, warning, onBack, onSend, onClose, onGone } =
+    props;
   const lines = useMemo(() => linesOf(value, schema), [value, schema]);
   const isChanged = useMemo(() => changesOf(input, value).length > 0, [input, value]);
   const unseen = useUnread(id, value, schema);
@@ -209,6 +213,7 @@ function Checked(props: CheckedProps) {
             {isChanged ? "You have changed" : "Nothing has been changed"}
           </h3>
           <Changes before={input} after={value} />
+          {warning}
           <h3 className="edit__title edit__title--next">What will run</h3>
           {!isOpen && (
             <p className="tool-card__error" role="alert">

@@ -1,4 +1,4 @@
-import type { ApprovalDecision, DecisionProgress, SettledDecision } from "holdpoint";
+import type { ApprovalDecision, SettledDecision } from "holdpoint";
 import type { PendingApproval } from "holdpoint/protocol";
 import { Check, X } from "lucide-react";
 import { Dialog } from "radix-ui";
@@ -16,25 +16,31 @@ import { linesOf } from "../value/lines";
 import { useWatchLines } from "../value/seen";
 import { useUnread } from "../value/useUnread";
 import { allows, hasVoted, present } from "./entry";
-import { outcomeText } from "./outcomes";
+import { useFollowed } from "./Results";
 
 interface Props {
   kind: "approve" | "deny";
   /** The requests as they were when the dialog was opened. */
   entries: readonly PendingApproval[];
-  decisions: Readonly<Record<string, DecisionProgress>>;
   toolNamed: (name: string) => ToolSpec | undefined;
+  /** Whether a request still waits. */
+  isOpen: (approvalId: string) => boolean;
   decide: (entry: PendingApproval, decision: ApprovalDecision) => Promise<SettledDecision>;
+  /** Shows one request by itself. */
+  onOpen: (approvalId: string) => void;
   onClose: () => void;
 }
 
 /** How many are sent at the same time. */
 const AT_ONCE = 4;
-/** A longer input is shown up to here; the rest counts as not seen. */
+/** A longer input is shown up to here. The rest has to be read where it is shown by itself. */
 const MOST_LINES = 40;
 
-/** Decides several requests: first it lists what will be done, then what came of each. */
-export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClose }: Props) {
+/**
+ * Decides several requests: first it lists what will be done, then what came of each. Nothing is approved here that has
+ * lines which were never in view.
+ */
+export function BulkDialog({ kind, entries, toolNamed, isOpen, decide, onOpen, onClose }: Props) {
   const me = useMe();
   const [reason, setReason] = useState("");
   const [state, setState] = useState<"asking" | "sending" | "done">("asking");
@@ -44,15 +50,22 @@ export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClos
     (approvalId: string, unseen: number) => setUnseenOf((before) => ({ ...before, [approvalId]: unseen })),
     [],
   );
-  const isMeant = (entry: PendingApproval) =>
-    allows(entry, kind) && !(kind === "approve" && hasVoted(entry, me?.subject));
-  const meant = entries.filter(isMeant);
+  /** Why a request is left out; `undefined` if it is not. */
+  const leftOut = (entry: PendingApproval): LeftOut | undefined => {
+    if (!isOpen(entry.approvalId)) return "ended";
+    if (kind === "approve" && hasVoted(entry, me?.subject)) return "voted";
+    if (!allows(entry, kind)) return "not-allowed";
+    // Until it is counted, nothing of it was in view.
+    return kind === "approve" && unseenOf[entry.approvalId] !== 0 ? "unread" : undefined;
+  };
+  /** What was sent: what comes of it is no reason to leave it out. */
+  const [sent, setSent] = useState<readonly PendingApproval[]>();
+  const meant = sent ?? entries.filter((entry) => leftOut(entry) === undefined);
   const verb = kind === "approve" ? "Approve" : "Deny";
-  const unseen = kind === "deny" ? 0 : meant.reduce((sum, { approvalId }) => sum + (unseenOf[approvalId] ?? 0), 0);
-  const unread = unseen === 0 ? "" : `, ${unseen} ${unseen === 1 ? "line" : "lines"} unread`;
 
   const send = async () => {
     setState("sending");
+    setSent(meant);
     const why = reason.trim();
     const decision: ApprovalDecision =
       kind === "approve" ? { approved: true } : { approved: false, ...(why !== "" && { reason: why }) };
@@ -90,13 +103,9 @@ export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClos
                     entry={entry}
                     tool={toolNamed(entry.toolName)}
                     onUnseen={onUnseen}
-                    outcome={
-                      isMeant(entry)
-                        ? state === "asking"
-                          ? undefined
-                          : outcomeText(decisions[entry.approvalId])
-                        : { text: "Left out: you may not decide this in this way.", tone: "quiet" }
-                    }
+                    isSent={sent?.includes(entry) ?? false}
+                    leftOut={sent?.includes(entry) ? undefined : leftOut(entry)}
+                    onOpen={onOpen}
                   />
                 ))}
               </ul>
@@ -126,9 +135,9 @@ export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClos
                 ) : (
                   <>
                     <SendButton
-                      label={`${verb} ${count(meant.length)}${unread}`}
+                      label={`${verb} ${count(meant.length)}`}
                       subject={meant.map((entry) => present(entry, toolNamed(entry.toolName)).subject).join("; ")}
-                      className={kind === "deny" ? "button button--bad" : unseen > 0 ? "button" : "button button--ok"}
+                      className={kind === "deny" ? "button button--bad" : "button button--ok"}
                       icon={kind === "approve" ? Check : X}
                       isSending={state === "sending"}
                       isOpen={meant.length > 0}
@@ -148,15 +157,26 @@ export function BulkDialog({ kind, entries, decisions, toolNamed, decide, onClos
   );
 }
 
+/** Why a request is not among those that are decided. */
+type LeftOut = "ended" | "voted" | "not-allowed" | "unread";
+
+const LEFT_OUT: Record<Exclude<LeftOut, "unread">, string> = {
+  ended: "it has ended.",
+  voted: "you have already approved it.",
+  "not-allowed": "you may not decide this in this way.",
+};
+
 interface ItemProps {
   entry: PendingApproval;
   tool: ToolSpec | undefined;
-  outcome: ReturnType<typeof outcomeText>;
+  isSent: boolean;
+  leftOut: LeftOut | undefined;
   /** How many lines of its input have never been in view. */
   onUnseen: (approvalId: string, unseen: number) => void;
+  onOpen: (approvalId: string) => void;
 }
 
-function BulkItem({ entry, tool, outcome, onUnseen }: ItemProps) {
+function BulkItem({ entry, tool, isSent, leftOut, onUnseen, onOpen }: ItemProps) {
   const { headline, schema, title } = present(entry, tool);
   const id = `${entry.approvalId} input`;
   const container = useRef<HTMLDivElement>(null);
@@ -165,29 +185,40 @@ function BulkItem({ entry, tool, outcome, onUnseen }: ItemProps) {
   useWatchLines({ id, container, rendered });
   const unseen = useUnread(id, entry.input, schema);
   useEffect(() => onUnseen(entry.approvalId, unseen), [onUnseen, entry.approvalId, unseen]);
-  const more = lines.length - rendered;
+  const { followed } = useFollowed(entry, tool, isSent);
+  const isUnread = leftOut === "unread";
+  const open = (
+    <button type="button" className="link-button" onClick={() => onOpen(entry.approvalId)}>
+      Open
+    </button>
+  );
   return (
-    <li className="bulk__item" data-approval={entry.approvalId} data-outcome={outcome?.tone}>
+    <li className="bulk__item" data-approval={entry.approvalId} data-outcome={followed?.tone} data-left-out={leftOut}>
       <p className="bulk__headline">
         <Headline pieces={headline} />
         <span className="bulk__who">
           <Untrusted text={entry.requestedBy} />
         </span>
       </p>
-      {outcome === undefined ? (
-        <>
-          <div ref={container}>
-            <Lines caption={`${title}, Input`} lines={lines} limit={rendered} />
-          </div>
-          {more > 0 && unseen > 0 && (
-            <p className="bulk__more">
-              {more} more {more === 1 ? "line" : "lines"} that you have not seen: open it by itself to read them.
-            </p>
+      {!isSent && (leftOut === undefined || isUnread) && (
+        <div ref={container}>
+          <Lines caption={`${title}, Input`} lines={lines} limit={rendered} />
+        </div>
+      )}
+      {isSent && (
+        <p className="bulk__outcome" data-tone={followed?.tone} role="status">
+          {followed?.text} {followed?.outcome}
+        </p>
+      )}
+      {leftOut !== undefined && (
+        <p className="bulk__outcome" data-tone={isUnread ? "hold" : "quiet"} role="status">
+          {isUnread ? (
+            <>
+              Left out: {unseen} {unseen === 1 ? "line" : "lines"} not read yet · {open}
+            </>
+          ) : (
+            `Left out: ${LEFT_OUT[leftOut]}`
           )}
-        </>
-      ) : (
-        <p className="bulk__outcome" data-tone={outcome.tone} role="status">
-          {outcome.text}
         </p>
       )}
     </li>

@@ -3,12 +3,9 @@ import { useAudit, useTools } from "holdpoint/react";
 import { History, RotateCw } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useServer } from "../api/server";
-import { Changes } from "../edit/Changes";
 import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
-import type { Tone } from "../tools/callStatus";
-import { Time } from "../tools/Time";
-import { ToolIcon } from "../tools/ToolIcon";
+import { HistoryItem } from "./HistoryItem";
 
 const SPANS = {
   day: { text: "the last day", days: 1 },
@@ -110,11 +107,7 @@ function Decisions({ subject, days }: { subject: string; days: number | undefine
       </p>
       <ol className="history" aria-label="My decisions">
         {lines.slice(0, 500).map((line) => (
-          <HistoryItem
-            key={keyOf(line)}
-            line={line}
-            title={tools?.find(({ name }) => name === line.toolName)?.title ?? line.toolName}
-          />
+          <HistoryItem key={keyOf(line)} line={line} tool={tools?.find(({ name }) => name === line.toolName)} />
         ))}
       </ol>
       {lines.length > 500 && <p className="page__note">The newest 500 are shown. Choose less time to see others.</p>}
@@ -133,52 +126,4 @@ function useReadOn({ lines, hasMore, isLoading, error, loadMore }: ReturnType<ty
 
 function keyOf({ chatId, position, toolCallId, step }: AuditLine): string {
   return `${chatId} ${position} ${toolCallId} ${step}`;
-}
-
-function HistoryItem({ line, title }: { line: AuditLine; title: string }) {
-  const { text, tone } = verdictOf(line);
-  return (
-    <li className="history__item">
-      <span className="row__icon">
-        <ToolIcon name={line.toolName} />
-      </span>
-      <div className="history__text">
-        <p className="history__title">
-          <Untrusted text={title} />
-          <span className="pill" data-tone={tone}>
-            {text}
-          </span>
-        </p>
-        <p className="history__about">
-          <Time iso={line.at} />
-          {" · for "}
-          <Untrusted text={line.owner} />
-          {" · chat "}
-          <code>
-            <Untrusted text={line.chatId} />
-          </code>
-        </p>
-        {line.reason && (
-          <p className="history__reason">
-            <Untrusted text={line.reason} />
-          </p>
-        )}
-        {line.decision === "edit" && line.originalInput !== undefined && (
-          <Changes before={line.originalInput} after={line.input} />
-        )}
-      </div>
-    </li>
-  );
-}
-
-const VERDICTS: Partial<Record<string, { text: string; tone: Tone }>> = {
-  approve: { text: "Approved", tone: "ok" },
-  edit: { text: "Approved with changes", tone: "ok" },
-  deny: { text: "Denied", tone: "bad" },
-  answer: { text: "Answered", tone: "ok" },
-};
-
-function verdictOf({ step, decision }: AuditLine): { text: string; tone: Tone } {
-  if (step === "voted") return { text: "Approved, with others to follow", tone: "hold" };
-  return VERDICTS[decision ?? ""] ?? { text: "Decided", tone: "quiet" };
 }

@@ -1,19 +1,19 @@
 import { useApproval, useChats, useTools } from "holdpoint/react";
-import { CircleCheckBig, SearchX, WifiOff } from "lucide-react";
+import { SearchX, WifiOff } from "lucide-react";
 import { useRef } from "react";
 import { useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
 import { INBOX, navigate } from "../shell/route";
-import { Untrusted } from "../text/Untrusted";
 import type { ApprovalKeys } from "../tools/ApprovalActions";
 import { decisionFetch } from "./ApprovalsContext";
 import { ReviewPane } from "./ReviewPane";
 import { useKeys } from "./useKeys";
 
-/** One approval request, by a link to it. It says clearly when it has ended or does not exist. */
+/** One approval request, by a link to it: while it waits, and afterwards with what has become of it. */
 export function HoldPage({ approvalId }: { approvalId: string }) {
   const server = useServer();
-  const { approval, isOpen, error, decide, progress } = useApproval(approvalId, { ...server, fetch: decisionFetch });
+  const about = useApproval(approvalId, { ...server, fetch: decisionFetch });
+  const { approval, record, isOpen, error, decide, progress } = about;
   const keys = useRef<ApprovalKeys>(null);
   useKeys({
     approve: () => keys.current?.approve(),
@@ -40,26 +40,11 @@ export function HoldPage({ approvalId }: { approvalId: string }) {
           progress={progress}
           decide={(decision) => void markDecision(approval.chatId, approvalId, decision, () => decide(decision))}
           isOpen={isOpen !== false}
-          ended={
-            <div className="pane__ended" role="status">
-              <p>
-                <b>{progress?.state === "in-force" ? "Your decision is in force." : "This has ended."}</b>{" "}
-                {error?.reason && <Untrusted text={error.reason} reading="prose" />}
-              </p>
-              {toInbox}
-            </div>
-          }
+          // Without it the chat was deleted: what was shown is no longer what the server has.
+          record={error?.status === 404 ? undefined : record}
+          isMissing={error?.status === 404}
+          after={toInbox}
         />
-      </div>
-    );
-  }
-  if (error?.status === 410) {
-    return (
-      <div className="empty hold__note" role="status">
-        <CircleCheckBig size={28} aria-hidden="true" />
-        <h2>This request has ended</h2>
-        <p>{error.reason ? <Untrusted text={error.reason} reading="prose" /> : "Nothing is left to decide."}</p>
-        {toInbox}
       </div>
     );
   }

@@ -1,6 +1,5 @@
 import type { DecisionProgress } from "holdpoint";
-import type { ChatHold } from "holdpoint/protocol";
-import { useHolds } from "holdpoint/react";
+import { useApproval } from "holdpoint/react";
 import { MessageSquare } from "lucide-react";
 import { useServer } from "../api/server";
 import type { ToolSpec } from "../api/types";
@@ -11,6 +10,7 @@ import type { Decide } from "../tools/ApprovalActions";
 import { CallCard } from "../tools/CallCard";
 import { type CallState, callStateOf } from "../tools/callState";
 import { hasVoted } from "./entry";
+import { inputOf, recordedState } from "./receipt";
 import type { Entry } from "./useInboxList";
 
 interface Props {
@@ -27,19 +27,26 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
   const { approval, isWaiting } = entry;
   const { approvalId, toolCallId, chatId, toolName } = approval;
   const me = useMe();
-  const holds = useHolds(!isWaiting || progress !== undefined ? chatId : undefined, useServer());
-  const hold = holds?.find((candidate) => candidate.toolCallId === toolCallId);
-  const known = callStateOf({ hold, progress, tool, allowed: approval.allowed });
-  // The record of another's chat is not for this user to read.
-  const isForeign = me !== undefined && approval.requestedBy !== me.subject && holds?.length === 0;
-  const hasLeft = !isWaiting && (known.kind === "approval-requested" || isForeign);
-  const state = hasLeft ? leftTheList(holds, isForeign) : known;
+  const isRead = !isWaiting || progress !== undefined;
+  const { record, error } = useApproval(isRead ? approvalId : undefined, useServer());
+  const isOwn = me !== undefined && approval.requestedBy === me.subject;
+  const state = stateOf();
+
+  function stateOf(): CallState {
+    // Its chat was deleted, or others decide now.
+    if (error?.status === 404) return { kind: "gone", isForeign: !isOwn };
+    const isOver = record !== undefined && (record.decision !== undefined || record.state === "settled");
+    if (isOver) return recordedState(record, tool);
+    const known = callStateOf({ progress, tool, allowed: approval.allowed });
+    return !isWaiting && known.kind === "approval-requested" ? { kind: "ending" } : known;
+  }
+
   return (
     <CallCard
       call={{
         toolCallId,
         toolName,
-        input: hold?.input ?? approval.input,
+        input: record === undefined ? approval.input : inputOf(record),
         state,
         progress,
         request: {
@@ -83,9 +90,4 @@ export function InboxItem({ entry, tool, chatTitle, isCurrentChat, progress, dec
       )}
     </CallCard>
   );
-}
-
-/** It is no longer waiting. The record has the reason, once it is read and for as long as it exists. */
-function leftTheList(holds: readonly ChatHold[] | undefined, isForeign: boolean): CallState {
-  return holds === undefined ? { kind: "ending" } : { kind: "gone", isForeign };
 }

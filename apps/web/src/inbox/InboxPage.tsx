@@ -3,7 +3,7 @@ import { type MouseEvent, useContext, useState } from "react";
 import { useCommands } from "../shell/commands";
 import { formatRoute, INBOX, INBOX_VIEWS, type InboxView, navigate, type Place, routeStore } from "../shell/route";
 import { AlertsMenu } from "./AlertsMenu";
-import { ApprovalsContext } from "./ApprovalsContext";
+import { ApprovalsContext, useWaitingCount } from "./ApprovalsContext";
 import { GrantsView } from "./GrantsView";
 import { HelpDialog } from "./HelpDialog";
 import { HistoryView } from "./HistoryView";
@@ -23,9 +23,9 @@ const VIEWS: Record<InboxView, { label: string; Icon: typeof Inbox }> = {
 
 /** The inbox as a place to work, and the page of one request. */
 export function InboxHeader({ place, onMenu }: Props) {
-  const { approvals, hasMore, staleSince } = useContext(ApprovalsContext);
+  const { staleSince } = useContext(ApprovalsContext);
+  const waiting = useWaitingCount();
   const [isHelping, setIsHelping] = useState(false);
-  const waiting = approvals?.length ?? 0;
   const view = place.kind === "inbox" ? place.view : undefined;
   useCommands("Inbox", [
     ...INBOX_VIEWS.map((name) => ({
@@ -57,9 +57,9 @@ export function InboxHeader({ place, onMenu }: Props) {
             >
               <Icon size={15} aria-hidden="true" />
               <span>{label}</span>
-              {name === "waiting" && waiting > 0 && (
+              {name === "waiting" && waiting !== undefined && (
                 <span className="badge" data-stale={staleSince !== undefined}>
-                  {hasMore ? `${waiting}+` : waiting}
+                  {waiting}
                 </span>
               )}
             </a>

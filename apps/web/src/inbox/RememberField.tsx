@@ -1,6 +1,6 @@
+import { OctagonAlert, TriangleAlert } from "lucide-react";
 import { useId } from "react";
-import { Untrusted } from "../text/Untrusted";
-import { DURATIONS, type Duration, NARROWEST, type RememberChoice } from "./remember";
+import { breadthOf, choiceText, DURATIONS, type Duration, NARROWEST, type RememberChoice } from "./remember";
 
 interface Props {
   /** `undefined` while nothing is to be remembered. */
@@ -25,7 +25,7 @@ export function RememberField({ choice, owner, isInvalid, onChange }: Props) {
         Remember my approval
       </label>
       {choice && (
-        <fieldset className="remember__choices">
+        <fieldset className="remember__choices" data-breadth={breadthOf(choice)}>
           <legend className="visually-hidden">What runs without a question from now on</legend>
           <label className="remember__choice">
             <span>What</span>
@@ -35,7 +35,7 @@ export function RememberField({ choice, owner, isInvalid, onChange }: Props) {
               onChange={({ target }) => onChange({ ...choice, match: target.value === "tool" ? "tool" : "input" })}
             >
               <option value="input">this exact input</option>
-              <option value="tool">every call of this tool</option>
+              <option value="tool">any input</option>
             </select>
           </label>
           <label className="remember__choice">
@@ -45,8 +45,8 @@ export function RememberField({ choice, owner, isInvalid, onChange }: Props) {
               value={choice.scope}
               onChange={({ target }) => onChange({ ...choice, scope: target.value === "subject" ? "subject" : "chat" })}
             >
-              <option value="chat">in this chat</option>
-              <option value="subject">in all chats of its owner</option>
+              <option value="chat">this chat</option>
+              <option value="subject">all their chats</option>
             </select>
           </label>
           <label className="remember__choice">
@@ -69,30 +69,34 @@ export function RememberField({ choice, owner, isInvalid, onChange }: Props) {
               className="field"
               inputMode="numeric"
               autoComplete="off"
-              placeholder="any number of calls"
+              placeholder="any number"
               value={choice.uses}
               aria-invalid={isInvalid}
               aria-describedby={isInvalid ? `${id}-problem` : undefined}
               onChange={({ target }) => onChange({ ...choice, uses: target.value })}
             />
           </label>
-          {isInvalid && (
+          {isInvalid ? (
             <p className="prompt__problem" id={`${id}-problem`} role="alert">
               Give a number of calls from 1 to 1,000,000, or leave it empty.
             </p>
+          ) : (
+            <GrantNote choice={choice} owner={owner} />
           )}
-          <p className="remember__note">
-            {choice.match === "tool" ? "Every call of this tool" : "The same call"}
-            {choice.scope === "chat" ? " in this chat" : " in every chat of "}
-            {choice.scope === "subject" && (
-              <b>
-                <Untrusted text={owner} />
-              </b>
-            )}{" "}
-            will run without a question. You can revoke this under Grants.
-          </p>
         </fieldset>
       )}
     </div>
+  );
+}
+
+/** What the grant will let through. The more that is, the more it looks like it. */
+export function GrantNote({ choice, owner }: { choice: RememberChoice; owner: string }) {
+  const breadth = breadthOf(choice);
+  return (
+    <p className="remember__note" data-breadth={breadth} role="status">
+      {breadth === "unlimited" && <OctagonAlert size={15} aria-hidden="true" />}
+      {breadth === "wide" && <TriangleAlert size={15} aria-hidden="true" />}
+      <span>{choiceText(choice, owner)} You can revoke this under Grants.</span>
+    </p>
   );
 }

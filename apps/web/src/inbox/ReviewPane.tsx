@@ -1,31 +1,34 @@
 import type { ApprovalDecision, DecisionProgress } from "holdpoint";
 import { serverNow } from "holdpoint";
-import type { PendingApproval } from "holdpoint/protocol";
-import { ArrowLeft, Clock3, Flame, MessageSquare, UserRound, Users } from "lucide-react";
-import { Fragment, type ReactNode, type Ref, type RefObject, useEffect, useRef, useState } from "react";
+import type { ApprovalRecord, PendingApproval } from "holdpoint/protocol";
+import { ArrowLeft } from "lucide-react";
+import { type ReactNode, type Ref, type RefObject, useEffect, useRef, useState } from "react";
 import { serverOptions } from "../api/server";
 import type { ToolSpec } from "../api/types";
 import { CopyButton } from "../shell/CopyButton";
-import { navigate } from "../shell/route";
 import { useMe } from "../shell/useMe";
 import { Untrusted } from "../text/Untrusted";
 import { ApprovalActions, type ApprovalKeys, type Decide } from "../tools/ApprovalActions";
-import { Countdown } from "../tools/Countdown";
 import { callStateOf } from "../tools/callState";
-import { callStatus } from "../tools/callStatus";
+import { type CallStatus, callStatus } from "../tools/callStatus";
 import { DecisionTrouble } from "../tools/DecisionTrouble";
 import { useGuarded } from "../tools/guard";
 import { Headline } from "../tools/Headline";
 import { cardOf } from "../tools/registry";
 import { StatusPill } from "../tools/StatusPill";
-import { Time } from "../tools/Time";
 import { ToolIcon } from "../tools/ToolIcon";
 import { useWriting } from "../tools/useWriting";
 import { ReviewTabs } from "../value/ReviewTabs";
 import { useUnread } from "../value/useUnread";
+import { ConfirmGrant } from "./ConfirmGrant";
 import { allows, hasVoted, present } from "./entry";
-import { RememberField } from "./RememberField";
-import { type RememberChoice, rememberOf } from "./remember";
+import { PaneFacts } from "./PaneFacts";
+import { Receipt } from "./Receipt";
+import { GrantNote, RememberField } from "./RememberField";
+import { recordedState } from "./receipt";
+import { breadthOf, type RememberChoice, rememberOf } from "./remember";
+
+type Approval = Extract<ApprovalDecision, { approved: true }>;
 
 interface Props {
   entry: PendingApproval;
@@ -34,10 +37,12 @@ interface Props {
   chatTitle: string | undefined;
   progress: DecisionProgress | undefined;
   decide: Decide;
-  /** Whether it can still be decided. */
+  /** Whether it can still be decided. If not, it stays as it was read, and says what has become of it. */
   isOpen: boolean;
-  /** It has ended while somebody writes about it, and is shown until they are done. */
-  isGone?: boolean;
+  /** What has become of it, as far as it is known. */
+  record?: ApprovalRecord | undefined;
+  /** The server has no record of it that this user may see: its chat was deleted, say. */
+  isMissing?: boolean;
   /** Whether somebody writes: a reason, another input, an answer. */
   onBusy?: (isBusy: boolean) => void;
   keys?: Ref<ApprovalKeys>;
@@ -45,18 +50,20 @@ interface Props {
   frame?: RefObject<HTMLElement | null>;
   /** Back to the list, where the list is not beside it. */
   onBack?: (() => void) | undefined;
-  /** Rendered in place of the actions, once it has ended. */
-  ended?: ReactNode;
+  /** Where to go from here, once it has ended. */
+  after?: ReactNode;
 }
 
 /** One approval request as a whole: what it is about, who asked, who has approved, all of the input, and the actions. */
 export function ReviewPane(props: Props) {
-  const { entry, tool, chatTitle, progress, decide, isOpen, isGone = false, keys, onBusy, onBack, ended } = props;
+  const { entry, tool, chatTitle, progress, decide, isOpen, record, isMissing = false, keys, onBusy, onBack } = props;
   const own = useRef<HTMLElement>(null);
   const frame = props.frame ?? own;
   const me = useMe();
   const isGuarded = useGuarded();
   const [choice, setChoice] = useState<RememberChoice>();
+  /** An approval whose grant has to be confirmed. */
+  const [unconfirmed, setUnconfirmed] = useState<Approval>();
   const { title, description, schema, headline, subject } = present(entry, tool);
   // Unlike the id of a call, that of an approval request is never used twice.
   const inputId = `${entry.approvalId} input`;
@@ -67,16 +74,21 @@ export function ReviewPane(props: Props) {
   const mayDecide = isAsking && entry.allowed.length > 0;
   const remember = choice && rememberOf(choice, serverNow(serverOptions()));
   const isInvalid = choice !== undefined && remember === undefined;
+  const isUnlimited = choice !== undefined && breadthOf(choice) === "unlimited";
 
+  const confirmed = (decision: Approval) => decide({ ...decision, ...(remember && { remember }) });
   const send = (decision: ApprovalDecision) => {
     if (decision.approved !== true) decide(decision);
-    else if (!isInvalid) decide({ ...decision, ...(remember && { remember }) });
+    // An edit has a second step already, which says the same.
+    else if (isUnlimited && decision.input === undefined) setUnconfirmed(decision);
+    else if (!isInvalid) confirmed(decision);
   };
   const writing = useWriting({
     ...{ frame, title, subject, input: entry.input, schema, progress },
-    isOpen: isAsking && !isGone,
-    // What is being written stays, also when it can't be sent any more.
-    decide: entry.allowed.length > 0 ? send : undefined,
+    isOpen: isAsking,
+    warning: choice && <GrantNote choice={choice} owner={entry.requestedBy} />,
+    // What is being written stays, also when it can't be sent any more, and nothing is allowed.
+    decide: send,
   });
   const [isDenying, setIsDenying] = useState(false);
   const isBusy = writing.isWriting || isDenying;
@@ -110,42 +122,15 @@ export function ReviewPane(props: Props) {
             <Untrusted text={entry.toolName} />
           </code>
         </h2>
-        <StatusPill status={isOpen ? callStatus(state) : { label: "Ended", tone: "quiet" }} />
+        <StatusPill status={isOpen ? callStatus(state, isVoted) : endedStatus(record, tool)} />
       </header>
-      <dl className="pane__facts">
-        <Fact icon={UserRound} name="Requested by">
-          <Untrusted text={entry.requestedBy} />
-        </Fact>
-        <Fact icon={MessageSquare} name="Chat">
-          {chatTitle === undefined ? (
-            <code>
-              <Untrusted text={entry.chatId} />
-            </code>
-          ) : (
-            <button
-              type="button"
-              className="link-button"
-              onClick={() => navigate({ chatId: entry.chatId, isNew: false })}
-            >
-              <Untrusted text={chatTitle || "Untitled"} />
-            </button>
-          )}
-        </Fact>
-        <Fact icon={Clock3} name="Asked">
-          <Time iso={entry.requestedAt} />
-          {isOpen && entry.expiresAt && <Countdown requestedAt={entry.requestedAt} expiresAt={entry.expiresAt} />}
-        </Fact>
-        {entry.votes && (
-          <Fact icon={Users} name="Approved by">
-            <Votes by={entry.votes.by} quorum={entry.votes.quorum} me={me?.subject} />
-          </Fact>
-        )}
-        {entry.isEscalated && (
-          <Fact icon={Flame} name="Escalated">
-            Nobody decided in time, so more people were asked.
-          </Fact>
-        )}
-      </dl>
+      <PaneFacts
+        entry={entry}
+        chatTitle={chatTitle}
+        isOpen={isOpen}
+        hasVotes={record?.decision === undefined || record.decision.kind === "deny"}
+        me={me?.subject}
+      />
       <div className="pane__body">
         <div className="pane__about">
           <p className="tool-card__ask">
@@ -164,7 +149,7 @@ export function ReviewPane(props: Props) {
         <ReviewTabs id={inputId} title={title} subject="Input" value={entry.input} schema={schema} />
       </div>
       <footer className="pane__foot">
-        {isGone && (
+        {!isOpen && isBusy && (
           <p className="tool-card__error" role="alert">
             This request was decided elsewhere, or has ended. What you write here can't be sent any more.
           </p>
@@ -175,20 +160,39 @@ export function ReviewPane(props: Props) {
             <b>Your approval counts.</b> Others have to approve as well. You can still deny.
           </p>
         )}
-        {mayDecide && allows(entry, "remember") && !isVoted && (
+        {mayDecide && unconfirmed === undefined && allows(entry, "remember") && !isVoted && (
           <RememberField choice={choice} owner={entry.requestedBy} isInvalid={isInvalid} onChange={setChoice} />
         )}
-        {mayDecide && (
+        {mayDecide && unconfirmed !== undefined && choice !== undefined && (
+          <ConfirmGrant
+            choice={choice}
+            owner={entry.requestedBy}
+            subject={subject}
+            onSend={() => {
+              setUnconfirmed(undefined);
+              confirmed(unconfirmed);
+            }}
+            onBack={() => {
+              setUnconfirmed(undefined);
+              frame.current?.focus();
+            }}
+          />
+        )}
+        {((mayDecide && unconfirmed === undefined) || isDenying) && (
           <ApprovalActions
             {...(keys && { keys })}
             onDenying={setIsDenying}
+            isEnded={!isOpen}
+            obstacle={isInvalid ? "Give a number of calls, or leave it empty" : undefined}
             subject={subject}
             isTold={!cardOf(entry.toolName).isUntold}
             sending={state.kind === "sending" || state.kind === "retrying" ? state.sent : undefined}
             allowed={entry.allowed}
             unseen={unseen}
             hasVoted={isVoted}
-            approveLabel={choice === undefined ? "Approve" : "Approve and remember"}
+            approveLabel={
+              choice === undefined ? "Approve" : isUnlimited ? "Approve and remember…" : "Approve and remember"
+            }
             onDecide={send}
             onReview={() => frame.current?.querySelector<HTMLElement>(".review__next")?.click()}
             onEdit={() => writing.write("edit")}
@@ -202,43 +206,30 @@ export function ReviewPane(props: Props) {
             <b>Your decision is in force.</b>
           </p>
         )}
-        {!isOpen && ended}
+        {/* Always there, so that what comes into it is read out. */}
+        <div className="pane__ended" role="status" hidden={isOpen || isBusy}>
+          {!isOpen && !isBusy && (
+            <>
+              {record === undefined ? (
+                <p>
+                  <b>This request has ended.</b>{" "}
+                  {isMissing &&
+                    "The server has no record of it for you any more: its chat was deleted, or others decide it."}
+                </p>
+              ) : (
+                <Receipt record={record} tool={tool} title={title} progress={progress} />
+              )}
+              {props.after}
+            </>
+          )}
+        </div>
       </footer>
       {writing.dialog}
     </section>
   );
 }
 
-function Fact({ icon: Icon, name, children }: { icon: typeof Clock3; name: string; children: ReactNode }) {
-  return (
-    <div className="pane__fact">
-      <dt>
-        <Icon size={14} aria-hidden="true" />
-        {name}
-      </dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function Votes({ by, quorum, me }: { by: readonly string[]; quorum: number; me: string | undefined }) {
-  return (
-    <>
-      <span className="votes" aria-hidden="true">
-        {Array.from({ length: Math.min(quorum, 12) }, (_, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the places of a quorum do not move
-          <span key={at} className="votes__place" data-given={at < by.length} />
-        ))}
-      </span>
-      <span>
-        {by.length} of {quorum}
-        {by.map((name, at) => (
-          <Fragment key={name}>
-            {at === 0 ? ": " : ", "}
-            <b>{name === me ? "you" : <Untrusted text={name} />}</b>
-          </Fragment>
-        ))}
-      </span>
-    </>
-  );
+/** What has become of a request that is not open any more. */
+function endedStatus(record: ApprovalRecord | undefined, tool: ToolSpec | undefined): CallStatus {
+  return record === undefined ? { label: "Ended", tone: "quiet" } : callStatus(recordedState(record, tool));
 }

@@ -14,7 +14,7 @@ export interface ListHandle {
 interface Props {
   entries: readonly PendingApproval[];
   currentId: string | undefined;
-  ticked: ReadonlySet<string>;
+  ticked: ReadonlyMap<string, PendingApproval>;
   decisions: Readonly<Record<string, DecisionProgress>>;
   toolNamed: (name: string) => ToolSpec | undefined;
   titleOf: (chatId: string) => string | undefined;
@@ -37,6 +37,7 @@ export function WaitingList(props: Props) {
   const { entries, currentId, ticked, decisions, toolNamed, titleOf, now, hasMore, isLoadingMore, onMore } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const isFocusWanted = useRef(false);
+  /** -1 if the one that is shown has left the list. */
   const current = entries.findIndex(({ approvalId }) => approvalId === currentId);
 
   const rows = useVirtualizer({
@@ -97,6 +98,7 @@ export function WaitingList(props: Props) {
                 chatTitle={titleOf(entry.chatId)}
                 now={now}
                 isCurrent={approvalId === currentId}
+                isTabStop={at === Math.max(0, current)}
                 isTicked={ticked.has(approvalId)}
                 isSending={state === "sending" || state === "retrying"}
                 onOpen={props.onOpen}

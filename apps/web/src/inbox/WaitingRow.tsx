@@ -13,6 +13,8 @@ interface Props {
   chatTitle: string | undefined;
   now: number;
   isCurrent: boolean;
+  /** Whether the Tab key leads to it: to the current one or, if that has left the list, to the first one. */
+  isTabStop: boolean;
   isTicked: boolean;
   isSending: boolean;
   onOpen: (approvalId: string) => void;
@@ -21,7 +23,7 @@ interface Props {
 
 /** One request in the list: what it is about, who asked and when. */
 export const WaitingRow = memo((props: Props) => {
-  const { entry, tool, chatTitle, now, isCurrent, isTicked, isSending, onOpen, onTick } = props;
+  const { entry, tool, chatTitle, now, isCurrent, isTabStop, isTicked, isSending, onOpen, onTick } = props;
   const { headline, subject } = present(entry, tool);
   const { approvalId, votes } = entry;
   return (
@@ -30,7 +32,7 @@ export const WaitingRow = memo((props: Props) => {
         <input
           type="checkbox"
           checked={isTicked}
-          tabIndex={isCurrent ? 0 : -1}
+          tabIndex={isTabStop ? 0 : -1}
           aria-label={`Select: ${subject}`}
           onChange={() => onTick(approvalId)}
         />
@@ -39,7 +41,7 @@ export const WaitingRow = memo((props: Props) => {
         type="button"
         className="row__open"
         data-row={approvalId}
-        tabIndex={isCurrent ? 0 : -1}
+        tabIndex={isTabStop ? 0 : -1}
         aria-current={isCurrent ? "true" : undefined}
         onClick={() => onOpen(approvalId)}
       >

@@ -1,16 +1,17 @@
 import type { PendingApproval } from "holdpoint/protocol";
-import { CheckCheck, Inbox, SearchX, WifiOff, X } from "lucide-react";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { CheckCheck, WifiOff, X } from "lucide-react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import { useCommands } from "../shell/commands";
 import { type InboxFilter, navigateInbox } from "../shell/route";
 import { useMedia } from "../shell/useMedia";
 import type { ApprovalKeys } from "../tools/ApprovalActions";
-import { guardDecisions } from "../tools/guard";
+import { isGuarded } from "../tools/guard";
 import { Time } from "../tools/Time";
 import { BulkDialog } from "./BulkDialog";
 import { allows } from "./entry";
 import { FilterRow } from "./FilterRow";
 import type { KeyAction } from "./keys";
+import { Nothing, NothingShown } from "./Nothing";
 import { Results } from "./Results";
 import { ReviewPane } from "./ReviewPane";
 import { useKeys } from "./useKeys";
@@ -26,8 +27,10 @@ interface Props {
 
 /** What waits for this user: the list, and beside it all of one request. */
 export function WaitingView({ filter, open, onHelp }: Props) {
-  const waiting = useWaiting(filter, open);
-  const { inbox, entries, entry, decide, ticked, toolNamed, titleOf } = waiting;
+  // While somebody writes, what they write about stays, also after their own decision.
+  const [isBusy, setIsBusy] = useState(false);
+  const waiting = useWaiting({ filter, wanted: open, isBusy });
+  const { inbox, entries, id, entry, record, isOpen, decide, ticked, toolNamed, titleOf } = waiting;
   const [bulk, setBulk] = useState<{ kind: "approve" | "deny"; entries: readonly PendingApproval[] }>();
   const isNarrow = useMedia("(max-width: 900px)");
   const keys = useRef<ApprovalKeys>(null);
@@ -50,7 +53,7 @@ export function WaitingView({ filter, open, onHelp }: Props) {
       list.current?.focus();
     },
     open: () => {
-      if (entry !== undefined) show(entry.approvalId);
+      if (id !== undefined) show(id);
       pane.current?.focus();
     },
     back: () => {
@@ -58,51 +61,37 @@ export function WaitingView({ filter, open, onHelp }: Props) {
       else if (ticked.size > 0 && !pane.current?.contains(document.activeElement)) waiting.clearTicked();
       list.current?.focus();
     },
-    approve: () => isPaneShown && keys.current?.approve(),
-    deny: () => isPaneShown && keys.current?.deny(),
+    // With something ticked, a decision is about that, and never about what is not.
+    approve: () => (ticked.size > 0 ? decideAll("approve") : isPaneShown && keys.current?.approve()),
+    deny: () => (ticked.size > 0 ? decideAll("deny") : isPaneShown && keys.current?.deny()),
     edit: () => isPaneShown && keys.current?.edit(),
     answer: () => isPaneShown && keys.current?.answer(),
-    select: () => entry !== undefined && waiting.tick(entry.approvalId),
+    select: () => id !== undefined && waiting.tick(id),
     help: onHelp,
   };
   useKeys(act);
 
-  const currentId = entry?.approvalId;
-  // While somebody writes, what they write about stays: the keys that they press are not for another request.
-  const [isBusy, setIsBusy] = useState(false);
-  const kept = useRef(entry);
-  if (!isBusy) kept.current = entry;
-  const shown = kept.current;
-  const isGone = shown !== undefined && shown.approvalId !== currentId;
-  const shownId = shown?.approvalId;
-  const wasGone = useRef(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: nobody chose the request that is shown after one that is gone
-  useLayoutEffect(() => {
-    if (wasGone.current) guardDecisions();
-    wasGone.current = isGone;
-  }, [isGone, shownId]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only the browser's buttons, Back and Forward, open another one
   useEffect(() => {
-    if (open !== undefined && open !== currentId && entries.some(({ approvalId }) => approvalId === open))
-      waiting.select(open);
+    if (open !== undefined && open !== id) waiting.select(open);
   }, [open]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the one that was opened has left, and another one is shown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the one that was opened was decided here, and another one is shown
   useEffect(() => {
-    if (open !== undefined && currentId !== undefined && open !== currentId) navigateInbox({ open: currentId });
-  }, [currentId]);
+    if (open !== undefined && id !== undefined && open !== id) navigateInbox({ open: id });
+  }, [id]);
 
-  const chosen = useMemo(() => entries.filter(({ approvalId }) => ticked.has(approvalId)), [entries, ticked]);
-  const decideAll = (kind: "approve" | "deny") => setBulk({ kind, entries: chosen });
+  const decideAll = (kind: "approve" | "deny") => {
+    if (!isGuarded()) setBulk({ kind, entries: [...ticked.values()] });
+  };
+  const isListed = (approvalId: string) => entries.some((other) => other.approvalId === approvalId);
+  const endedOfTicked = [...ticked.keys()].filter((each) => waiting.isLoaded && !isListed(each)).length;
   useCommands(
     "Request",
     entry === undefined
       ? []
       : [
-          { name: "Deny this request…", hint: "D", run: () => act.deny() },
-          ...(allows(entry, "edit") ? [{ name: "Edit this request…", hint: "E", run: () => act.edit() }] : []),
-          ...(allows(entry, "answer")
-            ? [{ name: "Answer in the tool's place…", hint: "R", run: () => act.answer() }]
-            : []),
+          // What has ended can't be decided, from here either.
+          ...(isOpen ? decisionsOf(entry, keys) : []),
           { name: "Only this tool", run: () => navigateInbox({ filter: { ...filter, tool: entry.toolName } }) },
           {
             name: "Only this requester",
@@ -127,7 +116,10 @@ export function WaitingView({ filter, open, onHelp }: Props) {
           {ticked.size > 0 && (
             <div className="bulkbar" role="toolbar" aria-label="Decide all that are selected">
               <CheckCheck size={16} aria-hidden="true" />
-              <span className="bulkbar__count">{ticked.size} selected</span>
+              <span className="bulkbar__count">
+                {ticked.size} selected
+                {endedOfTicked > 0 && `, ${endedOfTicked} ended`}
+              </span>
               <button type="button" className="button button--ok" onClick={() => decideAll("approve")}>
                 Approve…
               </button>
@@ -150,7 +142,7 @@ export function WaitingView({ filter, open, onHelp }: Props) {
           ) : (
             <WaitingList
               entries={entries}
-              currentId={currentId}
+              currentId={id}
               ticked={ticked}
               decisions={inbox.decisions}
               toolNamed={toolNamed}
@@ -164,51 +156,68 @@ export function WaitingView({ filter, open, onHelp }: Props) {
               handle={list}
             />
           )}
-          <Results decided={waiting.decided} decisions={inbox.decisions} onClear={waiting.clearDecided} />
+          <Results decided={waiting.decided} toolNamed={toolNamed} onClear={waiting.clearDecided} />
         </div>
       )}
       {isPaneShown && (
         <div className="waiting__main">
-          {shown === undefined ? (
-            <div className="empty">
-              <Inbox size={26} aria-hidden="true" />
-              <h2>No request is selected</h2>
-              {isNarrow && (
-                <button type="button" className="button" onClick={() => navigateInbox({ open: undefined })}>
-                  Back to the list
-                </button>
-              )}
-            </div>
+          {entry === undefined ? (
+            <NothingShown
+              isReading={id !== undefined && !waiting.isMissing}
+              isMissing={id !== undefined && waiting.isMissing}
+              onBack={isNarrow ? act.back : undefined}
+            />
           ) : (
             <ReviewPane
-              key={shown.approvalId}
-              entry={shown}
-              tool={toolNamed(shown.toolName)}
-              chatTitle={titleOf(shown.chatId)}
-              progress={inbox.decisions[shown.approvalId]}
-              decide={(decision) => void decide(shown, decision)}
-              isOpen
-              isGone={isGone && inbox.decisions[shown.approvalId]?.state !== "in-force"}
+              key={entry.approvalId}
+              entry={entry}
+              tool={toolNamed(entry.toolName)}
+              chatTitle={titleOf(entry.chatId)}
+              progress={inbox.decisions[entry.approvalId]}
+              decide={(decision) => void decide(entry, decision)}
+              isOpen={isOpen}
+              record={record}
+              isMissing={waiting.isMissing}
+              after={
+                <button type="button" className="button" aria-keyshortcuts="J" onClick={() => act.next()}>
+                  {entries.length > 0 ? "Next request" : "Close"} <kbd>J</kbd>
+                </button>
+              }
               onBusy={setIsBusy}
               keys={keys}
               frame={pane}
               onBack={isNarrow ? act.back : undefined}
             />
           )}
-          {isNarrow && <Results decided={waiting.decided} decisions={inbox.decisions} onClear={waiting.clearDecided} />}
+          {isNarrow && <Results decided={waiting.decided} toolNamed={toolNamed} onClear={waiting.clearDecided} />}
         </div>
       )}
       {bulk && (
         <BulkDialog
           {...bulk}
-          decisions={inbox.decisions}
           toolNamed={toolNamed}
+          isOpen={isListed}
           decide={decide}
+          onOpen={(approvalId) => {
+            setBulk(undefined);
+            show(approvalId);
+          }}
           onClose={() => setBulk(undefined)}
         />
       )}
     </div>
   );
+}
+
+/** What the palette offers for an open request: the same as the keys. */
+function decisionsOf(entry: PendingApproval, keys: RefObject<ApprovalKeys | null>) {
+  return [
+    { name: "Deny this request…", hint: "D", run: () => keys.current?.deny() },
+    ...(allows(entry, "edit") ? [{ name: "Edit this request…", hint: "E", run: () => keys.current?.edit() }] : []),
+    ...(allows(entry, "answer")
+      ? [{ name: "Answer in the tool's place…", hint: "R", run: () => keys.current?.answer() }]
+      : []),
+  ];
 }
 
 /** What is loaded can be chosen from. */
@@ -224,44 +233,4 @@ function choicesOf(entries: readonly PendingApproval[], { toolNamed, titleOf }: 
     requesters: unique(entries.map(({ requestedBy }) => [requestedBy, requestedBy])),
     chats: unique(entries.map(({ chatId }) => [chatId, titleOf(chatId) || chatId])),
   };
-}
-
-function Nothing({ isLoaded, isFailed, filter }: { isLoaded: boolean; isFailed: boolean; filter: InboxFilter }) {
-  const isFiltered = [filter.tool, filter.chat, filter.requestedBy, filter.q].some((value) => value !== undefined);
-  if (!isLoaded && isFailed) {
-    return (
-      <div className="empty" role="alert">
-        <WifiOff size={26} aria-hidden="true" />
-        <h2>The list could not be loaded</h2>
-        <p>The server has not responded yet. Retrying.</p>
-      </div>
-    );
-  }
-  if (!isLoaded) {
-    return (
-      <div className="waiting__skeleton" aria-hidden="true">
-        {[1, 2, 3, 4].map((key) => (
-          <span key={key} className="skeleton" />
-        ))}
-      </div>
-    );
-  }
-  if (isFiltered) {
-    return (
-      <div className="empty">
-        <SearchX size={26} aria-hidden="true" />
-        <h2>Nothing matches</h2>
-        <button type="button" className="button" onClick={() => navigateInbox({ filter: { order: filter.order } })}>
-          Show everything
-        </button>
-      </div>
-    );
-  }
-  return (
-    <div className="empty">
-      <Inbox size={26} aria-hidden="true" />
-      <h2>Nothing is waiting for you</h2>
-      <p>Approval requests that you may decide appear here.</p>
-    </div>
-  );
 }

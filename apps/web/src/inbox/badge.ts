@@ -34,8 +34,11 @@ export function setBadge(text: string | undefined): void {
   mark.src = "/mark.svg";
 }
 
-/** A number that fits in an icon. */
-export function badgeText(count: number, hasMore: boolean): string | undefined {
-  if (count === 0) return undefined;
+/** How many are loaded at least, where there are more: fewer would make the text untrue. */
+export const COUNTED = 100;
+
+/** How many wait, wherever that is said. Where not all are loaded, nothing finer than "99+" is known. */
+export function countText(count: number, hasMore: boolean): string | undefined {
+  if (count === 0 && !hasMore) return undefined;
   return count > 99 || hasMore ? "99+" : String(count);
 }

@@ -1,4 +1,5 @@
 import type { Remember } from "holdpoint";
+import { visible } from "../text/runs";
 
 /** The choices of a person who wants an approval to be remembered. */
 export interface RememberChoice {
@@ -24,7 +25,7 @@ export const NARROWEST: RememberChoice = { match: "input", scope: "chat", durati
 /** What is sent, by the server's clock; `undefined` if the number is none. */
 export function rememberOf({ match, scope, duration, uses }: RememberChoice, now: number): Remember | undefined {
   const { ms } = DURATIONS[duration];
-  const count = uses.trim() === "" ? undefined : Number(uses);
+  const count = countOf(uses);
   if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1 && count <= 1_000_000)) return undefined;
   return {
     scope,
@@ -32,4 +33,41 @@ export function rememberOf({ match, scope, duration, uses }: RememberChoice, now
     ...(ms !== undefined && { until: new Date(now + ms).toISOString() }),
     ...(count !== undefined && { uses: count }),
   };
+}
+
+function countOf(uses: string): number | undefined {
+  return uses.trim() === "" ? undefined : Number(uses);
+}
+
+/** How much a grant lets through. */
+export type Breadth = "narrow" | "wide" | "unlimited";
+
+/**
+ * `wide` is any input, or the same call for ever. `unlimited` is any input without an end in time or in number: nothing
+ * that the tool can do will be asked about again.
+ */
+export function breadthOf({ match, duration, uses }: RememberChoice): Breadth {
+  const isEndless = duration === "always" && uses.trim() === "";
+  if (match === "tool") return isEndless ? "unlimited" : "wide";
+  return isEndless ? "wide" : "narrow";
+}
+
+/** What will run without a question, in one sentence: which calls, where, how often, for how long. */
+export function choiceText({ match, scope, duration, uses }: RememberChoice, owner: string): string {
+  const count = countOf(uses);
+  const often = count === undefined ? "any number of times" : count === 1 ? "once" : `${count} times at most`;
+  const end = duration === "always" ? "without end" : `for ${DURATIONS[duration].text}`;
+  return `${callsText(match, scope, owner)}, ${often}, ${end}.`;
+}
+
+/** The same of a grant that was made. */
+export function grantText({ match = "input", scope, until, uses }: Remember, owner: string): string {
+  const often = uses === undefined ? "any number of times" : uses === 1 ? "once" : `${uses} times at most`;
+  const end = until === undefined ? "without end" : `until ${new Date(until).toLocaleString()}`;
+  return `${callsText(match === "tool" ? "tool" : "input", scope, owner)}, ${often}, ${end}.`;
+}
+
+function callsText(match: "input" | "tool", scope: Remember["scope"], owner: string): string {
+  const what = match === "tool" ? "Every call of this tool, with any input," : "The same call with this exact input";
+  return `${what} runs without a question in ${scope === "chat" ? "this chat" : `every chat of ${visible(owner)}`}`;
 }

@@ -1,15 +1,15 @@
 import type { ApprovalDecision } from "holdpoint";
 import { serverNow } from "holdpoint";
 import type { PendingApproval } from "holdpoint/protocol";
-import { useApprovals, useChats, useTools } from "holdpoint/react";
+import { useApproval, useApprovals, useChats, useTools } from "holdpoint/react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useServer } from "../api/server";
 import { markDecision } from "../inspector/markDecision";
 import type { InboxFilter } from "../shell/route";
 import { guardDecisions } from "../tools/guard";
 import { decisionFetch } from "./ApprovalsContext";
-import { present } from "./entry";
 import { follow, NO_SELECTION, step } from "./selection";
+import { useTicked } from "./useTicked";
 
 const PAGE = 100;
 /** The most that the server gives at once: for the newest first, all is read. */
@@ -17,8 +17,16 @@ const WHOLE_PAGE = 1_000;
 const AGE_MS = 30_000;
 const NONE: readonly PendingApproval[] = [];
 
+interface Options {
+  filter: InboxFilter;
+  /** The request that the address names. */
+  wanted: string | undefined;
+  /** Somebody writes about the selected request: it stays. */
+  isBusy: boolean;
+}
+
 /** The list of the inbox, its selection, and the decisions of this visit. */
-export function useWaiting({ order, ...filter }: InboxFilter, wanted: string | undefined) {
+export function useWaiting({ filter: { order, ...filter }, wanted, isBusy }: Options) {
   const server = useServer();
   const isNewest = order === "newest";
   const pageSize = isNewest ? WHOLE_PAGE : PAGE;
@@ -28,7 +36,7 @@ export function useWaiting({ order, ...filter }: InboxFilter, wanted: string | u
   const toolByName = useMemo(() => new Map(tools?.map((tool) => [tool.name, tool])), [tools]);
   const titleById = useMemo(() => new Map(chats?.map(({ id, title }) => [id, title])), [chats]);
   // The server lists the oldest first: the newest are known once all are.
-  const { approvals, hasMore, isLoadingMore, loadMore } = inbox;
+  const { approvals, decisions, hasMore, isLoadingMore, loadMore } = inbox;
   const isReading = isNewest && hasMore;
   const isLoaded = approvals !== undefined && !isReading;
   useEffect(() => {
@@ -39,55 +47,68 @@ export function useWaiting({ order, ...filter }: InboxFilter, wanted: string | u
     return isNewest ? [...approvals].reverse() : approvals;
   }, [approvals, isNewest, isReading]);
   const ids = useMemo(() => entries.map(({ approvalId }) => approvalId), [entries]);
-  const [selection, setSelection] = useState(() => ({ ...NO_SELECTION, id: wanted }));
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  const [decided, setDecided] = useState<readonly { approvalId: string; subject: string }[]>([]);
 
   // During render, so that nothing is ever drawn with the selection of another list.
-  const current = isLoaded ? follow(selection, ids) : selection;
+  const list = JSON.stringify([filter, order]);
+  const [selection, setSelection] = useState(() => ({ ...NO_SELECTION, id: wanted, list }));
+  const isDecidedHere = (id: string) => !isBusy && decisions[id]?.state === "in-force";
+  let current = selection;
+  if (isLoaded && selection.list !== list) {
+    // The person has asked for another list. What is not in it is not what they want to see.
+    const isIn = selection.id !== undefined && ids.includes(selection.id);
+    current = { id: isIn ? selection.id : ids[0], among: ids, list };
+  } else if (isLoaded) {
+    const followed = follow(selection, ids, isDecidedHere);
+    if (followed !== selection) current = { ...followed, list };
+  }
   if (current !== selection) setSelection(current);
   const { id } = current;
-  const entry = entries.find(({ approvalId }) => approvalId === id);
+  const listed = entries.find(({ approvalId }) => approvalId === id);
+  const chosen = useRef({ id, isDecidable: true, isLoaded });
+  // While the list is read, it is what it was.
+  const isListed = listed !== undefined || (!isLoaded && chosen.current.id === id && chosen.current.isDecidable);
 
-  // Something else is selected, and nobody chose it: no click and no key decides it for a moment.
-  const chosen = useRef(id);
+  // What is read stays as it was read. What has become of it is in the server's record of that one request.
+  const last = useRef<PendingApproval>(undefined);
+  if (listed !== undefined) last.current = listed;
+  const needsRecord = id !== undefined && (!isListed || decisions[id] !== undefined);
+  const { record, isOpen, error } = useApproval(needsRecord ? id : undefined, server);
+  const kept = last.current?.approvalId === id ? last.current : undefined;
+  const entry = listed ?? record?.approval ?? kept;
+
+  // Another request is shown, or it can be decided again, and nobody chose that: no click and no key decides it for a
+  // moment.
+  const isDecidable = isListed || isOpen === true;
   useLayoutEffect(() => {
-    if (chosen.current !== id && chosen.current !== undefined) guardDecisions();
-    chosen.current = id;
-  }, [id]);
-
-  // What has left the list is not selected any more.
-  const gone = [...ticked].filter((each) => isLoaded && !ids.includes(each));
-  if (gone.length > 0) setTicked(new Set([...ticked].filter((each) => !gone.includes(each))));
+    const before = chosen.current;
+    // The first one of the first list is what the person came for.
+    const isOther = before.id !== id && (before.id !== undefined || before.isLoaded);
+    if (isOther || (isDecidable && !before.isDecidable)) guardDecisions();
+    chosen.current = { id, isDecidable, isLoaded };
+  }, [id, isDecidable, isLoaded]);
 
   const select = useCallback((next: string) => {
-    chosen.current = next;
+    chosen.current = { ...chosen.current, id: next, isDecidable: true };
     setSelection((before) => ({ ...before, id: next }));
   }, []);
-  const move = (by: number) => {
-    const next = step(current, by).id;
-    if (next !== undefined) select(next);
+  const move = (by: 1 | -1) => {
+    const next = step(current, ids, by);
+    chosen.current = { ...chosen.current, id: next.id, isDecidable: true };
+    setSelection({ ...next, list });
   };
-  const tick = useCallback((each: string) => {
-    setTicked((before) => {
-      const after = new Set(before);
-      if (!after.delete(each)) after.add(each);
-      return after;
-    });
-  }, []);
 
   const toolNamed = useCallback((name: string) => toolByName.get(name), [toolByName]);
+  const [decided, setDecided] = useState<readonly PendingApproval[]>([]);
   const { decide: send } = inbox;
   const decide = useCallback(
     async (about: PendingApproval, decision: ApprovalDecision) => {
-      const { approvalId, chatId, toolName } = about;
-      const { subject } = present(about, toolByName.get(toolName));
-      setDecided((before) => [...before.filter((other) => other.approvalId !== approvalId), { approvalId, subject }]);
+      const { approvalId, chatId } = about;
+      setDecided((before) => [...before.filter((other) => other.approvalId !== approvalId), about]);
       const settled = send(approvalId, decision);
       await markDecision(chatId, approvalId, decision, () => settled);
       return await settled;
     },
-    [send, toolByName],
+    [send],
   );
 
   const [now, setNow] = useState(() => serverNow(server));
@@ -99,8 +120,13 @@ export function useWaiting({ order, ...filter }: InboxFilter, wanted: string | u
     inbox,
     isLoaded,
     entries,
-    entry,
-    ...{ select, move, ticked, tick, clearTicked: () => setTicked(new Set()) },
+    /** The selected request, also after it has left the list. */
+    ...{ id, entry, record },
+    /** Whether it can be decided. */
+    isOpen: isDecidable,
+    isMissing: error?.status === 404,
+    ...{ select, move },
+    ...useTicked(entries, decisions),
     ...{ decide, decided, clearDecided: () => setDecided([]) },
     toolNamed,
     titleOf: useCallback((chatId: string) => titleById.get(chatId), [titleById]),

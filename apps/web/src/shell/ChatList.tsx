@@ -5,7 +5,7 @@ import { useServer } from "../api/server";
 import type { ChatSummary } from "../api/types";
 import { visible } from "../text/runs";
 import { Untrusted } from "../text/Untrusted";
-import { WAITING } from "../tools/callStatus";
+import { WAITING, WAITING_FOR_OTHERS } from "../tools/callStatus";
 import { DeleteChat } from "./DeleteChat";
 import { navigate } from "./route";
 
@@ -64,7 +64,8 @@ export function ChatList({ currentId, onChoose }: Props) {
 }
 
 function ChatState({ chat }: { chat: ChatSummary }) {
-  if (chat.holds > 0) return <span className="chat-list__hold">{WAITING}</span>;
+  if (chat.waitsForYou) return <span className="chat-list__hold">{WAITING}</span>;
+  if (chat.holds > 0) return <span className="chat-list__others">{WAITING_FOR_OTHERS}</span>;
   if (chat.isRunning) return <span className="chat-list__dot" role="img" aria-label="running" />;
   return null;
 }

@@ -1,7 +1,6 @@
 import { Activity, Globe, Inbox, Maximize2, Minimize2, X } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { useContext } from "react";
-import { ApprovalsContext } from "../inbox/ApprovalsContext";
+import { useWaitingCount } from "../inbox/ApprovalsContext";
 import { InboxPanel } from "../inbox/InboxPanel";
 import { InspectorPanel } from "../inspector/InspectorPanel";
 import { PagesPanel } from "../panel/PagesPanel";
@@ -26,9 +25,10 @@ const LOOK: Record<DockTab, { label: string; Icon: typeof Inbox }> = {
 
 /** The panels beside the chat. */
 export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
-  const { approvals } = useContext(ApprovalsContext);
+  const waiting = useWaitingCount();
   const { stack } = useStore(pagesStore);
-  const counts: Record<DockTab, number> = { approvals: approvals?.length ?? 0, pages: stack.length, inspector: 0 };
+  const pages = stack.length > 0 ? String(stack.length) : undefined;
+  const counts: Partial<Record<DockTab, string | undefined>> = { approvals: waiting, pages };
   return (
     <Tabs.Root
       className="dock"
@@ -46,7 +46,7 @@ export function Dock({ tab, chatId, isWide, onTab, onWide, onClose }: Props) {
               <Tabs.Trigger key={name} value={name} className="dock__tab">
                 <Icon size={15} aria-hidden="true" />
                 {label}
-                {counts[name] > 0 && (
+                {counts[name] !== undefined && (
                   <span className={name === "approvals" ? "badge" : "dock__count"}>{counts[name]}</span>
                 )}
               </Tabs.Trigger>

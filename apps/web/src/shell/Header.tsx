@@ -2,7 +2,7 @@ import { useChats } from "holdpoint/react";
 import { Activity, Inbox, Menu, PanelRight } from "lucide-react";
 import { useContext } from "react";
 import { useServer } from "../api/server";
-import { ApprovalsContext } from "../inbox/ApprovalsContext";
+import { ApprovalsContext, useWaitingCount } from "../inbox/ApprovalsContext";
 import type { Mode } from "../modes";
 import { Untrusted } from "../text/Untrusted";
 import { ModeSwitch } from "./ModeSwitch";
@@ -15,9 +15,9 @@ interface Props {
 
 export function Header({ route, onMenu }: Props) {
   const { chats } = useChats(useServer());
-  const { approvals, staleSince } = useContext(ApprovalsContext);
+  const { staleSince } = useContext(ApprovalsContext);
+  const waiting = useWaitingCount();
   const title = route.isNew ? "New chat" : (chats?.find(({ id }) => id === route.chatId)?.title ?? "Chat");
-  const waiting = approvals?.length ?? 0;
   const toggle = (tab: DockTab) => navigate({ dock: route.dock === tab ? undefined : tab });
   return (
     <header className="header">
@@ -38,7 +38,7 @@ export function Header({ route, onMenu }: Props) {
           onClick={() => toggle("approvals")}
         >
           <Inbox size={18} aria-hidden="true" />
-          {waiting > 0 && (
+          {waiting !== undefined && (
             <span className="badge header__badge" data-stale={staleSince !== undefined} aria-hidden="true">
               {waiting}
             </span>
@@ -69,7 +69,7 @@ export function Header({ route, onMenu }: Props) {
   );
 }
 
-function approvalsLabel(waiting: number, isStale: boolean): string {
-  const words = ["Approvals", ...(waiting > 0 ? [`${waiting} waiting`] : []), ...(isStale ? ["not up to date"] : [])];
+function approvalsLabel(waiting: string | undefined, isStale: boolean): string {
+  const words = ["Approvals", ...(waiting ? [`${waiting} waiting`] : []), ...(isStale ? ["not up to date"] : [])];
   return words.join(", ");
 }

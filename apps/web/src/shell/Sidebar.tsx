@@ -1,6 +1,6 @@
 import { Inbox, ServerCog, SquarePen } from "lucide-react";
 import { useContext } from "react";
-import { ApprovalsContext } from "../inbox/ApprovalsContext";
+import { ApprovalsContext, useWaitingCount } from "../inbox/ApprovalsContext";
 import { inPage } from "../inbox/InboxPage";
 import { Account } from "./Account";
 import { Brand } from "./Brand";
@@ -17,8 +17,8 @@ interface Props {
 }
 
 export function Sidebar({ route, onChoose }: Props) {
-  const { approvals, hasMore, staleSince } = useContext(ApprovalsContext);
-  const waiting = approvals?.length ?? 0;
+  const { staleSince } = useContext(ApprovalsContext);
+  const waiting = useWaitingCount();
   const { kind } = route.place;
   const me = useMe();
   return (
@@ -48,9 +48,9 @@ export function Sidebar({ route, onChoose }: Props) {
       >
         <Inbox size={15} aria-hidden="true" />
         Inbox
-        {waiting > 0 && (
+        {waiting !== undefined && (
           <span className="badge" data-stale={staleSince !== undefined}>
-            {hasMore ? `${waiting}+` : waiting}
+            {waiting}
           </span>
         )}
       </a>

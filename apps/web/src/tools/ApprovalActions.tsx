@@ -51,6 +51,10 @@ interface Props {
   /** What the button that approves says. */
   approveLabel?: string;
   keys?: Ref<ApprovalKeys>;
+  /** The request has ended while somebody writes a reason: nothing decides it any more. */
+  isEnded?: boolean;
+  /** Why nothing can be approved as it is: what is to be remembered does not fit. A denial needs none of it. */
+  obstacle?: string | undefined;
   /** Whether somebody writes a reason. */
   onDenying?: (isDenying: boolean) => void;
 }
@@ -61,11 +65,11 @@ interface Props {
  */
 export function ApprovalActions(props: Props) {
   const { subject, isTold, sending, allowed, unseen, onDecide, onReview, onEdit, onAnswer, onGone, children } = props;
-  const { hasVoted = false, approveLabel = "Approve", keys, onDenying } = props;
+  const { hasVoted = false, approveLabel = "Approve", keys, onDenying, isEnded = false, obstacle } = props;
   const [isDenying, setIsDenying] = useState(false);
   const row = useRef<HTMLDivElement>(null);
   const { isArmed, accepts } = useArmed(row);
-  const isOpen = isArmed && sending === undefined;
+  const isOpen = isArmed && sending === undefined && !isEnded;
   const gone = useRef(onGone);
   gone.current = onGone;
 
@@ -79,24 +83,25 @@ export function ApprovalActions(props: Props) {
   useEffect(() => onDenying?.(isDenying), [onDenying, isDenying]);
 
   const decide = (decision: ApprovalDecision) => {
+    if (isEnded) return;
     guardDecisions();
     setIsDenying(false);
     onDecide(decision);
   };
   /** A button that decides nothing yet, and is inert like the others. */
   const opens = (open: () => void) => (event: MouseEvent) => {
-    if (sending === undefined && accepts(event)) open();
+    if (sending === undefined && !isEnded && accepts(event)) open();
   };
   const approve = (event: MouseEvent) => {
-    if (sending !== undefined || !accepts(event)) return;
+    if (sending !== undefined || obstacle !== undefined || !accepts(event)) return;
     if (unseen > 0 && onReview !== undefined) onReview();
     else decide({ approved: true });
   };
-  const isIdle = () => sending === undefined && !isDenying && !isGuarded();
+  const isIdle = () => sending === undefined && !isDenying && !isEnded && !isGuarded();
   useImperativeHandle(keys, () => ({
     // A key approves only what has been in view as a whole. Otherwise it shows the rest.
     approve: () => {
-      if (!isIdle() || hasVoted || !allowed.includes("approve")) return;
+      if (!isIdle() || hasVoted || obstacle !== undefined || !allowed.includes("approve")) return;
       if (unseen > 0) onReview?.();
       else decide({ approved: true });
     },
@@ -104,7 +109,7 @@ export function ApprovalActions(props: Props) {
       if (isIdle() && allowed.includes("deny")) setIsDenying(true);
     },
     edit: () => {
-      if (isIdle() && allowed.includes("edit")) onEdit();
+      if (isIdle() && obstacle === undefined && allowed.includes("edit")) onEdit();
     },
     answer: () => {
       if (isIdle() && allowed.includes("answer")) onAnswer();
@@ -116,6 +121,7 @@ export function ApprovalActions(props: Props) {
         <DenyForm
           subject={subject}
           isTold={isTold}
+          isEnded={isEnded}
           onDeny={(reason) => decide({ approved: false, ...(reason !== undefined && { reason }) })}
           onCancel={() => setIsDenying(false)}
         />
@@ -126,7 +132,8 @@ export function ApprovalActions(props: Props) {
               type="button"
               className={unseen > 0 && onReview === undefined ? "button" : "button button--ok"}
               aria-label={`${approveLabel}: ${subject}${unseen > 0 && onReview ? `. Shows ${lines(unseen)} not seen yet first` : ""}`}
-              aria-disabled={!isOpen}
+              aria-disabled={!isOpen || obstacle !== undefined}
+              title={obstacle}
               onClick={approve}
             >
               <Sign isSending={sending === "approve"} Icon={Check} />
@@ -149,8 +156,9 @@ export function ApprovalActions(props: Props) {
               className="button"
               aria-label={`Edit: ${subject}`}
               aria-keyshortcuts="E"
-              aria-disabled={!isOpen}
-              onClick={opens(onEdit)}
+              aria-disabled={!isOpen || obstacle !== undefined}
+              title={obstacle}
+              onClick={opens(() => obstacle === undefined && onEdit())}
             >
               <Sign isSending={sending === "edit"} Icon={Pencil} />
               Edit

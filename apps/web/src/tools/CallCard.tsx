@@ -80,7 +80,7 @@ export function CallCard(props: Props) {
       ? [{ text: title, isValue: false }]
       : headlineOf({ toolName, title, input, schema, template: props.template });
   const subject = subjectOf(title, input, schema);
-  const status = callStatus(state);
+  const status = callStatus(state, hasVoted);
   // Lines seen while the input is still streaming may change.
   const inputId = state.kind === "preparing" ? `${toolCallId} draft` : toolCallId;
   const unseen = useUnread(inputId, input, schema);

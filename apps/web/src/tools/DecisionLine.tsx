@@ -60,7 +60,7 @@ function isOwn(decision: Decision, progress: DecisionProgress | undefined): bool
 function Names({ names }: { names: readonly string[] }) {
   return names.map((name, at) => (
     <Fragment key={name}>
-      {at > 0 && ", "}
+      {at > 0 && (at === names.length - 1 ? " and " : ", ")}
       <b>
         <Untrusted text={name} />
       </b>

@@ -5,18 +5,20 @@ interface Props {
   subject: string;
   /** Whether the assistant gets the reason. It is recorded in any case. */
   isTold: boolean;
+  /** The request has ended: what is written stays, and can't be sent. */
+  isEnded?: boolean;
   onDeny: (reason: string | undefined) => void;
   onCancel: () => void;
 }
 
 /** Asks for the reason of a denial. */
-export function DenyForm({ subject, isTold, onDeny, onCancel }: Props) {
+export function DenyForm({ subject, isTold, isEnded = false, onDeny, onCancel }: Props) {
   const [reason, setReason] = useState("");
   const row = useRef<HTMLDivElement>(null);
   const { isArmed, accepts } = useArmed(row);
   const field = useId();
   const deny = (event: { detail: number }) => {
-    if (accepts(event)) onDeny(reason.trim() || undefined);
+    if (!isEnded && accepts(event)) onDeny(reason.trim() || undefined);
   };
   return (
     <form
@@ -49,7 +51,7 @@ export function DenyForm({ subject, isTold, onDeny, onCancel }: Props) {
         <button
           type="button"
           className="button button--bad"
-          aria-disabled={!isArmed}
+          aria-disabled={!isArmed || isEnded}
           aria-description={subject}
           onClick={deny}
         >

@@ -6,18 +6,22 @@ export type Tone = "quiet" | "busy" | "hold" | "ok" | "bad";
 /** The label of whatever waits for this user, wherever it is listed. */
 export const WAITING = "Waiting for you";
 
+/** The label of what waits for somebody else. */
+export const WAITING_FOR_OTHERS = "Waiting for approval";
+
 export interface CallStatus {
   label: string;
   tone: Tone;
 }
 
-/** The card's label for the state of its call. */
-export function callStatus(state: CallState): CallStatus {
+/** The card's label for the state of its call. Whoever has approved waits for others, and nothing waits for them. */
+export function callStatus(state: CallState, hasVoted = false): CallStatus {
   switch (state.kind) {
     case "preparing":
       return { label: "Preparing", tone: "busy" };
     case "approval-requested":
-      return state.mayDecide ? { label: WAITING, tone: "hold" } : { label: "Waiting for approval", tone: "hold" };
+      if (hasVoted) return { label: "Waiting for others", tone: "hold" };
+      return state.mayDecide ? { label: WAITING, tone: "hold" } : { label: WAITING_FOR_OTHERS, tone: "hold" };
     case "prompted":
       return { label: WAITING, tone: "hold" };
     case "sending":

@@ -17,6 +17,8 @@ interface Options {
   /** Whether the request is still open. */
   isOpen: boolean;
   progress: DecisionProgress | undefined;
+  /** What an approval of another input does besides, said where it is sent. */
+  warning?: ReactNode;
   /** `undefined` where nothing can be decided. */
   decide: Decide | undefined;
 }
@@ -29,7 +31,8 @@ interface Writing {
 }
 
 /** The dialogs in which a person writes another input or an answer. What was written stays when one is closed. */
-export function useWriting({ frame, decide, title, subject, input, schema, isOpen, progress }: Options): Writing {
+export function useWriting(options: Options): Writing {
+  const { frame, decide, title, subject, input, schema, isOpen, progress, warning } = options;
   const [writing, setWriting] = useState<"edit" | "answer">();
   /** Whether a dialog is open: its first step is gone when the next one is there. */
   const isWriting = useRef(false);
@@ -53,7 +56,7 @@ export function useWriting({ frame, decide, title, subject, input, schema, isOpe
   const shared = { title, subject, progress, isOpen, onClose, onGone };
   const dialog = decide && (
     <>
-      {writing === "edit" && <EditDialog {...{ ...shared, input, schema }} memory={draft} onDecide={decide} />}
+      {writing === "edit" && <EditDialog {...{ ...shared, input, schema, warning }} memory={draft} onDecide={decide} />}
       {writing === "answer" && <AnswerDialog {...shared} memory={answer} onDecide={decide} />}
     </>
   );

@@ -156,6 +156,11 @@ impl FeedReader {
 
     /// The turns of these calls before the first fact, oldest first, from the log.
     pub(super) async fn turns_of(&self, calls: Vec<ToolCallId>) -> Result<Vec<Turn>, RuntimeError> {
+        self.turns_with(calls.into_iter().map(EarlierId::Call)).await
+    }
+
+    /// The turns of these ids before the first fact, oldest first, from the log.
+    pub(super) async fn turns_with(&self, ids: impl IntoIterator<Item = EarlierId>) -> Result<Vec<Turn>, RuntimeError> {
         let (Some(Earlier { inner, chat, base }), Some(subject)) = (&self.feed.earlier, &self.feed.origin.subject)
         else {
             return Ok(Vec::new());
@@ -164,8 +169,7 @@ impl FeedReader {
             return Ok(Vec::new());
         }
         let mut turns: Vec<Turn> = Vec::new();
-        for call in calls {
-            let id = EarlierId::Call(call);
+        for id in ids {
             if turns.iter().any(|turn| turn.facts.iter().any(|fact| id.is_of(fact))) {
                 continue;
             }

@@ -12,6 +12,8 @@ use super::{
 use crate::{
     approvers::{Approver, Approvers},
     clock::Timestamp,
+    fact::Fact,
+    identity::Identity,
     log::{self, HoldChanges, HoldRow},
     subject::Subject,
     turn::ChatState,
@@ -104,6 +106,21 @@ impl Hold {
         HoldChanges { opened, closed, approvers, told }
     }
 
+    /// Adds those who could decide about calls that have ended now: what has come of a call is for whoever approved it to
+    /// know.
+    pub(super) fn tell_of_outcomes(facts: &[&Fact], state: &ChatState, told: &mut Vec<Approver>) {
+        let settled = facts.iter().filter_map(|fact| match fact {
+            Fact::Settled { call, .. } => state.calls.get(call)?.request.as_ref(),
+            _ => None,
+        });
+        let named = settled.flat_map(|request| request.approvers.named(request.is_escalated));
+        for approver in named.filter(|approver| **approver != Approver::Owner) {
+            if !told.contains(approver) {
+                told.push(approver.clone());
+            }
+        }
+    }
+
     /// Who else than the owner of the chat may decide.
     fn others(&self) -> impl Iterator<Item = &Approver> {
         let named = self.request.iter().flat_map(|request| request.approvers.named(request.is_escalated));
@@ -151,6 +168,9 @@ pub(super) struct HeadData {
     /// The number of open holds.
     #[serde(deserialize_with = "count_of_holds")]
     pub(super) holds: usize,
+    /// Whom the holds wait for that do not wait for the owner of the chat alone.
+    #[serde(default, skip_serializing_if = "Awaited::is_nobody")]
+    pub(super) awaited: Awaited,
     /// Where the last turn begins. Heads of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) checkpoint: Option<Checkpoint>,
@@ -170,9 +190,72 @@ fn count_of_holds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D
     })
 }
 
+/// Whom the open holds of a chat wait for, as far as it is not just for the owner of the chat.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Awaited(Vec<AwaitedBy>);
+
+/// Open approval requests with the same approvers and votes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AwaitedBy {
+    approvers: Arc<Approvers>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_escalated: bool,
+    /// They have approved, so it waits for others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    votes: Vec<Subject>,
+    holds: usize,
+}
+
+impl Awaited {
+    fn of(holds: &[Hold]) -> Self {
+        let mut all: Vec<AwaitedBy> = Vec::new();
+        for HoldApproval { approvers, is_escalated, votes, .. } in holds.iter().filter_map(|hold| hold.request.as_ref())
+        {
+            if approvers.is_default() {
+                continue;
+            }
+            let is_same = |other: &&mut AwaitedBy| {
+                (&other.approvers, other.is_escalated, &other.votes) == (approvers, *is_escalated, votes)
+            };
+            match all.iter_mut().find(is_same) {
+                Some(same) => same.holds += 1,
+                None => all.push(AwaitedBy {
+                    approvers: Arc::clone(approvers),
+                    is_escalated: *is_escalated,
+                    votes: votes.clone(),
+                    holds: 1,
+                }),
+            }
+        }
+        Self(all)
+    }
+
+    fn is_nobody(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of the `holds` of a chat waits for somebody: an approval request that they may decide and have not
+    /// approved yet or, in a chat of their own, a call in the browser or a prompt.
+    pub(super) fn is_for(&self, by: &Identity, owner: &Subject, holds: usize) -> bool {
+        let with_others: usize = self.0.iter().map(|awaited| awaited.holds).sum();
+        let is_named = |awaited: &AwaitedBy| {
+            awaited.approvers.let_decide(by, owner, awaited.is_escalated) && !awaited.votes.contains(by.subject())
+        };
+        by.subject() == owner && holds > with_others || self.0.iter().any(is_named)
+    }
+}
+
 impl HeadData {
-    pub(super) fn of(state: &ChatState, title: &str, holds: usize, checkpoint: Option<&Checkpoint>) -> Self {
-        Self { title: title.to_owned(), is_running: state.is_running(), holds, checkpoint: checkpoint.cloned() }
+    pub(super) fn of(state: &ChatState, title: &str, holds: &[Hold], checkpoint: Option<&Checkpoint>) -> Self {
+        Self {
+            title: title.to_owned(),
+            is_running: state.is_running(),
+            holds: holds.len(),
+            awaited: Awaited::of(holds),
+            checkpoint: checkpoint.cloned(),
+        }
     }
 
     pub(super) fn read(head: &log::Head) -> Result<Self, SealError> {
@@ -190,6 +273,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::identity::Role;
 
     fn hold() -> Hold {
         let request = HoldApproval {
@@ -212,7 +296,7 @@ mod tests {
     }
 
     fn head() -> (HeadData, log::Head) {
-        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1, checkpoint: None };
+        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1, ..HeadData::default() };
         let head = data.write(&Subject::local(), Timestamp(7));
         (data, head)
     }
@@ -255,6 +339,34 @@ mod tests {
         let both = Hold::changes(before, &[asked.clone(), two.clone()], now);
         assert_eq!(both, HoldChanges { opened: vec![asked.row(now), two.row(now)], ..none });
         assert_eq!(Hold::changes(&[one.clone(), two.clone()], &[two], now).closed, [one.call]);
+    }
+
+    /// The list of chats says "waiting for you" by this.
+    #[test]
+    fn a_chat_waits_for_those_who_can_do_something() {
+        let person = |name: &str| Identity::new(name).with_roles([Role::User, Role::Approver]).with_groups(["finance"]);
+        let (ann, bob, eve) = (person("ann"), person("bob"), Identity::new("eve"));
+        let owner = Subject::from("ann");
+        let asked = |approvers: Approvers, votes: &[&str]| {
+            let votes = votes.iter().map(|name| Subject::from(*name)).collect();
+            let request = hold().request.map(|request| HoldApproval { approvers: approvers.into(), votes, ..request });
+            Hold { request, ..hold() }
+        };
+        let finance = || Approvers::new(["group:finance"]).expect("names").excluding_self().quorum(2);
+        let prompt = Hold { request: None, ..hold() };
+        for (name, holds, wanted) in [
+            ("nothing", vec![], [false, false, false]),
+            ("her own decision", vec![hold()], [true, false, false]),
+            ("a prompt, or a call in the browser", vec![prompt], [true, false, false]),
+            ("others decide", vec![asked(finance(), &[])], [false, true, false]),
+            ("he has approved, others have to", vec![asked(finance(), &["bob"])], [false, false, false]),
+            ("two of others, one voted", vec![asked(finance(), &["bob"]), asked(finance(), &[])], [false, true, false]),
+            ("others decide, and she another", vec![asked(finance(), &[]), hold()], [true, true, false]),
+        ] {
+            let data = HeadData::of(&ChatState::default(), "", &holds, None);
+            let data = HeadData::read(&data.write(&owner, Timestamp(7))).expect("comes back");
+            assert_eq!([&ann, &bob, &eve].map(|by| data.awaited.is_for(by, &owner, data.holds)), wanted, "{name}");
+        }
     }
 
     /// No flipped bit turns a head into another valid one, let alone an empty one.

@@ -13,7 +13,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
 use super::{
     Hold, Runtime, RuntimeError,
-    head::HeadData,
+    head::{Awaited, HeadData},
     load::{self, load},
     runtime::Inner,
 };
@@ -55,6 +55,15 @@ pub struct ChatSummary {
     pub holds: usize,
     /// Whether a turn is running.
     pub is_running: bool,
+    awaited: Awaited,
+}
+
+impl ChatSummary {
+    /// Whether an open hold waits for somebody: an approval request that they may decide and have not approved yet or, in
+    /// a chat of their own, a call in the browser or a prompt.
+    pub fn waits_for(&self, by: &Identity) -> bool {
+        self.awaited.is_for(by, &self.subject, self.holds)
+    }
 }
 
 /// A position in the list of chats. Its text is for the same list only, and has no meaning to anybody else.
@@ -188,9 +197,9 @@ impl Runtime {
         let is_full = heads.len() >= limit;
         let mut items = Vec::with_capacity(heads.len());
         for (id, _, head) in heads {
-            let HeadData { title, is_running, holds, .. } = load::head(&self.inner, &id, &head).await;
+            let HeadData { title, is_running, holds, awaited, .. } = load::head(&self.inner, &id, &head).await;
             let Head { subject, updated_at, .. } = head;
-            items.push(ChatSummary { id, subject, title, updated_at, holds, is_running });
+            items.push(ChatSummary { id, subject, title, updated_at, holds, is_running, awaited });
         }
         let last = items.last().filter(|_| is_full);
         let next = last.map(|last| ChatCursor { updated_at: last.updated_at, chat: last.id.clone() });

@@ -317,7 +317,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
         Ok(loaded) => {
             let mut state = ChatState::default();
             loaded.facts.iter().for_each(|fact| state.apply(fact));
-            HeadData::of(&state, &title(&loaded.facts), Hold::of(&state).len(), None)
+            HeadData::of(&state, &title(&loaded.facts), &Hold::of(&state), None)
         }
         Err(LoadError::Log(error)) => {
             tracing::error!(chat = %id, %error, "the chat can't be read either");

@@ -6,6 +6,7 @@
 
 mod agent;
 mod append;
+mod approval_record;
 mod approvals;
 mod audit;
 mod awake;

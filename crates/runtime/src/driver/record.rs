@@ -230,7 +230,7 @@ impl ChatTask {
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
             count,
             payload: Bytes::from(payload),
-            head: HeadData::of(&self.state, &self.title, holds.len(), checkpoint).write(&subject, self.updated_at),
+            head: HeadData::of(&self.state, &self.title, &holds, checkpoint).write(&subject, self.updated_at),
             keys: encoded.iter().flat_map(|fact| keys_of(fact, turn)).collect(),
             holds: Hold::changes(&self.holds, &holds, now),
             ownership,
@@ -238,6 +238,7 @@ impl ChatTask {
             audit: audit::rows(&encoded, &self.state, &self.holds, now),
             grants: grants::changes(&encoded, &self.state),
         };
+        Hold::tell_of_outcomes(&encoded, &self.state, &mut append.holds.told);
         append.keys.extend(moved.iter_mut().flat_map(|moved| std::mem::take(&mut moved.keys)));
         let bytes = append.payload.len();
         let mut foreign = Foreign::of(self.owner);
@@ -276,7 +277,7 @@ impl ChatTask {
             foreign.facts.iter().for_each(|fact| state.apply(fact));
             // The next turn moves it: its position would be another one here.
             (moved, append.digest) = (None, None);
-            append.head = HeadData::of(&state, &self.title, Hold::of(&state).len(), self.checkpoint.as_ref())
+            append.head = HeadData::of(&state, &self.title, &Hold::of(&state), self.checkpoint.as_ref())
                 .write(&subject, self.updated_at);
             // The chat stays this node's until it has acted on what others have added. If it dies before that, whoever
             // takes over does.

@@ -113,7 +113,8 @@ pub struct HoldChanges {
     /// Who else than the owner of the chat may decide about the holds that begin, each with the call. Those of a hold that
     /// is replaced are replaced too.
     pub approvers: Vec<(ToolCallId, Approver)>,
-    /// Who else than the owner of the chat is told of the change: those of the holds that begin, change and end.
+    /// Who else than the owner of the chat is told of the change: those of the holds that begin, change and end, and
+    /// of those that had been decided and whose calls end.
     pub told: Vec<Approver>,
 }
 

@@ -1,14 +1,15 @@
 //! The holds of a chat, open and past, with their decisions and outcomes.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use holdpoint_protocol::{
     holds::{ChatHold, Decision, DecisionKind, HoldKind, HoldOutcome, HoldState, Votes},
-    ids::{MessageId, ToolCallId},
+    ids::{ApprovalId, MessageId, ToolCallId},
 };
 
 use super::calls::{self, Call, TurnCalls, Waits};
 use crate::{
+    approvers::Approvers,
     clock::Timestamp,
     fact::{Fact, Outcome},
     identity::Identity,
@@ -42,6 +43,42 @@ pub fn holds<T: AsRef<Fact>>(facts: &[T], listed: Listed, tools: &ToolSet, by: &
     let turns = book.turns.iter();
     let calls = turns.flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
     calls.filter(|(.., call)| wanted(call)).map(|(turn, id, call)| hold(&book, turn, id, call, tools, by)).collect()
+}
+
+/// An approval request, open or past, and its call.
+pub(crate) struct Asked {
+    /// The call. That its turn was cut is not said: later turns are not looked at.
+    pub(crate) hold: ChatHold,
+    /// Why it was made.
+    pub(crate) reason: String,
+    /// Who may or could decide.
+    pub(crate) approvers: Arc<Approvers>,
+    /// Whether those of the escalation may, or could.
+    pub(crate) is_escalated: bool,
+}
+
+/// An approval request, from facts that have the whole of its turn. `owner` is that of the chat.
+pub(crate) fn asked<T: AsRef<Fact>>(
+    facts: &[T],
+    approval: &ApprovalId,
+    owner: &Subject,
+    tools: &ToolSet,
+    by: &Identity,
+) -> Option<Asked> {
+    let facts = || facts.iter().map(AsRef::as_ref);
+    let (reason, approvers) = facts().find_map(|fact| match fact {
+        Fact::Asked { approval: of, reason, approvers, .. } if of == approval => {
+            Some((reason.clone(), Arc::clone(approvers)))
+        }
+        _ => None,
+    })?;
+    let mut book = Book { owner: Some(owner.clone()), ..Book::default() };
+    facts().for_each(|fact| book.apply(fact));
+    let is_it = |call: &Call| call.request.as_ref().is_some_and(|request| request.approval == *approval);
+    let calls = book.turns.iter().flat_map(|turn| turn.calls.all().map(move |(id, call)| (turn, id, call)));
+    let (turn, id, call) = calls.into_iter().find(|(.., call)| is_it(call))?;
+    let hold = hold(&book, turn, id, call, tools, by);
+    Some(Asked { hold, reason, approvers, is_escalated: call.is_escalated })
 }
 
 #[derive(Default)]

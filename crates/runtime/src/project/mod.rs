@@ -25,6 +25,7 @@ pub use calls::Past;
 pub use conversation::{Conversation, Passage, conversation};
 pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
+pub(crate) use holds::{Asked, asked};
 pub use holds::{Listed, holds};
 pub use response::{Response, Resume, earlier};
 pub(crate) use response::{asked_again, is_call_start, is_end, is_start, is_step};

@@ -65,6 +65,15 @@ pub(crate) fn hold() -> Value {
     })
 }
 
+pub(crate) fn record() -> Value {
+    json!({
+        "approval": approval(),
+        "state": "settled",
+        "decision": {"kind": "approve", "by": ["bob"], "at": "2026-11-20T09:31:00.000Z"},
+        "outcome": {"cause": "ran", "at": "2026-11-20T09:31:01.000Z", "errorText": "The endpoint answered 500"},
+    })
+}
+
 pub(crate) fn messages() -> Value {
     json!([
         {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "send 50 dollars to Hanako"}]},

@@ -8,7 +8,7 @@ use axum::{
 };
 use holdpoint_protocol::{
     ids::{ApprovalId, ChatId},
-    request::{AckResponse, DecisionBody, DecisionRequest, PendingApproval},
+    request::{AckResponse, ApprovalRecord, DecisionBody, DecisionRequest, PendingApproval},
 };
 use holdpoint_runtime::{
     driver::{ApprovalFilter, ApprovalState},
@@ -119,6 +119,34 @@ pub(crate) async fn get(
         Some(ApprovalState::Ended(cause)) => Err(Failure::TooLate(cause)),
         None => Err(Failure::NotHeld),
     }
+}
+
+/// Shows what has become of an approval request: who decided, what runs, and what came of it.
+///
+/// For everybody who may see the request, and whoever has decided it, also after it has ended. `GET /api/events` reports
+/// every change of it to its approvers with `approvals`, and to the owner of the chat with `chat`.
+#[utoipa::path(
+    get,
+    path = "/api/approvals/{approvalId}/record",
+    tag = "holds",
+    operation_id = "approvalRecord",
+    params(("approvalId" = String, Path, description = "The approval request.", example = "approval_1")),
+    responses((status = 200, description = "The request, its decision and its outcome.", body = ApprovalRecord, example = json!(openapi::examples::record()))),
+)]
+pub(crate) async fn record(
+    State(server): State<Server>,
+    Caller(identity): Caller,
+    PathId(approval): PathId,
+) -> Result<Response, Failure> {
+    let approval = ApprovalId::from(approval.as_str());
+    let record = server.inner.runtime.approval_record(&identity, &approval).await?.ok_or(Failure::NotHeld)?;
+    let output = record.outcome.as_ref().and_then(|outcome| outcome.output.as_ref());
+    let values = [Some(&record.approval.input), record.edited_input.as_ref(), output];
+    let bytes = values.into_iter().flatten().map(json_bytes).sum();
+    let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
+    let response = Json(record).into_response();
+    drop(held);
+    Ok(response)
 }
 
 /// Decides one approval request.

@@ -49,7 +49,7 @@ impl ScopeQuery {
     tag = "chats",
     operation_id = "listChats",
     params(PageQuery, ("all" = Option<bool>, Query, description = "The chats of all subjects. It needs the role `admin`.")),
-    responses((status = 200, description = "The chats.", body = Vec<ListedChat>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "isRunning": false}]))),
+    responses((status = 200, description = "The chats.", body = Vec<ListedChat>, headers(("link" = String, description = "`<?…>; rel=\"next\"` if there may be another page.")), example = json!([{"id": "chat_1", "title": "send 50 dollars to Hanako", "updatedAt": "2026-11-20T09:30:00.000Z", "holds": 1, "waitsForYou": true, "isRunning": false}]))),
 )]
 pub(crate) async fn list(
     State(server): State<Server>,
@@ -67,10 +67,11 @@ pub(crate) async fn list(
         false => runtime.chats_page(identity.subject(), after, limit).await?,
     };
     let chats = page.items.into_iter().map(|chat| ListedChat {
-        id: chat.id,
+        id: chat.id.clone(),
         subject: is_all.then(|| chat.subject.as_str().to_owned()),
-        title: chat.title,
+        title: chat.title.clone(),
         updated_at: chat.updated_at.iso8601(),
+        waits_for_you: chat.waits_for(&identity),
         holds: chat.holds,
         is_running: chat.is_running,
     });

@@ -1,23 +1,22 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import type { ApprovalId, PendingApproval } from "../protocol.js";
+import type { ApprovalId, ApprovalRecord, PendingApproval } from "../protocol.js";
 import type { ApprovalDecision } from "../server/approval-decision.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
-import { fetchApproval } from "../server/fetch-approval.js";
+import { fetchApprovalRecord } from "../server/fetch-approval.js";
 import { followRecord } from "../server/follow-record.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import type { ServerOptions } from "../server/server-options.js";
 import { useServerOptions } from "./use-server-options.js";
 
-/** One approval request, live. */
+/** One approval request, live, until its call has an outcome. */
 export type UseApprovalHelpers = {
-  /** As it was when it was last open; `undefined` until it is read, and if it never was. */
+  /** The request, also after it has ended; `undefined` until it is read. */
   approval: PendingApproval | undefined;
+  /** The request with its decision, what runs and what came of it; `undefined` until it is read. */
+  record: ApprovalRecord | undefined;
   /** Whether it can still be decided; `undefined` until that is known. */
   isOpen: boolean | undefined;
-  /**
-   * Why it is not shown: status 410 if it has ended, with the reason, and 404 if there is none that this user may see.
-   * Anything else is tried again.
-   */
+  /** Why it is not shown: status 404 if there is none that this user may see. Anything else is tried again. */
   error: HoldpointError | undefined;
   /** Decides it. Resolves once the decision is in force, counted or refused, and never rejects. */
   decide: (decision: ApprovalDecision) => Promise<SettledDecision>;
@@ -25,46 +24,54 @@ export type UseApprovalHelpers = {
   progress: DecisionProgress | undefined;
 };
 
-type Known = { of: unknown; approval?: PendingApproval; isOpen?: boolean; error?: HoldpointError };
+type Known = { of: unknown; record?: ApprovalRecord; isOpen?: boolean; error?: HoldpointError };
 
-/** One approval request by its id, for a page of its own: it need not be in any list. */
-export function useApproval(approvalId: ApprovalId, options: ServerOptions = {}): UseApprovalHelpers {
+/**
+ * One approval request by its id, and what has become of it: it need not be in any list. Nothing is read for
+ * `undefined`.
+ */
+export function useApproval(approvalId: ApprovalId | undefined, options: ServerOptions = {}): UseApprovalHelpers {
   const server = useServerOptions(options);
   const decider = useMemo(() => new Decider(server), [server]);
   const decisions = useSyncExternalStore(decider.subscribe, decider.getDecisions, decider.getDecisions);
   const [known, setKnown] = useState<Known>({ of: undefined });
-  const progress = decisions[approvalId];
+  const progress = approvalId === undefined ? undefined : decisions[approvalId];
   const isAnswered = progress?.state === "in-force" || progress?.state === "voted" || progress?.state === "refused";
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: an answer to a decision reads it again
   useEffect(() => {
-    const of = `${approvalId}`;
+    if (approvalId === undefined) return;
+    const of = approvalId;
     let chatId: string | undefined;
-    const set = (change: Omit<Known, "of">) =>
-      setKnown((before) => ({ ...(before.of === of ? before : {}), of, ...change }));
-    const following = followRecord<PendingApproval>(server, {
-      read: (signal) => fetchApproval(approvalId, { ...server, signal }),
+    const following = followRecord<ApprovalRecord>(server, {
+      read: (signal) => fetchApprovalRecord(approvalId, { ...server, signal }),
       // Before it is read, any request may be this one.
-      isTouchedBy: (event) => event.type === "approvals" && (chatId === undefined || event.chatId === chatId),
-      onValue: (approval) => {
-        chatId = approval.chatId;
-        setKnown({ of, approval, isOpen: true });
+      isTouchedBy: (event) => "chatId" in event && (chatId === undefined || event.chatId === chatId),
+      onValue: (record) => {
+        chatId = record.approval.chatId;
+        setKnown({ of, record, isOpen: record.state === "waiting" && record.decision === undefined });
+        // Nothing comes after an outcome.
+        if (record.state === "settled") following.stop();
       },
       onError: (error) => {
-        if (error.status === 404 || error.status === 410) set({ error, isOpen: false });
-        else set({ error });
+        const isGone = error.status === 404;
+        setKnown((before) => ({ ...(before.of === of && before), of, error, ...(isGone && { isOpen: false }) }));
       },
     });
     following.refresh();
     return following.stop;
   }, [approvalId, server, isAnswered]);
 
-  const current = known.of === approvalId ? known : undefined;
+  const current = approvalId !== undefined && known.of === approvalId ? known : undefined;
   return {
-    approval: current?.approval,
+    approval: current?.record?.approval,
+    record: current?.record,
     isOpen: current?.isOpen,
     error: current?.error,
-    decide: (decision) => decider.decide(approvalId, decision),
+    decide: (decision) =>
+      approvalId === undefined
+        ? Promise.reject(new TypeError("There is no approval request to decide."))
+        : decider.decide(approvalId, decision),
     progress,
   };
 }

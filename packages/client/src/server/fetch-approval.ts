@@ -1,4 +1,4 @@
-import type { ApprovalId, PendingApproval } from "../protocol.js";
+import type { ApprovalId, ApprovalRecord, PendingApproval } from "../protocol.js";
 import { Server } from "./server.js";
 import type { ServerOptions } from "./server-options.js";
 
@@ -12,4 +12,16 @@ export async function fetchApproval(
 ): Promise<PendingApproval> {
   const path = `/api/approvals/${encodeURIComponent(approvalId)}`;
   return await new Server(options).json<PendingApproval>(path, { signal: options.signal });
+}
+
+/**
+ * What has become of an approval request: the request, its decision, what runs and what came of it. For everybody who may
+ * see it, and whoever has decided it, also after it has ended. Rejects with 404 if there is none that this user may see.
+ */
+export async function fetchApprovalRecord(
+  approvalId: ApprovalId,
+  options: ServerOptions & { signal?: AbortSignal | undefined } = {},
+): Promise<ApprovalRecord> {
+  const path = `/api/approvals/${encodeURIComponent(approvalId)}/record`;
+  return await new Server(options).json<ApprovalRecord>(path, { signal: options.signal });
 }

@@ -1,0 +1,97 @@
+//! What has become of one approval request, for as long as its chat exists.
+
+use holdpoint_protocol::{
+    holds::ChatHold,
+    ids::{ApprovalId, ChatId},
+    request::{ApprovalRecord, PendingApproval},
+};
+
+use super::{Runtime, RuntimeError, StoredChat};
+use crate::{
+    identity::Identity,
+    project::{Asked, asked},
+    subject::Subject,
+    tool::ToolSet,
+    turn::EarlierId,
+};
+
+impl Runtime {
+    /// The record of an approval request, open or not, if somebody may see it: whoever may decide or has decided, the owner
+    /// of the chat, and administrators. It is made of the facts of its turn, however long the chat is.
+    pub async fn approval_record(
+        &self,
+        by: impl Into<Identity>,
+        approval: &ApprovalId,
+    ) -> Result<Option<ApprovalRecord>, RuntimeError> {
+        let by = by.into();
+        let Some((owner, chat)) = self.chat_of_approval(&by, approval).await? else { return Ok(None) };
+        let stored = match self.open(&owner, &chat).await {
+            Err(RuntimeError::NotFound) => return Ok(None),
+            opened => opened?,
+        };
+        let tools = self.tools_of(&owner, &chat);
+        let Some(asked) = stored.asked(approval, &owner, &tools, &by).await? else { return Ok(None) };
+        Ok(asked.is_seen_by(&by, &owner).then(|| record(asked, approval.clone(), chat, &owner, &tools)))
+    }
+}
+
+impl StoredChat {
+    /// An approval request and its call.
+    async fn asked(
+        &self,
+        approval: &ApprovalId,
+        owner: &Subject,
+        tools: &ToolSet,
+        by: &Identity,
+    ) -> Result<Option<Asked>, RuntimeError> {
+        if let Some(asked) = asked(&self.0.after(0), approval, owner, tools, by) {
+            return Ok(Some(asked));
+        }
+        let turns = self.0.turns_with([EarlierId::Approval(approval.clone())]).await?;
+        Ok(turns.iter().find_map(|turn| asked(&turn.facts, approval, owner, tools, by)))
+    }
+}
+
+impl Asked {
+    fn is_seen_by(&self, by: &Identity, owner: &Subject) -> bool {
+        let decided = self.hold.decision.iter().flat_map(|decision| &decision.by);
+        let voted = self.hold.votes.iter().flat_map(|votes| &votes.by);
+        by.subject() == owner
+            || by.is_admin()
+            || self.approvers.let_decide(by, owner, self.is_escalated)
+            || decided.chain(voted).any(|name| name == by.subject().as_str())
+    }
+}
+
+fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subject, tools: &ToolSet) -> ApprovalRecord {
+    let Asked { hold, reason, is_escalated, .. } = asked;
+    let ChatHold { tool_call_id, tool_name, input, state, requested_at, expires_at, allowed, votes, outcome, .. } =
+        hold;
+    let mut decision = hold.decision;
+    // What was asked about, and what runs in its place.
+    let original = decision.as_mut().and_then(|decision| decision.original_input.take());
+    let (input, edited_input) = match original {
+        Some(original) => (original, Some(input)),
+        None => (input, None),
+    };
+    let spec = tools.get(&tool_name).map(|tool| &tool.spec);
+    let approval = PendingApproval {
+        approval_id,
+        tool_call_id,
+        chat_id,
+        title: spec.and_then(|spec| spec.title.clone()),
+        description: spec.map(|spec| spec.description.clone()),
+        input_schema: spec.map(|spec| spec.input.as_value().clone()),
+        headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
+        tool_name,
+        input,
+        reason: Some(reason),
+        requested_at,
+        expires_at,
+        allowed,
+        requested_by: owner.as_str().to_owned(),
+        votes,
+        is_escalated,
+    };
+    ApprovalRecord { approval, state, decision, edited_input, outcome }
+}
