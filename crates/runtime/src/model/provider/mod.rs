@@ -25,7 +25,7 @@ mod wordings;
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -112,6 +112,8 @@ struct Inner {
     refused: refused::Refused,
     /// The server has refused to drop thinking that does not fit.
     is_unbound: AtomicBool,
+    /// The tools of which the log says that they are left out.
+    told: Mutex<Vec<String>>,
     mask: Mask,
 }
 
@@ -173,6 +175,7 @@ impl ProviderModel {
             temperature: None,
             refused: refused::Refused::default(),
             is_unbound: AtomicBool::new(false),
+            told: Mutex::default(),
             mask,
         };
         inner.reasoning = effort::choose(&inner)?;
@@ -203,6 +206,26 @@ impl ProviderModel {
             }
         }
         found
+    }
+
+    /// Says once in the log which tools are not offered.
+    fn tell(&self, left_out: &[NotOffered]) {
+        let mut told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in left_out.iter().filter(|tool| !told.contains(&tool.name)) {
+            tracing::warn!(model = %self.inner.spec, warning = %tool, "a tool is left out");
+        }
+        *told = left_out.iter().map(|tool| tool.name.clone()).collect();
+    }
+
+    /// This model, and its fallbacks, each by itself.
+    pub fn each(&self) -> Vec<Self> {
+        let all = std::iter::once(&self.inner).chain(self.fallbacks.iter());
+        all.map(|inner| Self { inner: Arc::clone(inner), fallbacks: [].into() }).collect()
+    }
+
+    /// Which model it is.
+    pub fn spec(&self) -> &ProviderSpec {
+        &self.inner.spec
     }
 }
 
@@ -282,8 +305,15 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.tell(&self.not_offered(&request.tools));
         let call = stream::ModelRequestStream::new(Arc::clone(&self.inner), &self.fallbacks, request);
         let answer = futures::stream::unfold(call, stream::ModelRequestStream::next);
         answer.map(futures::stream::iter).flatten().boxed()
+    }
+
+    fn warnings(&self, tools: &[Arc<ToolSpec>]) -> Vec<String> {
+        let left_out = self.not_offered(tools);
+        self.tell(&left_out);
+        left_out.iter().map(ToString::to_string).collect()
     }
 }

@@ -34,6 +34,11 @@ pub(super) struct Built {
 
 /// Builds the request. Every call has its result, since the conversation has it and nothing else is left out here.
 pub(super) fn build(inner: &Inner, request: &ModelRequest, without: &Without) -> Built {
+    build_within(inner, request, without, inner.settings.max_tokens)
+}
+
+/// The same, with another token limit.
+pub(super) fn build_within(inner: &Inner, request: &ModelRequest, without: &Without, max_tokens: Option<u64>) -> Built {
     let to = Receiver { inner, without };
     let mut said: Vec<Said> = request.messages.iter().flat_map(|sent| to.messages(sent)).collect();
     if said.is_empty() {
@@ -43,7 +48,7 @@ pub(super) fn build(inner: &Inner, request: &ModelRequest, without: &Without) ->
     let has_reasoning = said.iter().any(|said| matches!(said, Said::Restored(_)));
     let tools = offer::offer(inner.wire, request.tools.iter().map(|tool| &**tool)).0;
     let system = inner.settings.system.as_deref().filter(|system| !system.trim().is_empty());
-    let body = inner.wire.body(&Ask { inner, system, said, tools: &tools });
+    let body = inner.wire.body(&Ask { inner, system, said, tools: &tools, max_tokens });
     let beta = inner.wire.beta(&body);
     Built { body: Value::Object(body).to_string().into_bytes(), beta, has_reasoning }
 }

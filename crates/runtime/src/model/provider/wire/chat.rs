@@ -61,7 +61,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Map<String, Value> {
         body.insert("tools".to_owned(), tools.collect());
     }
     body.extend(inner.temperature().map(|temperature| ("temperature".to_owned(), json!(temperature))));
-    if let Some(max_tokens) = inner.settings.max_tokens {
+    if let Some(max_tokens) = ask.max_tokens {
         // OpenAI's reasoning models refuse the old name, and most other servers do not know the new one.
         let name = if inner.is_at_openai() { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.to_owned(), json!(max_tokens));

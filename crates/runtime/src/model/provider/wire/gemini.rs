@@ -51,7 +51,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Map<String, Value> {
     }
     let mut config = Map::new();
     config.extend(inner.temperature().map(|temperature| ("temperature".to_owned(), json!(temperature))));
-    config.extend(inner.settings.max_tokens.map(|tokens| ("maxOutputTokens".to_owned(), json!(tokens))));
+    config.extend(ask.max_tokens.map(|tokens| ("maxOutputTokens".to_owned(), json!(tokens))));
     config.extend(inner.reasoning.map(|reasoning| {
         let thinking = match reasoning {
             Reasoning::Off => json!({"thinkingBudget": 0}),

@@ -52,7 +52,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Map<String, Value> {
         ("messages".to_owned(), Value::Array(messages)),
         ("stream".to_owned(), json!(true)),
         // It is required.
-        ("max_tokens".to_owned(), json!(inner.settings.max_tokens.unwrap_or_else(|| inner.traits.max_tokens()))),
+        ("max_tokens".to_owned(), json!(ask.max_tokens.unwrap_or_else(|| inner.traits.max_tokens()))),
     ]);
     body.extend(system.map(|system| ("system".to_owned(), system)));
     if !tools.is_empty() {

@@ -19,6 +19,8 @@ pub(super) struct Ask<'a> {
     pub(super) system: Option<&'a str>,
     pub(super) said: Vec<Said>,
     pub(super) tools: &'a [OfferedTool],
+    /// Maximum tokens of the answer, if not the provider's default.
+    pub(super) max_tokens: Option<u64>,
 }
 
 /// One message.

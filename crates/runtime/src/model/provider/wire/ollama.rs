@@ -50,7 +50,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Map<String, Value> {
     }
     let mut options = Map::new();
     options.extend(inner.temperature().map(|temperature| ("temperature".to_owned(), json!(temperature))));
-    options.extend(inner.settings.max_tokens.map(|tokens| ("num_predict".to_owned(), json!(tokens))));
+    options.extend(ask.max_tokens.map(|tokens| ("num_predict".to_owned(), json!(tokens))));
     if !options.is_empty() {
         body.insert("options".to_owned(), Value::Object(options));
     }

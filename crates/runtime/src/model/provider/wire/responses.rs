@@ -50,7 +50,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Map<String, Value> {
         body.insert("tools".to_owned(), tools.collect());
     }
     body.extend(inner.temperature().map(|temperature| ("temperature".to_owned(), json!(temperature))));
-    body.extend(inner.settings.max_tokens.map(|tokens| ("max_output_tokens".to_owned(), json!(tokens))));
+    body.extend(ask.max_tokens.map(|tokens| ("max_output_tokens".to_owned(), json!(tokens))));
     body.extend(inner.reasoning.map(|reasoning| ("reasoning".to_owned(), json!({"effort": reasoning.level()}))));
     body
 }
