@@ -325,6 +325,11 @@ impl ToolSet {
         self
     }
 
+    /// Whether more tools are about to be listed.
+    pub fn is_awaiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+
     pub(crate) fn awaited(&self) -> Option<Duration> {
         self.awaited
     }
