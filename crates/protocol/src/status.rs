@@ -21,6 +21,9 @@ pub struct Status {
     pub node: Option<String>,
     /// The model.
     pub model: String,
+    /// What people should know of the tools with this model: those that it is not offered, and why.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The MCP servers.
     pub mcp: Vec<McpStatus>,
     /// The tools and their policies, those of MCP servers included.

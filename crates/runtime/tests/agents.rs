@@ -2,13 +2,13 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use futures::StreamExt;
+use futures::{StreamExt, stream::BoxStream};
 use holdpoint_protocol::{
     chunk::Chunk,
     ids::ChatId,
@@ -21,7 +21,7 @@ use holdpoint_runtime::{
         project::{Resume, View},
     },
     log::{Log, MemoryLog},
-    model::ScriptModel,
+    model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
     tool::{MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
 };
@@ -184,4 +184,106 @@ async fn a_chat_has_its_own_agent() {
     let messages = runtime.messages(&Subject::local(), &ChatId::from("special")).await.expect("is there");
     let text = serde_json::to_string(&messages).expect("json");
     assert!(text.contains(r#""output":"own""#) && text.contains("done"), "{text}");
+}
+
+/// A script that remembers which tools it was offered in each step.
+#[derive(Debug)]
+struct Remembering {
+    script: ScriptModel,
+    offered: Mutex<Vec<Vec<String>>>,
+}
+
+impl Remembering {
+    fn new(steps: &Value) -> Arc<Self> {
+        let script = json!({"turns": [{"steps": steps}, {"steps": [[{"text": ["Yes?"]}]]}]});
+        let script = ScriptModel::from_text(&script.to_string()).expect("a valid script");
+        Arc::new(Self { script, offered: Mutex::default() })
+    }
+
+    fn offered(&self) -> Vec<Vec<String>> {
+        self.offered.lock().expect("not poisoned").clone()
+    }
+}
+
+impl Model for Remembering {
+    fn version(&self) -> &str {
+        self.script.version()
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let names = request.tools.iter().map(|tool| tool.name.clone()).collect();
+        self.offered.lock().expect("not poisoned").push(names);
+        self.script.stream(request)
+    }
+}
+
+fn plain(name: &str) -> Tool {
+    Tool::server(name, "Does it", |_: Value, _: ToolContext| async { Ok(json!("it ran")) }).build().expect("valid")
+}
+
+/// A list that changes in the middle of a turn is another prompt: thinking that is bound to it would be lost. What is new comes with
+/// the next turn, and what is gone fails when it is called.
+#[tokio::test]
+async fn the_tools_of_a_turn_stay_as_they_were() {
+    let call = |name: &str| json!([{"toolCall": {"name": name, "input": {}}}]);
+    let model = Remembering::new(&json!([call("change"), call("gone"), [{"text": ["done"]}]]));
+    let own: Arc<OnceLock<Runtime>> = Arc::default();
+    let changing = Arc::clone(&own);
+    let change = Tool::server("change", "Changes the tools", move |_: Value, _: ToolContext| {
+        let runtime = changing.get().expect("it has started").clone();
+        async move {
+            runtime.set_tools([plain("change"), plain("new")].into_iter().collect());
+            Ok(json!("changed"))
+        }
+    });
+    let tools = [change.build().expect("valid"), plain("gone")].into_iter().collect();
+    let runtime = Runtime::builder().tools(tools).model(Arc::clone(&model) as _).start().await.expect("starts");
+    assert!(own.set(runtime.clone()).is_ok());
+    let chunks = serde_json::to_string(&say(&runtime, "c").await).expect("json");
+    assert!(chunks.contains("done") && !chunks.contains("it ran"), "{chunks}");
+    assert!(chunks.contains("tool-input-error"), "the model is told: {chunks}");
+    say(&runtime, "c").await;
+    let (first, next) = (["change", "gone"], ["change", "new"]);
+    assert_eq!(model.offered()[..4], [first, first, first, next]);
+}
+
+/// A turn that goes on after a restart, and its MCP server has not answered yet.
+#[tokio::test]
+async fn a_turn_is_resumed_with_the_tools_that_it_had() {
+    let steps = json!([[{"toolCall": {"name": "pay", "input": {}}}], [{"text": ["paid"]}]]);
+    for is_listed in [true, false] {
+        let log = Arc::new(MemoryLog::default());
+        let pay = || {
+            let pay = Tool::server("pay", "Pays", |_: Value, _: ToolContext| async { Ok(json!("ok")) });
+            pay.approve_always().build().expect("valid")
+        };
+        let both = || -> ToolSet { [pay(), plain("late")].into_iter().collect() };
+        let start = async |tools: ToolSet, model: &Arc<Remembering>| {
+            let builder = Runtime::builder().log(Arc::clone(&log) as _).tools(tools);
+            builder.model(Arc::clone(model) as _).start().await.expect("starts")
+        };
+        let first = start(both(), &Remembering::new(&steps)).await;
+        let chunks = say(&first, "c").await;
+        let approval = chunks.iter().find_map(|chunk| match chunk {
+            Chunk::ToolApprovalRequest(request) => Some(request.approval_id.clone()),
+            _ => None,
+        });
+        first.shutdown(Duration::ZERO).await;
+        drop(first);
+
+        let model = Remembering::new(&steps);
+        let awaited = if is_listed { PATIENCE } else { Duration::from_millis(100) };
+        let only: ToolSet = [pay()].into_iter().collect();
+        let second = start(only.with_awaited(Some(awaited)), &model).await;
+        second.decide(&Subject::local(), approval.expect("asked"), true).await.expect("taken");
+        if is_listed {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert_eq!(model.offered(), [[""; 0]; 0], "it waits for the tools");
+            second.set_tools(both());
+        }
+        second.idle(&Subject::local(), &ChatId::from("c")).await.expect("it ends");
+        // A server that does not answer at all does not hold the turn up for ever.
+        let expected: &[&str] = if is_listed { &["late", "pay"] } else { &["pay"] };
+        assert_eq!(model.offered(), [expected]);
+    }
 }

@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use holdpoint_runtime::{
     subject::Subject,
     tool::{
-        ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError,
+        ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError, ToolSet,
         mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport, SecretUrl},
     },
 };
@@ -456,6 +456,21 @@ async fn a_silent_server_does_not_hold_up_the_start() {
     std::fs::write(&go, "").expect("written");
     with_tool(&mut server, "fake_echo").await;
     assert_eq!(server.problem(), None);
+}
+
+/// Who waits for the tools of a server learns that it has failed.
+#[tokio::test]
+async fn a_server_that_fails_late_is_waited_for_no_longer() {
+    let fake = Fake::new();
+    let go = fake.folder.path().join("go");
+    let wait = format!("until [ -e '{}' ]; do sleep 0.05; done; exit 1", go.display());
+    let settings = McpSettings { start_wait: Duration::from_millis(100), ..command("fake", &["sh", "-c", &wait], &[]) };
+    let mut servers = McpServers::start([settings]).await.expect("is no error");
+    let is_awaited = |servers: &McpServers| servers.with(&ToolSet::default()).is_awaiting();
+    assert!(is_awaited(&servers));
+    std::fs::write(&go, "").expect("written");
+    tokio::time::timeout(PATIENCE, servers.changed()).await.expect("it is told");
+    assert!(!is_awaited(&servers));
 }
 
 #[tokio::test]

@@ -346,48 +346,99 @@ fn the_doctor_names_a_tool_that_two_servers_have() {
     }
 }
 
-/// A provider that lists its models, to whoever has the key.
-#[test]
-fn the_doctor_asks_the_model_without_paying() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("ok.toml"), "listen = \"127.0.0.1:0\"").expect("written");
+/// A provider with one model, for whoever has the key. It refuses a tool without a type, as the real ones do.
+fn provider() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        for stream in listener.incoming().take(4) {
+        for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
-            let mut head = [0; 4096];
-            let read = stream.read(&mut head).expect("a request");
-            let head = String::from_utf8_lossy(&head[..read]).to_lowercase();
-            let (status, body) = match (head.starts_with("get /v1/models"), head.contains("bearer good-key")) {
-                (true, true) => (
-                    "200 OK",
-                    r#"{"object":"list","data":[{"id":"gpt-x","object":"model","created":1,"owned_by":"us"}]}"#,
-                ),
-                (true, false) => ("401 Unauthorized", r#"{"error":{"message":"bad key","code":"invalid_api_key"}}"#),
-                _ => ("404 Not Found", "{}"),
+            let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+            let body = loop {
+                let read = stream.read(&mut piece).expect("a request");
+                request.extend_from_slice(&piece[..read]);
+                let text = String::from_utf8_lossy(&request).into_owned();
+                let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                if body.len() >= length.unwrap_or(0) || read == 0 {
+                    break body.to_owned();
+                }
+            };
+            let head = String::from_utf8_lossy(&request).to_lowercase();
+            let asked: Value = serde_json::from_str(&body).unwrap_or_default();
+            let models = r#"{"object":"list","data":[{"id":"gpt-x","object":"model","created":1,"owned_by":"us"}]}"#;
+            let chunk = json!({"model": "gpt-x", "choices": [{"index": 0, "delta": {"content": "Hi"}}]});
+            let (status, kind, body) = match head.split(' ').take(2).collect::<Vec<_>>().as_slice() {
+                _ if !head.contains("bearer good-key") => {
+                    let wrong = json!({"error": {"message": "bad key", "code": "invalid_api_key"}}).to_string();
+                    ("401 Unauthorized", "application/json", wrong)
+                }
+                ["get", "/v1/models"] => ("200 OK", "application/json", models.to_owned()),
+                ["post", "/v1/chat/completions"] if asked["model"] != "gpt-x" => {
+                    let unknown = json!({"error": {"message": "no such model", "code": "model_not_found"}}).to_string();
+                    ("404 Not Found", "application/json", unknown)
+                }
+                ["post", "/v1/chat/completions"] if asked["tools"].to_string().contains("refused_tool") => {
+                    let refused = json!({"error": {"message": "refused_tool: no", "type": "invalid_request_error"}});
+                    ("400 Bad Request", "application/json", refused.to_string())
+                }
+                ["post", "/v1/chat/completions"] => {
+                    assert!(asked["max_tokens"].as_u64().is_some_and(|tokens| tokens <= 16), "{asked}");
+                    ("200 OK", "text/event-stream", format!("data: {chunk}\n\n"))
+                }
+                _ => ("404 Not Found", "application/json", "{}".to_owned()),
             };
             let length = body.len();
             let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             );
-            stream.write_all(answer.as_bytes()).expect("can be sent");
+            let _ = stream.write_all(answer.as_bytes());
         }
     });
-    let base = format!("http://{address}/v1");
-    let model = |name: &str, key: &str| {
-        let args = ["doctor", "--json", "--config", "ok.toml", "--base-url", &base, "--model", name];
+    format!("http://{address}")
+}
+
+#[test]
+fn the_doctor_asks_the_model() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    write("ok.toml", "listen = \"127.0.0.1:0\"");
+    let tool = |name: &str, schema: &str| {
+        format!(
+            "listen = \"127.0.0.1:0\"\n[tools.{name}]\ndescription = \"Does it.\"\nurl = \"https://x.example/\"\nmethod = \"POST\"\ninput_schema = {schema}\n"
+        )
+    };
+    write("refused.toml", &tool("refused_tool", "{ type = \"object\" }"));
+    write("untyped.toml", &tool("untyped", "{}"));
+    let url = provider();
+    let model = |name: &str, key: &str, path: &str, config: &str, more: &[&str]| {
+        let base = format!("{url}{path}");
+        let args = [&["doctor", "--json", "--config", config, "--base-url", &base, "--model", name], more].concat();
         let output = command(folder.path(), &args).env("OPENAI_API_KEY", key).output().expect("runs");
         let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         (output.status.code(), finding(&all, "model").clone(), all)
     };
-    let (code, found, _) = model("openai:gpt-x", "good-key");
+    let (code, found, _) = model("openai:gpt-x", "good-key", "/v1", "ok.toml", &[]);
     assert_eq!((code, &found["state"]), (Some(0), &json!("ok")), "{found}");
-    let (code, found, _) = model("openai:gpt-y", "good-key");
-    assert_eq!((code, &found["state"]), (Some(0), &json!("warn")), "{found}");
-    let (code, found, all) = model("openai:gpt-x", "bad-key");
+    assert!(found["text"].as_str().is_some_and(|text| text.contains("it answers")), "{found}");
+    // A model that it does not have, and an address where it is not.
+    let (code, found, _) = model("openai:gpt-y", "good-key", "/v1", "ok.toml", &[]);
+    assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
+    assert!(found["lines"].to_string().contains("no such model"), "what the vendor said: {found}");
+    let (code, found, _) = model("openai:gpt-x", "good-key", "/v2", "ok.toml", &[]);
+    assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
+    let (code, found, all) = model("openai:gpt-x", "bad-key", "/v1", "ok.toml", &[]);
     assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
     assert!(!all.to_string().contains("bad-key"), "{all:#}");
+    // The real tools are sent along.
+    let (code, found, _) = model("openai:gpt-x", "good-key", "/v1", "untyped.toml", &[]);
+    assert_eq!((code, &found["state"]), (Some(0), &json!("ok")), "{found}");
+    let (code, found, _) = model("openai:gpt-x", "good-key", "/v1", "refused.toml", &[]);
+    assert_eq!((code, &found["state"]), (Some(1), &json!("fail")), "{found}");
+    assert!(found["lines"].to_string().contains("refused_tool: no"), "{found}");
+    // Without asking it, only the list is read.
+    let (code, found, _) = model("openai:gpt-y", "good-key", "/v1", "refused.toml", &["--skip-completion"]);
+    assert_eq!((code, &found["state"]), (Some(0), &json!("warn")), "{found}");
 }
 
 /// The printed entry is all that the settings need, and the printed key is let in.

@@ -207,6 +207,28 @@ fn tools_come_from_an_openapi_description() {
     }
 }
 
+/// A tool that the model can't be offered is told before the start, in the log and in the status: every chat would fail for it.
+#[tokio::test]
+async fn tools_that_are_left_out_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tools = (0..130).map(|at| {
+        format!("[tools.t{at:03}]\ndescription = 'Does it.'\nurl = 'https://x.example/'\ninput_schema = {{}}\n")
+    });
+    let settings = "[model]\nuse = 'openai:m'\nbase_url = 'http://127.0.0.1:9/v1'\n";
+    let text = format!("{settings}{}", tools.collect::<String>());
+    std::fs::write(folder.path().join("c.toml"), text).expect("written");
+    let (code, out, said) = run(folder.path(), &["config", "check", "--config", "c.toml"]);
+    assert!(code == Some(0) && out.contains("good"), "{out}{said}");
+    assert_eq!(said.matches("warning: the tool").count(), 2, "{said}");
+    assert!(said.contains("t128") && said.contains("t129") && said.contains("128 tools"), "{said}");
+    let path = folder.path().join("c.toml").display().to_string();
+    let server = support::process::start(&["--ephemeral", "--config", &path]);
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let answer = client.get(format!("http://{}/api/status", server.address)).send().await.expect("an answer");
+    let status: Value = serde_json::from_str(&answer.text().await.expect("a body")).expect("JSON");
+    assert!(status["warnings"][0].as_str().is_some_and(|warning| warning.contains("t128")), "{}", status["warnings"]);
+}
+
 /// The status says what there is, and no secret.
 #[tokio::test]
 async fn the_status_shows_tools_and_their_policies() {

@@ -568,6 +568,10 @@ node?: string,
  */
 model: string, 
 /**
+ * What people should know of the tools with this model: those that it is not offered, and why.
+ */
+warnings: Array<string>, 
+/**
  * The MCP servers.
  */
 mcp: Array<McpStatus>, 

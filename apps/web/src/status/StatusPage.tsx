@@ -80,6 +80,11 @@ function Status() {
         )}
       </Section>
       <Section title="Tools">
+        {status.warnings.map((warning) => (
+          <p key={warning} className="status__none">
+            <strong>Warning:</strong> <Untrusted text={warning} reading="prose" />
+          </p>
+        ))}
         {status.tools.length === 0 ? (
           <p className="status__none">The model has no tools.</p>
         ) : (

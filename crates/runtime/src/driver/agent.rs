@@ -1,6 +1,9 @@
 //! The agent of a chat: its tools and its model.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use holdpoint_protocol::ids::ChatId;
 
@@ -8,7 +11,7 @@ use super::runtime::Inner;
 use crate::{
     model::Model,
     subject::Subject,
-    tool::{DuplicateTool, Tool, ToolSet},
+    tool::{DuplicateTool, Tool, ToolSet, ToolSpec},
 };
 
 /// The tools and the model of a chat, see [`RuntimeBuilder::agent_for`](super::RuntimeBuilder::agent_for).
@@ -22,6 +25,17 @@ impl Agent {
     /// An agent with these tools and this model. The names of the tools must differ.
     pub fn new(tools: impl IntoIterator<Item = Tool>, model: Arc<dyn Model>) -> Result<Self, DuplicateTool> {
         Ok(Self { tools: ToolSet::new(tools)?, model })
+    }
+}
+
+/// The tools that the model is offered in a turn, from its first step on. A list that changed in the middle would be another
+/// prompt: caches would be lost, and so would thinking that is bound to it. A tool that is gone fails when it is called.
+#[derive(Clone, Default)]
+pub(super) struct TurnTools(Arc<OnceLock<Arc<[Arc<ToolSpec>]>>>);
+
+impl TurnTools {
+    pub(super) fn of(&self, tools: &ToolSet) -> Arc<[Arc<ToolSpec>]> {
+        Arc::clone(self.0.get_or_init(|| tools.offered_specs()))
     }
 }
 
@@ -53,6 +67,13 @@ impl Inner {
     /// The model of a chat.
     pub(super) fn model_of(&self, chat: &ChatId, subject: &Subject) -> Arc<dyn Model> {
         self.chosen_agent(chat, subject).map_or_else(|| Arc::clone(&self.model), |agent| agent.model)
+    }
+
+    /// Waits until every MCP server has listed its tools or failed, but no longer than a call would wait for it.
+    pub(super) async fn tools_to_come(&self) {
+        let Some(timeout) = self.tools().awaited() else { return };
+        let mut offered = self.tools.subscribe();
+        let _ = tokio::time::timeout(timeout, offered.wait_for(|tools| tools.awaited().is_none())).await;
     }
 
     /// The tools of a chat.

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent::Agent,
+    agent::{Agent, TurnTools},
     awake::Changed,
     checkpoint::Checkpoint,
     counters::count,
@@ -157,6 +157,10 @@ pub(super) struct ChatTask {
     pub(super) channel: Channel,
     /// The agent that the program chose for this chat.
     pub(super) agent: Option<Agent>,
+    /// The tools that the model was offered in the first step of the turn that this task has seen.
+    pub(super) turn_tools: TurnTools,
+    /// Whether the turn began before this task.
+    pub(super) is_resumed_turn: bool,
     /// The tools that wait for the answer to a prompt.
     pub(super) prompts: BTreeMap<ToolCallId, oneshot::Sender<PromptResponse>>,
 }
@@ -219,12 +223,15 @@ impl ChatTask {
             last_outputs: HashMap::new(),
             channel: Channel::default(),
             agent: None,
+            turn_tools: TurnTools::default(),
+            is_resumed_turn: false,
             prompts: BTreeMap::new(),
         };
         facts.iter().for_each(|fact| task.state.apply(fact));
         facts.iter().for_each(|fact| task.note(fact));
         task.holds = Hold::of(&task.state);
         task.choose_agent();
+        task.is_resumed_turn = task.state.turn.is_some();
         task.feed.push(facts);
         task.feed.set_bytes(task.bytes());
         if let Err(error) = task.resume_turn().await {

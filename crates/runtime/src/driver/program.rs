@@ -18,6 +18,11 @@ impl Runtime {
         self.inner.model.version().to_owned()
     }
 
+    /// What people should know of the tools with this model, such as tools that it is not offered. The log has it too.
+    pub fn model_warnings(&self) -> Vec<String> {
+        self.inner.model.warnings(&self.tools().offered_specs())
+    }
+
     /// Completes when nothing runs in a chat: its turn has ended, or waits at a hold.
     pub async fn idle(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
         loop {

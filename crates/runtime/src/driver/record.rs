@@ -8,6 +8,7 @@ use holdpoint_protocol::audit::AuditChannel;
 use tokio::time::Instant;
 
 use super::{
+    agent::TurnTools,
     append, audit,
     chat::{ChatError, ChatTask},
     checks::checked,
@@ -314,18 +315,27 @@ impl ChatTask {
             // A step that only asks whether to go on has ended already.
             Fact::StepStarted if self.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) => {}
             Fact::StepStarted => {
-                let (tools, model) = (self.tools(), Arc::clone(self.model()));
-                let (conversation, specs) = (self.conversation(), tools.offered_specs());
-                let step = async move {
-                    match conversation.read().await {
-                        Ok(messages) => model.stream(ModelRequest { messages: messages.into(), tools: specs }),
-                        Err(error) => stream::iter([Err(unread(&error))]).boxed(),
-                    }
-                };
-                let step = self.inner.metrics.model(step.flatten_stream().boxed());
                 let Some(subject) = self.state.subject.clone() else { return };
-                let step = checked(step, tools, ApprovalContext::new(self.id.clone(), subject));
-                self.answer = Some(step.ready_chunks(MAX_MODEL_EVENTS));
+                let (conversation, model) = (self.conversation(), Arc::clone(self.model()));
+                let (own, turn_tools) = (self.agent.as_ref().map(|agent| agent.tools.clone()), self.turn_tools.clone());
+                let (inner, context) = (Arc::clone(&self.inner), ApprovalContext::new(self.id.clone(), subject));
+                let is_resumed = self.is_resumed_turn && own.is_none();
+                let step = async move {
+                    if is_resumed {
+                        // After a restart, the model is to have the tools that it had.
+                        inner.tools_to_come().await;
+                    }
+                    let tools = own.unwrap_or_else(|| inner.tools());
+                    let specs = turn_tools.of(&tools);
+                    let step = async move {
+                        match conversation.read().await {
+                            Ok(messages) => model.stream(ModelRequest { messages: messages.into(), tools: specs }),
+                            Err(error) => stream::iter([Err(unread(&error))]).boxed(),
+                        }
+                    };
+                    checked(inner.metrics.model(step.flatten_stream().boxed()), tools, context)
+                };
+                self.answer = Some(step.flatten_stream().boxed().ready_chunks(MAX_MODEL_EVENTS));
             }
             Fact::StepEnded { usage, version: Some(model), .. }
                 if usage.total() == 0 && !self.inner.limits.budget.is_none() =>
@@ -338,6 +348,10 @@ impl ChatTask {
                     let _ = answer.send(prompt_response(outcome, *cause));
                 }
                 self.cancel_tool(call);
+            }
+            Fact::TurnStarted { .. } => {
+                self.turn_tools = TurnTools::default();
+                self.is_resumed_turn = false;
             }
             Fact::TurnEnded { .. } | Fact::StepAbandoned => self.answer = None,
             _ => {}

@@ -56,6 +56,13 @@ pub trait Model: Send + Sync + fmt::Debug + 'static {
     /// Streams one step. Dropping the stream cancels the request. Nothing follows an error. A stream that ends without
     /// [`ModelEvent::Finish`] was cut off.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+    /// What people should know of these tools with this model, such as tools that it can't be offered. For the log, and for
+    /// `GET /api/status`.
+    fn warnings(&self, tools: &[Arc<ToolSpec>]) -> Vec<String> {
+        let _ = tools;
+        Vec::new()
+    }
 }
 
 /// A request to a model.

@@ -267,6 +267,8 @@ pub struct ToolSet {
     offered: Arc<[Arc<ToolSpec>]>,
     /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
     pending_origins: Arc<[(String, Duration)]>,
+    /// How long a turn that goes on waits for tools that are about to be listed.
+    awaited: Option<Duration>,
     /// A name that two of the tools had. A runtime does not start with such a set.
     duplicate: Option<Arc<str>>,
 }
@@ -320,6 +322,23 @@ impl ToolSet {
         self
     }
 
+    /// Says that more tools are about to be listed: by an MCP server that has neither answered nor failed yet. A turn that goes on
+    /// after a restart waits for them this long, so that the model has the tools that it had.
+    #[must_use]
+    pub fn with_awaited(mut self, timeout: Option<Duration>) -> Self {
+        self.awaited = timeout;
+        self
+    }
+
+    /// Whether more tools are about to be listed.
+    pub fn is_awaiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    pub(crate) fn awaited(&self) -> Option<Duration> {
+        self.awaited
+    }
+
     /// How long to wait for a tool of this origin, if it may still be listed.
     pub(crate) fn pending_timeout(&self, origin: Option<&str>) -> Option<Duration> {
         let pending =
@@ -363,8 +382,9 @@ impl ToolSet {
         match tool.filter(|tool| self.get(&tool.spec.name).is_none()) {
             Some(tool) => {
                 let (pending_origins, duplicate) = (Arc::clone(&self.pending_origins), self.duplicate.clone());
+                let awaited = self.awaited;
                 let tools: Self = self.iter().chain([tool]).cloned().collect();
-                Self { pending_origins, duplicate, ..tools }
+                Self { pending_origins, awaited, duplicate, ..tools }
             }
             None => self,
         }
@@ -392,6 +412,6 @@ impl FromIterator<Tool> for ToolSet {
             true => Arc::clone(&specs),
             false => specs.iter().filter(|spec| spec.is_offered()).cloned().collect(),
         };
-        Self { tools: Arc::new(tools), specs, offered, pending_origins: Arc::default(), duplicate }
+        Self { tools: Arc::new(tools), specs, offered, pending_origins: Arc::default(), awaited: None, duplicate }
     }
 }

@@ -11,7 +11,10 @@ mod pictures;
 mod redirects;
 mod refused;
 mod replay;
+mod schemas;
 mod server;
+mod thinking;
+mod too_long;
 mod wires;
 
 use std::sync::{Arc, LazyLock};

@@ -120,9 +120,9 @@ fn bomb() -> String {
     })
 }
 
-/// What a model was talked into ends its answer, and nothing else.
+/// What a model was talked into is data, however it comes, and ends nothing.
 #[tokio::test(start_paused = true)]
-async fn arguments_that_would_end_the_process_end_the_answer() {
+async fn arguments_that_would_end_the_process_are_data() {
     let bomb = bomb();
     let openai = |arguments: &str| {
         let call = json!({"index": 0, "id": "1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}});
@@ -146,21 +146,50 @@ async fn arguments_that_would_end_the_process_end_the_answer() {
     let piece =
         |text: &str| responses("response.function_call_arguments.delta", json!({"output_index": 0, "delta": text}));
     let item = json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "get_weather", "arguments": bomb});
+    let begun = responses(
+        "response.output_item.added",
+        json!({"output_index": 0, "item": {"type": "function_call", "name": "get_weather"}}),
+    );
     let done = responses("response.output_item.done", json!({"output_index": 0, "item": item}));
-    let wires: [(&dyn Wire, Reply); 6] = [
-        (&Responses, event_stream(vec![piece(one), piece(two)], false)),
-        (&Responses, event_stream(vec![done], false)),
+    let over = responses("response.completed", json!({"response": {"model": "test"}}));
+    let wires: [(&dyn Wire, Reply); 5] = [
+        (&Responses, event_stream(vec![begun, piece(one), piece(two), done.clone(), over.clone()], false)),
+        (&Responses, event_stream(vec![done, over], false)),
         (&OpenAi, whole),
         (&OpenAi, split),
         (&Gemini, gemini),
-        (&OpenAi, Reply::error(400, format!(r#"{{"error":{bomb}}}"#))),
     ];
     for (wire, reply) in wires {
         let fake = Fake::start([reply]).await;
         let events = ask(wire, &fake, vec![said("Hi")]).await;
-        assert!(failure(&events).message.contains("can't be understood"), "{events:?}");
-        assert_eq!(fake.asked().len(), 1, "it is not asked for once more");
+        check(&events);
+        let input = events.iter().find_map(|event| match event {
+            Ok(ModelEvent::Call { input: Ok(input), .. }) => Some(input.to_string()),
+            _ => None,
+        });
+        assert!(input.is_some_and(|input| input.contains("$serde_json::private::RawValue")), "{events:?}");
     }
+    let fake = Fake::start([Reply::error(400, format!(r#"{{"error":{bomb}}}"#))]).await;
+    let events = ask(&OpenAi, &fake, vec![said("Hi")]).await;
+    assert!(failure(&events).message.contains("did not accept the request"), "{events:?}");
+}
+
+/// Arguments too deep to be read are an error that the model is told, and a line that is too long ends the answer.
+#[tokio::test(start_paused = true)]
+async fn arguments_that_are_too_deep_are_not_read() {
+    let deep = format!(r#"{{"location":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    let call =
+        json!({"index": 0, "id": "1", "type": "function", "function": {"name": "get_weather", "arguments": deep}});
+    let chunk = |choice: Value| format!("data: {}\n\n", json!({"id": "1", "model": "test", "choices": [choice]}));
+    let pieces = vec![
+        chunk(json!({"index": 0, "delta": {"tool_calls": [call]}})),
+        chunk(json!({"index": 0, "delta": {}, "finish_reason": "tool_calls"})),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let fake = Fake::start([event_stream(pieces, false)]).await;
+    let events = ask(&OpenAi, &fake, vec![said("Hi")]).await;
+    check(&events);
+    assert!(events.iter().any(|event| matches!(event, Ok(ModelEvent::Call { input: Err(_), .. }))), "{events:?}");
 }
 
 /// What stands in the history with such a key is sent as it is.

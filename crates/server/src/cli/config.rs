@@ -36,9 +36,15 @@ pub(super) fn run(args: &Args) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    if let Err(refused) = prepare(&config, &Options { place: Some(&PlaceArgs::default()), ..Options::default() }) {
-        eprintln!("holdpoint: {refused}");
-        return ExitCode::from(1);
+    let prepared = match prepare(&config, &Options { place: Some(&PlaceArgs::default()), ..Options::default() }) {
+        Ok(prepared) => prepared,
+        Err(refused) => {
+            eprintln!("holdpoint: {refused}");
+            return ExitCode::from(1);
+        }
+    };
+    for warning in prepared.model.into_model().warnings(&prepared.tools.offered_specs()) {
+        eprintln!("holdpoint: warning: {warning}");
     }
     let origin = args.config.as_ref().map_or("the environment".to_owned(), |file| file.display().to_string());
     let (tools, servers) = (config.tools.len(), config.mcp.len());

@@ -23,6 +23,8 @@ pub(super) enum ModelSetupError {
     NoEffect { setting: String, model: String },
     #[error("model.prompt_caching is for Anthropic; the others cache by themselves: remove it")]
     NoCaching,
+    #[error("model.eager_input_streaming is for Anthropic: remove it")]
+    NoEagerStreaming,
     #[error(
         "model.fallback: {0} can't stand in for another model. Use openai:MODEL, anthropic:MODEL, gemini:MODEL or ollama:MODEL"
     )]
@@ -91,6 +93,9 @@ fn provided(
     if config.prompt_caching.is_some() && is_of_settings && !is_cached {
         return Err(ModelSetupError::NoCaching);
     }
+    if config.eager_input_streaming.is_some() && is_of_settings && !is_cached {
+        return Err(ModelSetupError::NoEagerStreaming);
+    }
     let model = provider(&first, None, base_url, config)?;
     let fallbacks = fallbacks.iter().map(|spec| provider(spec, Some(&first), base_url, config));
     Ok(Chosen::Provider(model.with_fallbacks(fallbacks.collect::<Result<Vec<_>, _>>()?)))
@@ -127,6 +132,7 @@ fn provider(
         max_tokens: config.max_tokens.map(|tokens| tokens.get().into()),
         timeouts: config.timeouts(),
         prompt_caching: config.prompt_caching,
+        eager_input_streaming: config.eager_input_streaming,
         reasoning_effort: config.reasoning_effort,
         is_fallback: first.is_some(),
         ..ProviderSettings::default()

@@ -52,6 +52,9 @@ pub struct ModelConfig {
     pub reasoning_effort: Option<ReasoningEffort>,
     /// Whether the prompt is marked for Anthropic's cache. Other providers cache by themselves.
     pub prompt_caching: Option<bool>,
+    /// Whether Anthropic sends the inputs of tools while they are written, value by value. By default only at Anthropic's own
+    /// address: Bedrock and others behind a `base_url` may refuse the field for it.
+    pub eager_input_streaming: Option<bool>,
     /// Further fields of every request, in the provider's own words, such as `top_p`. They override what Holdpoint sends,
     /// except for the conversation, the model and the tools.
     #[cfg_attr(test, schemars(with = "super::reference::Options"))]
@@ -82,6 +85,7 @@ impl ModelConfig {
             ("api", self.api.is_some()),
             ("reasoning_effort", self.reasoning_effort.is_some()),
             ("prompt_caching", self.prompt_caching.is_some()),
+            ("eager_input_streaming", self.eager_input_streaming.is_some()),
             ("options", !self.options.is_empty()),
             ("headers", !self.headers.is_empty()),
             ("first_byte_timeout_sec", self.first_byte_timeout_sec.is_some()),

@@ -16,7 +16,7 @@ use crate::{app::Server, auth::Caller, request::Failure};
     path = "/api/status",
     tag = "operations",
     operation_id = "status",
-    responses((status = 200, description = "The status. It contains no secret.", body = Status, example = json!({"version": "0.1.0", "model": "demo", "mcp": [{"name": "files", "state": "connected", "tools": ["files_read"], "warnings": [], "lastLines": []}], "tools": [{"name": "files_read", "execution": "server", "mcp": "files", "approval": "always", "approvalTimeoutSec": 300, "decisions": ["approve", "deny", "edit", "answer"], "approvers": {"by": ["self"]}}], "limits": {"turns": 1000}}))),
+    responses((status = 200, description = "The status. It contains no secret.", body = Status, example = json!({"version": "0.1.0", "model": "demo", "warnings": [], "mcp": [{"name": "files", "state": "connected", "tools": ["files_read"], "warnings": [], "lastLines": []}], "tools": [{"name": "files_read", "execution": "server", "mcp": "files", "approval": "always", "approvalTimeoutSec": 300, "decisions": ["approve", "deny", "edit", "answer"], "approvers": {"by": ["self"]}}], "limits": {"turns": 1000}}))),
 )]
 pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) -> Result<Json<Status>, Failure> {
     if !identity.is_admin() {
@@ -27,6 +27,7 @@ pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         node: runtime.node().map(|node| node.to_string()),
         model: runtime.model_version(),
+        warnings: runtime.model_warnings(),
         mcp: server.inner.mcp.as_ref().map(|read| read()).unwrap_or_default(),
         tools: runtime.tools().specs().iter().map(|spec| tool(spec)).collect(),
         limits: limits(&server),

@@ -2,9 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
-use rig_core::{ProviderError, ProviderResponseError, http_client};
+use holdpoint_protocol::json;
+use serde_json::Value;
 
-use super::{Inner, redact::clean, retry, screen::ScreenError, spec::Provider, timeouts::TimeLimit};
+use super::{
+    Inner,
+    http::{ErrorResponse, HttpError},
+    redact::clean,
+    retry,
+    spec::Provider,
+    timeouts::TimeLimit,
+    wire::EventError,
+    wordings,
+};
 use crate::model::ModelError;
 
 /// A failure, and its text for the log.
@@ -47,8 +57,10 @@ pub(super) enum FailureKind {
     CutOff,
     /// The provider rejected the request.
     Rejected,
-    /// The model does not have an option of the settings.
-    Unsupported,
+    /// The key is good, and may not do this: a region, a policy, a model that the account does not have.
+    Forbidden,
+    /// Thinking blocks of the conversation are not taken back.
+    Bound,
     /// The address redirects to another one.
     Redirected,
     /// The response is not what a provider sends.
@@ -60,33 +72,55 @@ impl ProviderFailure {
         Self { kind, detail: detail.into(), status: 0 }
     }
 
-    /// Classifies an error of `rig`. `has_begun`: whether part of the response had come.
-    pub(super) fn of(error: &ProviderError, has_begun: bool) -> Self {
-        let detail = detail(error);
+    /// `has_begun`: whether part of the response had come.
+    pub(super) fn of(error: &HttpError, has_begun: bool) -> Self {
+        let detail = error.to_string();
+        match error {
+            HttpError::Time(limit) => Self::new(FailureKind::Timeout(*limit), detail),
+            HttpError::NotEvents(_) => Self::new(FailureKind::Malformed, detail),
+            HttpError::Transport(error) => Self::of_transport(error, has_begun),
+            HttpError::Status(response) => Self::of_response(response),
+        }
+    }
+
+    fn of_transport(error: &reqwest::Error, has_begun: bool) -> Self {
         let kind = match error {
-            ProviderError::Http(error) => match &**error {
-                http_client::Error::InvalidContentType(_) => FailureKind::Malformed,
-                http_client::Error::Instance(error) if error.is::<ScreenError>() => FailureKind::Malformed,
-                error if let Some(limit) = exceeded(error, has_begun) => FailureKind::Timeout(limit),
-                _ if has_begun => FailureKind::CutOff,
-                error if is_refused(error) => FailureKind::Refused,
-                _ => FailureKind::Unreachable,
-            },
-            ProviderError::Truncated => FailureKind::CutOff,
-            ProviderError::UnsupportedOption(_) => FailureKind::Unsupported,
-            ProviderError::Request(_) | ProviderError::Url(_) => FailureKind::Rejected,
-            error => match error.provider_response() {
-                Some(response) => of_response(response),
-                None => FailureKind::Malformed,
-            },
+            // A time limit of a client that the program has made.
+            error if error.is_timeout() && !error.is_connect() => {
+                FailureKind::Timeout(if has_begun { TimeLimit::Idle } else { TimeLimit::FirstByte })
+            }
+            _ if has_begun => FailureKind::CutOff,
+            error if is_refused(error) => FailureKind::Refused,
+            error if error.is_builder() => FailureKind::Rejected,
+            _ => FailureKind::Unreachable,
         };
-        let response = error.provider_response();
-        let status = response.and_then(|response| response.status).map_or(0, |status| status.as_u16());
-        let detail = match response.filter(|_| kind == FailureKind::Redirected) {
-            Some(response) => format!("status {status}, a redirect to {}", target(response)),
-            None => detail,
+        // The whole chain: an HTTP client gives the reason only at its end.
+        let detail = causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        Self::new(kind, detail)
+    }
+
+    fn of_response(response: &ErrorResponse) -> Self {
+        let (kind, status) = (of_response(response), response.status);
+        let detail = match kind {
+            FailureKind::Redirected => format!("status {status}, a redirect to {}", target(response)),
+            _ => format!("status {status}: {}", response.body),
         };
         Self { kind, detail, status }
+    }
+
+    /// An error in the place of an event.
+    pub(super) fn of_event(error: &EventError) -> Self {
+        match error {
+            EventError::Malformed(why) => Self::new(FailureKind::Malformed, *why),
+            EventError::Told(body) => {
+                // Gemini says a status here.
+                let status =
+                    body.pointer("/error/code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+                let response =
+                    ErrorResponse { status: status.unwrap_or(0), body: body.to_string(), ..ErrorResponse::default() };
+                Self::new(of_response(&response), response.body)
+            }
+        }
     }
 
     /// Whether it may be for its files that the request was refused. llama.cpp says 500 if its model can't see, OpenRouter 404.
@@ -158,7 +192,8 @@ impl FailureKind {
             Self::TokenLimit => "the token limit was reached before any text".to_owned(),
             Self::CutOff => "the answer was cut off".to_owned(),
             Self::Rejected => "the request was rejected".to_owned(),
-            Self::Unsupported => "an unsupported setting".to_owned(),
+            Self::Forbidden => "it is not permitted".to_owned(),
+            Self::Bound => "the thinking of earlier steps was not taken back".to_owned(),
             Self::Redirected => "redirected, which is not followed; set the base URL to where it leads".to_owned(),
             Self::Malformed => "a malformed answer".to_owned(),
         }
@@ -222,9 +257,10 @@ impl FailureKind {
             }
             Self::CutOff => "The model's answer was cut off. Please try again.".to_owned(),
             Self::Rejected => format!("{name} did not accept the request. The server's log says why."),
-            Self::Unsupported => format!(
-                "The model {model} does not take a setting of the server. The server's operator must check model.reasoning_effort; the log says more."
+            Self::Forbidden => format!(
+                "{name} does not permit this request: for the account, the region or the model. The server's log says what {name} said."
             ),
+            Self::Bound => format!("{name} did not accept the request. The server's log says why."),
             Self::Redirected => format!(
                 "{name} redirects to another address, which is not followed. The server's operator must set the base URL to where it leads; the log says where."
             ),
@@ -245,57 +281,52 @@ fn when(wanted: Option<Duration>) -> String {
     }
 }
 
-/// Classifies an error response.
-fn of_response(response: &ProviderResponseError) -> FailureKind {
-    let body = response.body.to_lowercase();
-    let says = |texts: &[&str]| texts.iter().any(|text| body.contains(text));
-    let code = response.machine_code().unwrap_or_default().to_lowercase();
-    let wanted = || retry::wanted(response.headers.as_ref(), &response.body, SystemTime::now());
-    let status = response.status.map_or(0, |status| status.as_u16());
-    if response.refusal || says(&["content_filter", "content_policy_violation", "blockreason"]) {
+/// Classifies an error response: by the vendor's code where there is one, else by the status, and by the wording where neither
+/// says it.
+fn of_response(response: &ErrorResponse) -> FailureKind {
+    let body: Value = json::parse(response.body.as_bytes()).unwrap_or_default();
+    let codes = wordings::codes(&body);
+    let is = |names: &[&str]| codes.iter().any(|code| names.iter().any(|name| code.eq_ignore_ascii_case(name)));
+    let wanted = || retry::wanted(Some(&response.headers), &response.body, SystemTime::now());
+    let status = response.status;
+    // These come with several statuses.
+    if is(&["content_filter", "content_policy_violation"]) || body.pointer("/promptFeedback/blockReason").is_some() {
         return FailureKind::Filtered;
     }
-    // These come with several statuses, so their text is checked first.
-    if says(&["insufficient_quota", "credit balance is too low", "billing_hard_limit"]) || status == 402 {
+    if is(&["insufficient_quota", "billing_hard_limit_reached"])
+        || status == 402
+        || wordings::is_out_of_credit(&response.body)
+    {
         return FailureKind::Quota;
     }
-    if says(&["api_key_invalid", "api key not valid", "invalid_api_key", "invalid x-api-key"]) {
+    if is(&["invalid_api_key", "API_KEY_INVALID", "authentication_error"]) || status == 401 {
         return FailureKind::InvalidKey;
     }
-    let too_long = [
-        "context_length_exceeded",
-        "prompt is too long",
-        "maximum context length",
-        "exceeds the maximum number of tokens",
-        "exceeds the context window",
-        "exceeds the available context size",
-    ];
-    if says(&too_long) || status == 413 {
+    if is(&["context_length_exceeded"]) || status == 413 || wordings::is_too_long(&response.body) {
         return FailureKind::TooLong;
+    }
+    if wordings::is_bound_elsewhere(&response.body) {
+        return FailureKind::Bound;
     }
     match status {
         300..=399 => FailureKind::Redirected,
-        401 | 403 => FailureKind::InvalidKey,
+        403 => FailureKind::Forbidden,
         404 => FailureKind::UnknownModel,
         429 => FailureKind::Busy(wanted()),
         408 | 425 | 500..=599 => FailureKind::ProviderError(wanted()),
-        _ if says(&["model_not_found", "invalid model"]) => FailureKind::UnknownModel,
+        _ if is(&["model_not_found", "not_found_error"]) => FailureKind::UnknownModel,
         400..=499 => FailureKind::Rejected,
         // An error in the middle of a stream has no status, only a name.
-        _ => match &*code {
-            "authentication_error" | "permission_error" => FailureKind::InvalidKey,
-            "not_found_error" => FailureKind::UnknownModel,
-            "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" => FailureKind::Busy(None),
-            "invalid_request_error" | "invalid_argument" => FailureKind::Rejected,
-            _ if says(&["not found"]) && says(&["model"]) => FailureKind::UnknownModel,
-            _ => FailureKind::ProviderError(None),
-        },
+        _ if is(&["permission_error"]) => FailureKind::Forbidden,
+        _ if is(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"]) => FailureKind::Busy(None),
+        _ if is(&["invalid_request_error", "INVALID_ARGUMENT"]) => FailureKind::Rejected,
+        _ => FailureKind::ProviderError(None),
     }
 }
 
 /// Where a redirect leads: the origin only, since the rest may repeat keys.
-fn target(response: &ProviderResponseError) -> String {
-    let location = response.headers.as_ref().and_then(|headers| headers.get(reqwest::header::LOCATION)?.to_str().ok());
+fn target(response: &ErrorResponse) -> String {
+    let location = response.headers.get(reqwest::header::LOCATION).and_then(|location| location.to_str().ok());
     match location.map(reqwest::Url::parse) {
         Some(Ok(url)) => url.origin().ascii_serialization(),
         Some(Err(_)) => "another path".to_owned(),
@@ -304,23 +335,11 @@ fn target(response: &ProviderResponseError) -> String {
 }
 
 /// Whether the connection was refused.
-fn is_refused(error: &http_client::Error) -> bool {
+fn is_refused(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>();
         io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
     })
-}
-
-/// The time limit that was exceeded: one of ours, or one of the HTTP client after a connection was made.
-fn exceeded(error: &http_client::Error, has_begun: bool) -> Option<TimeLimit> {
-    if let http_client::Error::Instance(error) = error
-        && let Some(limit) = error.downcast_ref::<TimeLimit>()
-    {
-        return Some(*limit);
-    }
-    let mut client = causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>());
-    let is_timeout = client.any(|error| error.is_timeout() && !error.is_connect());
-    is_timeout.then_some(if has_begun { TimeLimit::Idle } else { TimeLimit::FirstByte })
 }
 
 /// The name of a service may be a phrase, and begin a sentence.
@@ -335,15 +354,4 @@ fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error), |error| error.source())
-}
-
-/// The whole error chain: an HTTP client gives the reason only at its end.
-fn detail(error: &ProviderError) -> String {
-    let mut text = error.to_string();
-    if let ProviderError::Http(error) = error {
-        for cause in causes(&**error).skip(1) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }

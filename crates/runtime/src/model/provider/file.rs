@@ -1,11 +1,13 @@
 //! Files in user messages, as far as a provider accepts them.
 
-use super::{OpenAiApi, Provider};
+use super::{
+    OpenAiApi, Provider,
+    wire::{Part, Source},
+};
 use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use rig_core::message::{AudioMediaType, DocumentMediaType, ImageMediaType, MimeType, UserContent, VideoMediaType};
 
 /// Maximum length of a text file, in characters. The rest is cut off.
 const MAX_TEXT_CHARS: usize = 200_000;
@@ -25,13 +27,14 @@ pub(super) struct Taker {
 impl Taker {
     /// <https://platform.openai.com/docs/guides/images-vision>, <https://platform.claude.com/docs/en/build-with-claude/vision>,
     /// <https://ai.google.dev/gemini-api/docs/image-understanding>. Ollama takes data and fetches nothing.
-    fn takes_image(self, kind: Option<&ImageMediaType>, source: &Source) -> bool {
-        use ImageMediaType::{GIF, HEIC, HEIF, JPEG, PNG, WEBP};
+    fn takes_image(self, kind: Option<&str>, source: &Source) -> bool {
         match (self.provider, kind) {
-            (Provider::Ollama, kind) => matches!(source, Source::Data(_)) && matches!(kind, Some(PNG | JPEG | WEBP)),
+            (Provider::Ollama, kind) => {
+                matches!(source, Source::Data(_)) && matches!(kind, Some("png" | "jpeg" | "webp"))
+            }
             (_, None) => true,
-            (Provider::Gemini, Some(kind)) => matches!(kind, PNG | JPEG | WEBP | HEIC | HEIF),
-            (_, Some(kind)) => matches!(kind, PNG | JPEG | WEBP | GIF),
+            (Provider::Gemini, Some(kind)) => matches!(kind, "png" | "jpeg" | "webp" | "heic" | "heif"),
+            (_, Some(kind)) => matches!(kind, "png" | "jpeg" | "webp" | "gif"),
         }
     }
 
@@ -46,11 +49,12 @@ impl Taker {
 
     /// <https://ai.google.dev/gemini-api/docs/audio>; <https://platform.openai.com/docs/guides/audio>: Chat Completions takes
     /// `wav` and `mp3`, as data, and Responses takes none.
-    fn takes_audio(self, kind: &AudioMediaType, source: &Source) -> bool {
-        use AudioMediaType::{AAC, AIFF, FLAC, MP3, OGG, WAV};
+    fn takes_audio(self, media_type: &str, source: &Source) -> bool {
         match (self.provider, self.api) {
-            (Provider::Gemini, _) => matches!(kind, WAV | MP3 | AIFF | AAC | OGG | FLAC),
-            (Provider::OpenAi, OpenAiApi::Chat) => matches!(kind, WAV | MP3) && matches!(source, Source::Data(_)),
+            (Provider::Gemini, _) => AUDIO_OF_GEMINI.contains(&media_type),
+            (Provider::OpenAi, OpenAiApi::Chat) => {
+                matches!(media_type, "audio/wav" | "audio/mp3") && matches!(source, Source::Data(_))
+            }
             _ => false,
         }
     }
@@ -58,7 +62,7 @@ impl Taker {
 
 /// A file as it is sent.
 pub(super) struct SentFile {
-    pub(super) content: Vec<UserContent>,
+    pub(super) content: Vec<Part>,
     /// What the user is told, if the model does not get the file.
     pub(super) left_out: Option<String>,
 }
@@ -82,7 +86,7 @@ pub(super) fn send(taker: Taker, media_type: &str, url: &str, filename: Option<&
     };
     let content = if is_text(&media_type) {
         let text = bytes.as_ref().and_then(|bytes| text(bytes.clone()?));
-        text.map(|text| vec![UserContent::text(format!("The file {name} ({media_type}):\n\n{text}"))])
+        text.map(|text| vec![Part::Text(format!("The file {name} ({media_type}):\n\n{text}"))])
     } else {
         source.and_then(|source| sent_as(taker, &media_type, source, filename))
     };
@@ -120,76 +124,77 @@ pub(super) fn not_sent(name: &str, media_type: &str, why: &str) -> String {
 }
 
 /// A sound of a tool's result, if the model can hear it.
-pub(super) fn sound(taker: Taker, media_type: &str, data: &str) -> Option<UserContent> {
+pub(super) fn sound(taker: Taker, media_type: &str, data: &str) -> Option<Part> {
     let source = Source::Data(data.to_owned());
-    let kind = audio_type(media_type).filter(|kind| !data.is_empty() && taker.takes_audio(kind, &source))?;
-    Some(UserContent::audio_base64(data, Some(kind)))
+    let media_type = audio_type(media_type);
+    let is_heard = !data.is_empty() && taker.takes_audio(media_type, &source);
+    is_heard.then(|| Part::Audio { media_type: media_type.to_owned(), source })
 }
 
-enum Source {
-    Data(String),
-    Address(String),
-}
-
-fn sent_as(taker: Taker, media_type: &str, source: Source, filename: Option<&str>) -> Option<Vec<UserContent>> {
-    let image = ImageMediaType::from_mime_type(media_type);
-    if image.is_some() || matches!((&source, media_type), (Source::Address(_), "image/*" | "image")) {
-        return taker.takes_image(image.as_ref(), &source).then(|| {
-            vec![match source {
-                Source::Data(data) => UserContent::image_base64(data, image, None),
-                Source::Address(url) => UserContent::image_url(url, image, None),
-            }]
-        });
+fn sent_as(taker: Taker, media_type: &str, source: Source, filename: Option<&str>) -> Option<Vec<Part>> {
+    if matches!((&source, media_type), (Source::Address(_), "image/*" | "image")) {
+        return taker.takes_image(None, &source).then(|| vec![Part::Image { media_type: None, source }]);
+    }
+    if let Some(kind) = media_type.strip_prefix("image/") {
+        let kind = if kind == "jpg" { "jpeg" } else { kind };
+        let media_type = Some(format!("image/{kind}"));
+        return taker.takes_image(Some(kind), &source).then(|| vec![Part::Image { media_type, source }]);
     }
     if media_type == "application/pdf" {
         return taker.takes_pdf(&source).then(|| pdf(taker, source, filename));
     }
-    if let Some(kind) = audio_type(media_type) {
-        return taker.takes_audio(&kind, &source).then(|| {
-            vec![match source {
-                Source::Data(data) => UserContent::audio_base64(data, Some(kind)),
-                Source::Address(url) => UserContent::audio_url(url, Some(kind)),
-            }]
-        });
+    let audio = audio_type(media_type);
+    if taker.takes_audio(audio, &source) {
+        return Some(vec![Part::Audio { media_type: audio.to_owned(), source }]);
     }
     // <https://ai.google.dev/gemini-api/docs/video-understanding>; the others take no video.
-    let kind = VideoMediaType::from_mime_type(media_type).filter(|_| taker.provider == Provider::Gemini)?;
-    Some(vec![match source {
-        Source::Data(data) => UserContent::video_base64(data, Some(kind)),
-        Source::Address(url) => UserContent::video_url(url, Some(kind)),
-    }])
+    let is_seen = taker.provider == Provider::Gemini && VIDEO_OF_GEMINI.contains(&media_type);
+    is_seen.then(|| vec![Part::Video { media_type: media_type.to_owned(), source }])
 }
 
-/// A PDF with its name: Anthropic has a field for it, the others read it before the file.
-fn pdf(taker: Taker, source: Source, filename: Option<&str>) -> Vec<UserContent> {
-    let kind = Some(DocumentMediaType::PDF);
-    let mut file = match source {
-        Source::Data(data) => UserContent::document_base64(data, kind),
-        Source::Address(url) => UserContent::document_url(url, kind),
+const AUDIO_OF_GEMINI: [&str; 6] = ["audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"];
+const VIDEO_OF_GEMINI: [&str; 10] = [
+    "video/mp4",
+    "video/mpeg",
+    "video/mov",
+    "video/quicktime",
+    "video/avi",
+    "video/x-flv",
+    "video/mpg",
+    "video/webm",
+    "video/wmv",
+    "video/3gpp",
+];
+
+/// A PDF with its name: where the provider has no field for that, the name is read before the file.
+fn pdf(taker: Taker, source: Source, filename: Option<&str>) -> Vec<Part> {
+    let has_field = match (taker.provider, &source) {
+        (Provider::Anthropic, _) => true,
+        (Provider::OpenAi, source) => matches!(source, Source::Data(_)),
+        (Provider::Gemini | Provider::Ollama, _) => false,
     };
-    match (&mut file, filename) {
-        (UserContent::Document(document), Some(name)) if taker.provider == Provider::Anthropic => {
-            document.additional_params = Some(serde_json::json!({"title": name}));
-            vec![file]
-        }
-        (_, Some(name)) => vec![UserContent::text(format!("The file {name}:")), file],
-        (_, None) => vec![file],
-    }
+    let heading = filename.filter(|_| !has_field).map(|name| Part::Text(format!("The file {name}:")));
+    let file = Part::Pdf { name: filename.map(str::to_owned), source };
+    heading.into_iter().chain([file]).collect()
 }
 
 /// The type of audio. Browsers and servers have several names for most.
-fn audio_type(media_type: &str) -> Option<AudioMediaType> {
-    let known = match media_type {
+fn audio_type(media_type: &str) -> &str {
+    match media_type {
         "audio/mpeg" | "audio/mpeg3" | "audio/x-mp3" => "audio/mp3",
         "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "audio/wav",
         "audio/x-aiff" => "audio/aiff",
         "audio/x-flac" => "audio/flac",
         "audio/x-aac" => "audio/aac",
         "audio/vorbis" | "application/ogg" => "audio/ogg",
-        "audio/mp4" | "audio/x-m4a" => "audio/m4a",
         other => other,
-    };
-    AudioMediaType::from_mime_type(known)
+    }
+}
+
+/// A picture of a kind that providers take in a tool's result.
+pub(super) fn picture(media_type: &str, data: &str) -> Option<Part> {
+    let is_taken = matches!(media_type, "image/png" | "image/jpeg" | "image/gif" | "image/webp") && !data.is_empty();
+    is_taken.then(|| Part::Image { media_type: Some(media_type.to_owned()), source: Source::Data(data.to_owned()) })
 }
 
 fn is_text(media_type: &str) -> bool {
@@ -200,8 +205,8 @@ fn is_text(media_type: &str) -> bool {
         || media_type.ends_with("+xml") && !media_type.starts_with("image/")
 }
 
-fn note(name: &str, media_type: &str, url: Option<&str>) -> UserContent {
-    UserContent::text(match url {
+fn note(name: &str, media_type: &str, url: Option<&str>) -> Part {
+    Part::Text(match url {
         Some(url) => format!("(The user sent {name}, {media_type}, at {url}. It is not included.)"),
         None => format!("(The user sent {name}, {media_type}. It is not included: you can't read it.)"),
     })
@@ -258,13 +263,11 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use rig_core::message::DocumentSourceKind;
-
     use super::*;
 
-    fn text_of(content: &UserContent) -> &str {
+    fn text_of(content: &Part) -> &str {
         match content {
-            UserContent::Text(text) => &text.text,
+            Part::Text(text) => text,
             other => panic!("not a text: {other:?}"),
         }
     }
@@ -275,23 +278,22 @@ mod tests {
     const GEMINI: Taker = Taker { provider: Provider::Gemini, api: OpenAiApi::Chat };
     const OLLAMA: Taker = Taker { provider: Provider::Ollama, api: OpenAiApi::Chat };
 
-    fn content(media_type: &str, url: &str, filename: Option<&str>) -> UserContent {
+    fn content(media_type: &str, url: &str, filename: Option<&str>) -> Part {
         send(CHAT, media_type, url, filename).content.pop().expect("a part")
     }
 
     #[test]
     fn images_go_as_data_or_by_address() {
-        let UserContent::Image(image) = content("image/png", "data:image/png;base64,aGk", None) else { panic!() };
-        assert_eq!(image.data, DocumentSourceKind::Base64("aGk=".to_owned()));
-        let UserContent::Image(image) = content("image/webp", "https://x.example/a.webp", None) else { panic!() };
-        assert_eq!(image.data, DocumentSourceKind::Url("https://x.example/a.webp".to_owned()));
+        let image = |media_type: &str, source| Part::Image { media_type: Some(media_type.to_owned()), source };
+        let sent = content("image/png", "data:image/png;base64,aGk", None);
+        assert_eq!(sent, image("image/png", Source::Data("aGk=".to_owned())));
+        let sent = content("image/webp", "https://x.example/a.webp", None);
+        assert_eq!(sent, image("image/webp", Source::Address("https://x.example/a.webp".to_owned())));
         // The data's own type is used if the part has none.
         let untyped = content("application/octet-stream", "data:image/gif;base64,aGk=", None);
-        assert!(matches!(untyped, UserContent::Image(_)));
-        let UserContent::Document(pdf) = content("application/pdf", "data:application/pdf;base64,aGk=", None) else {
-            panic!()
-        };
-        assert_eq!(pdf.media_type, Some(DocumentMediaType::PDF));
+        assert!(matches!(untyped, Part::Image { .. }));
+        let pdf = content("application/pdf", "data:application/pdf;base64,aGk=", None);
+        assert_eq!(pdf, Part::Pdf { name: None, source: Source::Data("aGk=".to_owned()) });
     }
 
     #[test]
@@ -349,13 +351,13 @@ mod tests {
     #[test]
     fn a_pdf_keeps_its_name() {
         let url = "data:application/pdf;base64,aGk=";
-        for taker in [CHAT, RESPONSES, GEMINI] {
+        for (taker, parts) in [(CHAT, 1), (RESPONSES, 1), (ANTHROPIC, 1), (GEMINI, 2)] {
             let sent = send(taker, "application/pdf", url, Some("bill.pdf")).content;
-            assert_eq!((text_of(&sent[0]), sent.len()), ("The file bill.pdf:", 2));
+            assert_eq!(sent.len(), parts);
+            assert!(matches!(sent.last(), Some(Part::Pdf { name: Some(name), .. }) if name == "bill.pdf"), "{sent:?}");
         }
-        let sent = send(ANTHROPIC, "application/pdf", url, Some("bill.pdf")).content;
-        let [UserContent::Document(pdf)] = sent.as_slice() else { panic!("{sent:?}") };
-        assert_eq!(pdf.additional_params, Some(serde_json::json!({"title": "bill.pdf"})));
-        assert_eq!(send(CHAT, "application/pdf", url, None).content.len(), 1);
+        let sent = send(GEMINI, "application/pdf", url, Some("bill.pdf")).content;
+        assert_eq!(text_of(&sent[0]), "The file bill.pdf:");
+        assert_eq!(send(GEMINI, "application/pdf", url, None).content.len(), 1);
     }
 }

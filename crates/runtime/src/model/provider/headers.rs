@@ -1,8 +1,6 @@
 //! Headers of the settings, sent with every request.
 
-use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use rig_core::http_client::{self, HttpClientExt, LazyBody, MultipartForm, Request, Response, StreamingResponse};
 
 use super::ProviderSetupError;
 use crate::tool::Secret;
@@ -20,51 +18,33 @@ pub(super) fn read(headers: &[(String, Secret)]) -> Result<HeaderMap, ProviderSe
     Ok(map)
 }
 
-/// A client that adds headers.
-#[derive(Debug, Clone)]
-pub(super) struct WithHeaders<C> {
-    pub(super) client: C,
-    pub(super) headers: HeaderMap,
+/// Adds a beta to those of the settings.
+pub(super) fn add_beta(headers: &mut HeaderMap, beta: &'static str) {
+    const NAME: &str = "anthropic-beta";
+    let set = headers.get(NAME).and_then(|set| set.to_str().ok()).map(str::trim).filter(|set| !set.is_empty());
+    let all = match set {
+        Some(set) if set.split(',').any(|name| name.trim() == beta) => return,
+        Some(set) => format!("{set},{beta}"),
+        None => beta.to_owned(),
+    };
+    if let Ok(all) = HeaderValue::try_from(all) {
+        headers.insert(NAME, all);
+    }
 }
 
-impl<C> WithHeaders<C> {
-    fn add<T>(&self, mut request: Request<T>) -> Request<T> {
-        for (name, value) in &self.headers {
-            request.headers_mut().insert(name.clone(), value.clone());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beta_is_added_to_those_of_the_settings() {
+        let mut headers = HeaderMap::new();
+        for expected in ["b", "b", "a, c,b"] {
+            if expected.len() > 1 {
+                headers.insert("anthropic-beta", HeaderValue::from_static("a, c"));
+            }
+            add_beta(&mut headers, "b");
+            assert_eq!(headers["anthropic-beta"], expected);
         }
-        request
-    }
-}
-
-impl<C: HttpClientExt> HttpClientExt for WithHeaders<C> {
-    fn send<T, U>(
-        &self,
-        request: Request<T>,
-    ) -> impl Future<Output = http_client::Result<Response<LazyBody<U>>>> + Send + 'static
-    where
-        T: Into<Bytes> + Send,
-        U: From<Bytes> + Send + 'static,
-    {
-        self.client.send::<T, U>(self.add(request))
-    }
-
-    fn send_multipart<U>(
-        &self,
-        request: Request<MultipartForm>,
-    ) -> impl Future<Output = http_client::Result<Response<LazyBody<U>>>> + Send + 'static
-    where
-        U: From<Bytes> + Send + 'static,
-    {
-        self.client.send_multipart::<U>(self.add(request))
-    }
-
-    fn send_streaming<T>(
-        &self,
-        request: Request<T>,
-    ) -> impl Future<Output = http_client::Result<StreamingResponse>> + Send
-    where
-        T: Into<Bytes> + Send,
-    {
-        self.client.send_streaming(self.add(request))
     }
 }

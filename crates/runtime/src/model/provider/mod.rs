@@ -1,11 +1,13 @@
 //! Models of OpenAI (and compatible servers), Anthropic, Gemini and Ollama.
 //!
-//! `rig-core` implements the wire formats. Requests, streaming, retries and error texts are our own.
+//! `wire` has their formats, one module an API. The rest is the same for all of them.
 
 mod effort;
 mod failure;
 mod file;
 mod headers;
+mod http;
+mod offer;
 mod openai_api;
 mod probe;
 mod redact;
@@ -13,44 +15,40 @@ mod refused;
 mod replay;
 mod request;
 mod retry;
-mod screen;
 mod spec;
 mod stream;
 mod timeouts;
+mod traits;
+mod wire;
+mod wordings;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 pub use effort::ReasoningEffort;
 use futures::{StreamExt, stream::BoxStream};
-use headers::WithHeaders;
+pub use offer::NotOffered;
 pub use openai_api::OpenAiApi;
 pub use probe::Probed;
 use reqwest::redirect;
-use rig_core::{
-    DynModel,
-    completion::options::Reasoning,
-    operation::Completion,
-    providers::{
-        anthropic::AnthropicConfig,
-        gemini::GeminiConfig,
-        ollama::OllamaConfig,
-        openai::{OpenAIConfig, Route, wire::Auth},
-    },
-};
-use rig_reqwest::ReqwestClient;
-use screen::Screened;
-use spec::{Access, access, origin, service};
 pub use spec::{Provider, ProviderSetupError, ProviderSpec, SpecError};
-use timeouts::Timed;
+use spec::{access, is_host_of, origin, service};
 pub use timeouts::Timeouts;
 
 use super::{Model, ModelError, ModelEvent, ModelRequest};
-use crate::{redact::Mask, tool::Secret};
+use crate::{
+    redact::Mask,
+    tool::{Secret, ToolSpec},
+};
 
 /// Connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Anthropic requires a limit in every request. This one is for models whose own limit is unknown.
-const ANTHROPIC_MAX_TOKENS: u64 = 8192;
 
 /// Settings of a provider's model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,6 +69,9 @@ pub struct ProviderSettings {
     pub reasoning_effort: Option<ReasoningEffort>,
     /// Whether the prompt is marked for Anthropic's cache; it is if `None`. Other providers cache by themselves.
     pub prompt_caching: Option<bool>,
+    /// Whether Anthropic sends the inputs of tools while they are written, value by value; by default, if it is asked at its own
+    /// address. Other servers with its API may not know the field for it (`eager_input_streaming`), and refuse it.
+    pub eager_input_streaming: Option<bool>,
     /// Further fields of every request, in the provider's own words. They go before everything else.
     pub options: serde_json::Map<String, serde_json::Value>,
     /// Further headers of every request.
@@ -93,14 +94,26 @@ struct Inner {
     /// The name of the service, for messages.
     service: &'static str,
     api: OpenAiApi,
+    wire: wire::Api,
+    traits: traits::Traits,
+    http: http::Http,
+    /// Where the model is asked, and where models are listed.
+    url: reqwest::Url,
+    list_url: reqwest::Url,
+    /// The address of the settings, if not the default.
+    base_url: Option<String>,
     /// What the provider's state is bound to: the model and where it runs.
     origin: String,
     settings: ProviderSettings,
     /// How much the model reasons, in its own way.
-    reasoning: Option<Reasoning>,
+    reasoning: Option<effort::Reasoning>,
+    /// The temperature, if the model takes one.
+    temperature: Option<f64>,
     refused: refused::Refused,
-    model: DynModel<Completion>,
-    list: probe::List,
+    /// The server has refused to drop thinking that does not fit.
+    is_unbound: AtomicBool,
+    /// The tools of which the log says that they are left out.
+    told: Mutex<Vec<String>>,
     mask: Mask,
 }
 
@@ -137,12 +150,36 @@ impl ProviderModel {
         let service = service(spec.provider, access.base_url.as_deref());
         let api = settings.api.unwrap_or_else(|| OpenAiApi::of(&spec.model, access.base_url.as_deref()));
         let origin = origin(&spec, api, access.base_url.as_deref());
-        let client = WithHeaders { client: ReqwestClient::from(client), headers };
-        let client = Timed { client, timeouts: settings.timeouts };
-        let (model, list) = connect(&spec, api, &settings, access, Screened(client));
-        let (reasoning, refused) = (None, refused::Refused::default());
-        let mut inner = Inner { spec, service, api, origin, settings, reasoning, refused, model, list, mask };
+        let wire = wire::Api::of(spec.provider, api);
+        let base = access.base_url.as_deref();
+        let urls = wire.url(base, &spec.model).zip(wire.list_url(base));
+        let (url, list_url) =
+            urls.ok_or(ProviderSetupError::Address { provider: spec.provider, origin: "model.base_url" })?;
+        let mut all = wire.headers(&access);
+        all.extend(headers);
+        let http = http::Http { client, headers: all, timeouts: settings.timeouts };
+        let traits = traits::Traits::of(spec.provider, &spec.model);
+        let mut inner = Inner {
+            spec,
+            service,
+            api,
+            wire,
+            traits,
+            http,
+            url,
+            list_url,
+            base_url: access.base_url,
+            origin,
+            settings,
+            reasoning: None,
+            temperature: None,
+            refused: refused::Refused::default(),
+            is_unbound: AtomicBool::new(false),
+            told: Mutex::default(),
+            mask,
+        };
         inner.reasoning = effort::choose(&inner)?;
+        inner.temperature = effort::temperature(&inner)?;
         Ok(Self { fallbacks: [].into(), inner: Arc::new(inner) })
     }
 }
@@ -153,6 +190,42 @@ impl ProviderModel {
     #[must_use]
     pub fn with_fallbacks(self, fallbacks: impl IntoIterator<Item = Self>) -> Self {
         Self { fallbacks: fallbacks.into_iter().map(|model| model.inner).collect(), ..self }
+    }
+}
+
+impl ProviderModel {
+    /// The tools that a model is not offered, with the reasons: it, or the first of its fallbacks that does not take one. A
+    /// provider would refuse every request for them.
+    pub fn not_offered(&self, tools: &[Arc<ToolSpec>]) -> Vec<NotOffered> {
+        let mut found: Vec<NotOffered> = Vec::new();
+        for inner in std::iter::once(&self.inner).chain(self.fallbacks.iter()) {
+            for left_out in offer::offer(inner.wire, tools.iter().map(|tool| &**tool)).1 {
+                if !found.iter().any(|known| known.name == left_out.name) {
+                    found.push(left_out);
+                }
+            }
+        }
+        found
+    }
+
+    /// Says once in the log which tools are not offered.
+    fn tell(&self, left_out: &[NotOffered]) {
+        let mut told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in left_out.iter().filter(|tool| !told.contains(&tool.name)) {
+            tracing::warn!(model = %self.inner.spec, warning = %tool, "a tool is left out");
+        }
+        *told = left_out.iter().map(|tool| tool.name.clone()).collect();
+    }
+
+    /// This model, and its fallbacks, each by itself.
+    pub fn each(&self) -> Vec<Self> {
+        let all = std::iter::once(&self.inner).chain(self.fallbacks.iter());
+        all.map(|inner| Self { inner: Arc::clone(inner), fallbacks: [].into() }).collect()
+    }
+
+    /// Which model it is.
+    pub fn spec(&self) -> &ProviderSpec {
+        &self.inner.spec
     }
 }
 
@@ -174,7 +247,7 @@ fn check(provider: Provider, settings: &ProviderSettings) -> Result<(), Provider
         && effort::is_cool(settings.temperature)
         && matches!(thinking, Some("enabled" | "adaptive"))
     {
-        return Err(ProviderSetupError::TemperatureWhileThinking { setting: "model.options.thinking" });
+        return Err(ProviderSetupError::TemperatureWhileThinking { setting: "model.options.thinking", provider });
     }
     match settings.temperature {
         Some(temperature) if !(0.0..=max).contains(&temperature) => {
@@ -188,63 +261,34 @@ impl Inner {
     fn taker(&self) -> file::Taker {
         file::Taker { provider: self.spec.provider, api: self.api }
     }
-}
 
-/// A macro, since the clients share no trait.
-macro_rules! listing {
-    ($client:ident) => {{
-        Box::new(move || {
-            let client = $client.clone();
-            Box::pin(async move { client.list_models().await }) as futures::future::BoxFuture<'static, _>
-        }) as probe::List
-    }};
-}
+    fn temperature(&self) -> Option<f64> {
+        self.temperature
+    }
 
-fn connect(
-    spec: &ProviderSpec,
-    api: OpenAiApi,
-    settings: &ProviderSettings,
-    access: Access,
-    client: Screened<Timed<WithHeaders<ReqwestClient>>>,
-) -> (DynModel<Completion>, probe::List) {
-    let Access { key, base_url } = access;
-    let key = key.unwrap_or_default();
-    match spec.provider {
-        Provider::OpenAi => {
-            // Without a key, no header is sent: some servers reject an empty one.
-            let config = OpenAIConfig::new(key).with_auth(Auth::OptionalBearer);
-            let config = base_url.into_iter().fold(config, OpenAIConfig::with_base_url);
-            let config = config.with_route(match api {
-                OpenAiApi::Chat => Route::Chat,
-                OpenAiApi::Responses => Route::Responses,
-            });
-            let client = config.connect(client);
-            (client.completion(&spec.model).erase(), listing!(client))
-        }
-        Provider::Anthropic => {
-            let config = AnthropicConfig::new(key);
-            let config = base_url.into_iter().fold(config, AnthropicConfig::with_base_url);
-            let client = config.connect(client);
-            let mut model = client.completion(&spec.model);
-            model.wire.default_max_tokens.get_or_insert(ANTHROPIC_MAX_TOKENS);
-            if settings.prompt_caching != Some(false) {
-                // Each step of a turn sends everything before it again.
-                model.wire = model.wire.with_prompt_caching();
-            }
-            (model.erase(), listing!(client))
-        }
-        Provider::Gemini => {
-            let config = GeminiConfig::new(key);
-            let config = base_url.into_iter().fold(config, GeminiConfig::with_base_url);
-            let client = config.connect(client);
-            (client.completion(&spec.model).erase(), listing!(client))
-        }
-        Provider::Ollama => {
-            let config = OllamaConfig::new().with_api_key(key);
-            let config = base_url.into_iter().fold(config, OllamaConfig::with_base_url);
-            let client = config.connect(client);
-            (client.native_completion(&spec.model).erase(), listing!(client))
-        }
+    /// Whether the address is one of OpenAI's own.
+    fn is_at_openai(&self) -> bool {
+        let is_it = |url: &str| is_host_of(url, "openai.com") || is_host_of(url, "azure.com");
+        self.base_url.as_deref().is_none_or(is_it)
+    }
+
+    /// Whether reasoning has to stand with every call. Gateways have the name in their paths.
+    fn wants_reasoning_content(&self) -> bool {
+        self.base_url.as_deref().is_some_and(|url| url.contains("deepseek.com"))
+    }
+
+    fn streams_inputs_eagerly(&self) -> bool {
+        let is_at_anthropic = self.base_url.as_deref().is_none_or(|url| is_host_of(url, "anthropic.com"));
+        self.settings.eager_input_streaming.unwrap_or(is_at_anthropic)
+    }
+
+    /// Whether thinking is bound to what stands before it, and the server can be asked to drop it where that has changed.
+    fn binds_thinking(&self) -> bool {
+        self.traits.binds_thinking() && !self.is_unbound.load(Ordering::Relaxed)
+    }
+
+    fn leave_thinking_unbound(&self) {
+        self.is_unbound.store(true, Ordering::Relaxed);
     }
 }
 
@@ -261,8 +305,15 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.tell(&self.not_offered(&request.tools));
         let call = stream::ModelRequestStream::new(Arc::clone(&self.inner), &self.fallbacks, request);
         let answer = futures::stream::unfold(call, stream::ModelRequestStream::next);
         answer.map(futures::stream::iter).flatten().boxed()
+    }
+
+    fn warnings(&self, tools: &[Arc<ToolSpec>]) -> Vec<String> {
+        let left_out = self.not_offered(tools);
+        self.tell(&left_out);
+        left_out.iter().map(ToString::to_string).collect()
     }
 }

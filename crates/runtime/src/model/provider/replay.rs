@@ -1,32 +1,56 @@
 //! What a provider needs back of its own answers: reasoning with its signatures, in its place among text and calls.
 //!
 //! DeepSeek refuses a conversation without the reasoning of steps with calls, Anthropic wants its thinking blocks as they
-//! were, Gemini the signatures of its calls, and OpenAI's Responses API its reasoning items. `rig` keeps the items of the
-//! provider beside what they mean, and sends them again to the same model.
+//! were, Gemini the signatures of its calls, and OpenAI's Responses API its reasoning items. What is kept are the items of the
+//! provider itself; only calls are known as such, since they get the chat's ids.
 
-use holdpoint_protocol::json::Screen;
-use rig_core::{
-    completion::CompletionResponse,
-    message::{AssistantContent, AssistantMessage, ToolCall},
+use holdpoint_protocol::json::{self, Screen};
+use serde_json::{Map, Value, json};
+
+use super::{
+    request,
+    wire::{Ending, Made},
 };
-use serde_json::Value;
-
-use super::request;
 use crate::model::{ModelCall, ProviderState};
 
-/// Maximum size of the state of a step. Reasoning takes twice its size here. A larger state is not kept: the provider may
-/// then refuse to go on, but the chat stays usable.
+/// Maximum size of the state of a step. A larger state is not kept: the provider may then refuse to go on, but the chat stays
+/// usable.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Keys of an item of text or of a call that the provider needs back.
-const SIGNATURES: [&str; 2] = ["thoughtSignature", "extra_content"];
+
+/// A part of an answer, in the provider's own words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kept {
+    Item(Value),
+    /// A call; without an input if that was not valid.
+    Call {
+        name: String,
+        input: Option<Map<String, Value>>,
+        item: Value,
+    },
+}
+
+/// A part of an answer as it is sent again.
+#[derive(Debug, Clone)]
+pub(super) enum Restored {
+    Item(Value),
+    /// `is_as_made`: the input is the model's own.
+    Call {
+        made: Made,
+        item: Value,
+        is_as_made: bool,
+    },
+}
 
 /// The state of a completed step, if the provider needs any. `origin` is the model.
-pub(super) fn keep(response: &CompletionResponse, origin: &str) -> Option<ProviderState> {
-    if !response.choice.iter().any(is_needed) {
+pub(super) fn keep(ending: &Ending, origin: &str) -> Option<ProviderState> {
+    if !ending.is_needed {
         return None;
     }
-    let answer = AssistantMessage::new(response.choice.clone()).with_origin(response.origin.clone());
-    let data = serde_json::to_string(&answer).ok()?;
+    let kept = ending.kept.iter().map(|kept| match kept {
+        Kept::Item(item) => json!([item]),
+        Kept::Call { name, input, item } => json!([item, name, input]),
+    });
+    let data = Value::Array(kept.collect()).to_string();
     if data.len() > MAX_BYTES {
         tracing::warn!(bytes = data.len(), "the reasoning of a step is too large to be kept for the model");
         return None;
@@ -34,59 +58,34 @@ pub(super) fn keep(response: &CompletionResponse, origin: &str) -> Option<Provid
     Some(ProviderState { origin: origin.to_owned(), data })
 }
 
-fn is_needed(block: &AssistantContent) -> bool {
-    match block {
-        AssistantContent::Reasoning(_) => block.native_item().is_some(),
-        AssistantContent::Opaque(opaque) => opaque.replay,
-        _ => block.native_item().is_some_and(|item| SIGNATURES.iter().any(|key| item.get(key).is_some())),
-    }
-}
-
 /// The answer as the provider needs it back. `None` if it is another model's, or does not fit the calls of the step.
-pub(super) fn restore(state: &ProviderState, origin: &str, calls: &[ModelCall]) -> Option<AssistantMessage> {
-    // An imported chat may contain anything: such a key would end the process.
+pub(super) fn restore(state: &ProviderState, origin: &str, calls: &[ModelCall]) -> Option<Vec<Restored>> {
+    // An imported chat may contain anything, and a model writes no such keys.
     if state.origin != origin || Screen::default().feed(state.data.as_bytes()) {
         return None;
     }
-    let answer: AssistantMessage = serde_json::from_str(&state.data).ok()?;
+    let Value::Array(kept) = json::parse(state.data.as_bytes()).ok()? else { return None };
     let mut calls: Vec<&ModelCall> = calls.iter().collect();
-    let mut content = Vec::with_capacity(answer.content.len());
-    for block in &answer.content {
-        content.push(match block {
-            AssistantContent::ToolCall(call) => {
-                let made = take(&mut calls, call)?;
-                with_our_id(block, call, made)?
+    let mut restored = Vec::with_capacity(kept.len());
+    for kept in kept {
+        restored.push(match kept {
+            Value::Array(mut kept) if kept.len() == 1 => Restored::Item(kept.remove(0)),
+            Value::Array(kept) => {
+                let [item, Value::String(name), input] = <[Value; 3]>::try_from(kept).ok()? else { return None };
+                let (made, is_as_made) = take(&mut calls, &name, &input)?;
+                Restored::Call { made: request::call(made)?, item, is_as_made }
             }
-            _ => block.clone(),
+            _ => return None,
         });
     }
-    calls.is_empty().then(|| answer.with_content(content))
+    calls.is_empty().then_some(restored)
 }
 
-/// The call of the chat that this one is. The provider's ids are not kept, and the order may differ.
-fn take<'a>(calls: &mut Vec<&'a ModelCall>, call: &ToolCall) -> Option<&'a ModelCall> {
-    let has_name = |made: &&ModelCall| made.name == call.function.name.as_str();
-    let same = calls.iter().position(|made| has_name(made) && is_as_made(call, made));
+/// The call of the chat that this one is, and whether it has this input. The provider's ids are not kept, and the order may
+/// differ.
+fn take<'a>(calls: &mut Vec<&'a ModelCall>, name: &str, input: &Value) -> Option<(&'a ModelCall, bool)> {
+    let same = calls.iter().position(|made| made.name == name && made.input == *input && input.is_object());
     // An approver has changed its input, or it was not valid.
-    let at = same.or_else(|| calls.iter().position(has_name))?;
-    Some(calls.remove(at))
-}
-
-fn is_as_made(call: &ToolCall, made: &ModelCall) -> bool {
-    call.function.invalid_arguments.is_none()
-        && made.input.as_object().is_some_and(|input| *input == call.function.arguments)
-}
-
-/// The call with the chat's id. The provider's item goes with it, unless the input is another one.
-fn with_our_id(block: &AssistantContent, call: &ToolCall, made: &ModelCall) -> Option<AssistantContent> {
-    let ours = request::call(made)?;
-    if !is_as_made(call, made) {
-        return Some(AssistantContent::ToolCall(ToolCall { native: call.native.clone(), ..ours }));
-    }
-    let item: Option<Value> = block.native_item().cloned();
-    let ours = AssistantContent::ToolCall(ours);
-    Some(match item {
-        Some(item) => ours.with_native(item),
-        None => ours,
-    })
+    let at = same.or_else(|| calls.iter().position(|made| made.name == name))?;
+    Some((calls.remove(at), same.is_some()))
 }

@@ -121,9 +121,13 @@ pub enum ProviderSetupError {
     )]
     Effort { effort: &'static str, model: String, hint: Option<String>, takes: String },
     #[error(
-        "model.temperature and {setting} exclude each other: Claude takes no temperature but 1 while it thinks. Remove one of them"
+        "model.temperature and {setting} exclude each other: {} takes no temperature but 1 while it {}. Remove one of them",
+        if *.provider == Provider::Anthropic { "Claude" } else { "the model" },
+        if *.provider == Provider::Anthropic { "thinks" } else { "reasons" }
     )]
-    TemperatureWhileThinking { setting: &'static str },
+    TemperatureWhileThinking { setting: &'static str, provider: Provider },
+    #[error("model.temperature is set, and {model} takes none: remove it")]
+    NoTemperature { model: String },
     #[error("model.options.{key} can't be set: it is the server's own part of every request. Remove it")]
     Option { key: String },
     #[error("model.headers: {name:?} has no name or no value that can be a header")]
@@ -235,7 +239,8 @@ fn whole_address(provider: Provider, url: &str, origin: &'static str) -> Result<
         // The client appends the version to the path.
         Provider::Gemini => whole.strip_suffix("/v1beta").unwrap_or(whole),
         Provider::Ollama => whole.strip_suffix("/api").or_else(|| whole.strip_suffix("/v1")).unwrap_or(whole),
-        Provider::OpenAi | Provider::Anthropic => whole,
+        Provider::Anthropic => whole.strip_suffix("/v1").unwrap_or(whole),
+        Provider::OpenAi => whole,
     };
     let parsed = reqwest::Url::parse(whole).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match parsed {

@@ -1,25 +1,17 @@
 //! One model request: retried until the first output, then converted into events.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use futures::StreamExt;
 use holdpoint_protocol::chunk::FinishReason;
-use rig_core::{
-    completion::{self, CompletionRequest, CompletionResponse},
-    message::AssistantContent,
-    streaming::{CompletionStream, Item, PartKind, StreamEvent},
-};
 
 use super::{
     Inner,
     failure::{FailureKind, ProviderFailure},
-    refused::FileId,
+    http::Events as Incoming,
     replay,
-    request::{self, Carried},
+    request::{self, Built, Carried, Without},
+    wire::{Answer, Ending, Piece, Read, Reason},
+    wordings,
 };
 use crate::model::{ModelError, ModelEvent, ModelRequest, Usage};
 
@@ -32,9 +24,9 @@ pub(super) struct ModelRequestStream {
     /// The models to ask if this one can't answer.
     fallbacks: VecDeque<Arc<Inner>>,
     asked: ModelRequest,
-    request: CompletionRequest,
-    /// The files that the model is not sent, since it has refused them.
-    without: HashSet<FileId>,
+    request: Built,
+    /// What the model is not sent, since it has refused it.
+    without: Without,
     /// What the user is to be told of files when the answer begins.
     untold: Vec<String>,
     /// Set while a request that was refused is made again without files.
@@ -56,15 +48,22 @@ enum State {
     Ready,
     /// To be sent again after this time.
     Waiting(Duration),
-    Reading(Box<CompletionStream>),
+    Reading(Box<Reading>),
     Over,
+}
+
+/// An answer that is being read.
+struct Reading {
+    events: Incoming,
+    reader: Box<dyn Read>,
+    answer: Answer,
 }
 
 type Events = VecDeque<Result<ModelEvent, ModelError>>;
 
 impl ModelRequestStream {
     pub(super) fn new(inner: Arc<Inner>, fallbacks: &[Arc<Inner>], asked: ModelRequest) -> Self {
-        let without = inner.refused.all();
+        let without = Without { files: inner.refused.all(), reasoning: false };
         let request = request::build(&inner, &asked, &without);
         let (untold, fallbacks) = (request::left_out(&inner, &asked), fallbacks.iter().cloned().collect());
         let (state, reader) = (State::Ready, Reader::default());
@@ -76,13 +75,13 @@ impl ModelRequestStream {
         loop {
             let step = match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return None,
-                State::Ready => self.open(),
+                State::Ready => self.open().await,
                 State::Waiting(pause) => {
                     tokio::time::sleep(pause).await;
                     self.state = State::Ready;
                     continue;
                 }
-                State::Reading(stream) => self.read(*stream).await,
+                State::Reading(reading) => self.read(reading).await,
             };
             let events = step.unwrap_or_else(|failure| self.failed(failure));
             if !events.is_empty() {
@@ -105,13 +104,16 @@ impl ModelRequestStream {
             let message = failure.while_waiting(&self.inner, pause);
             return is_noticed.then_some(Ok(ModelEvent::Retry { message, delay: pause })).into_iter().collect();
         }
+        if self.leave_reasoning_out(&failure) {
+            return Events::new();
+        }
         let Some(failure) = self.leave_files_out(failure) else { return Events::new() };
         let error = failure.to_model_error(&self.inner);
         match self.fallbacks.pop_front().filter(|_| failure.is_of_the_model()) {
             Some(next) => {
                 tracing::warn!(detail = %error.detail, next = %next.spec, "asking the next model");
                 let message = failure.before_the_next(&self.inner);
-                self.without = next.refused.all();
+                self.without = Without { files: next.refused.all(), reasoning: false };
                 self.request = request::build(&next, &self.asked, &self.without);
                 self.untold = request::left_out(&next, &self.asked);
                 (self.inner, self.tried, self.state) = (next, 0, State::Ready);
@@ -125,11 +127,31 @@ impl ModelRequestStream {
         }
     }
 
+    /// Makes the request again without the reasoning of earlier steps, if that is why it was refused: it is bound to what stood
+    /// before it, and that has changed. And without what asks the provider to drop such reasoning itself, if it does not know that.
+    fn leave_reasoning_out(&mut self, failure: &ProviderFailure) -> bool {
+        if failure.kind == FailureKind::Bound && self.request.has_reasoning {
+            tracing::info!(model = %self.inner.spec, "the model does not take its thinking back: trying without");
+            self.without.reasoning = true;
+        } else if failure.kind == FailureKind::Rejected
+            && self.request.beta.is_some()
+            && wordings::refuses_binding(&failure.detail)
+        {
+            tracing::info!(model = %self.inner.spec, "the server does not drop thinking that does not fit: trying without");
+            self.inner.leave_thinking_unbound();
+        } else {
+            return false;
+        }
+        self.request = request::build(&self.inner, &self.asked, &self.without);
+        self.state = State::Ready;
+        true
+    }
+
     /// Makes the request again without files, if they may be why it was refused: first without those that no answer has been
     /// given to, then without any. Otherwise gives the failure that counts, which is the first one.
     fn leave_files_out(&mut self, failure: ProviderFailure) -> Option<ProviderFailure> {
         let mut carried = match failure.may_be_of_files() {
-            true => request::carried(&self.inner, &self.asked, &self.without),
+            true => request::carried(&self.inner, &self.asked, &self.without.files),
             false => Vec::new(),
         };
         if carried.is_empty() {
@@ -139,7 +161,7 @@ impl ModelRequestStream {
             carried.retain(|file| file.is_new);
         }
         tracing::info!(files = carried.len(), "the model request was refused: trying without its files");
-        self.without.extend(carried.iter().map(|file| file.id));
+        self.without.files.extend(carried.iter().map(|file| file.id));
         self.request = request::build(&self.inner, &self.asked, &self.without);
         self.state = State::Ready;
         let attempt = self.attempt.get_or_insert(Attempt { first: failure, left_out: Vec::new() });
@@ -168,33 +190,42 @@ impl ModelRequestStream {
         [ModelEvent::TextStart, ModelEvent::TextDelta(text), ModelEvent::TextEnd].map(Ok).into()
     }
 
-    fn open(&mut self) -> Result<Events, ProviderFailure> {
+    async fn open(&mut self) -> Result<Events, ProviderFailure> {
         self.tried += 1;
-        let stream =
-            self.inner.model.stream(self.request.clone()).map_err(|error| ProviderFailure::of(&error, false))?;
-        self.state = State::Reading(Box::new(stream));
+        let (inner, request) = (&self.inner, &self.request);
+        let opened = inner.http.stream(inner.url.clone(), request.beta, request.body.clone(), inner.wire.framing());
+        let events = opened.await.map_err(|error| ProviderFailure::of(&error, false))?;
+        let (reader, answer) = (self.inner.wire.reader(), Answer::default());
+        self.state = State::Reading(Box::new(Reading { events, reader, answer }));
         Ok(Events::new())
     }
 
-    async fn read(&mut self, mut stream: CompletionStream) -> Result<Events, ProviderFailure> {
-        let item = match stream.next().await {
-            Some(item) => item.map_err(|error| ProviderFailure::of(&error, self.reader.has_begun))?,
-            None => {
-                let response =
-                    stream.finish().await.map_err(|error| ProviderFailure::of(&error, self.reader.has_begun))?;
-                let ending = self.reader.end(&response, &self.inner.origin)?;
-                let mut events = self.accepted();
-                events.extend(ending.into_iter().map(Ok));
-                return Ok(events);
+    async fn read(&mut self, mut reading: Box<Reading>) -> Result<Events, ProviderFailure> {
+        let Reading { events: incoming, reader, answer } = &mut *reading;
+        let is_over = match incoming.next().await {
+            Ok(Some(event)) => {
+                reader.event(&event, answer).map_err(|error| ProviderFailure::of_event(&error))?;
+                false
+            }
+            Ok(None) => true,
+            // Whatever happens to the connection once the answer is complete.
+            Err(_) if answer.ending.reason.is_some() => true,
+            Err(error) => return Err(ProviderFailure::of(&error, self.reader.has_begun)),
+        };
+        if is_over && !reader.end(answer) {
+            return Err(ProviderFailure::new(FailureKind::CutOff, "the answer has no end"));
+        }
+        let shown: Vec<ModelEvent> = answer.take().into_iter().flat_map(|piece| self.reader.piece(piece)).collect();
+        let mut ending = match is_over {
+            true => self.reader.end(&answer.ending, &self.inner.origin)?,
+            false => {
+                self.state = State::Reading(reading);
+                Vec::new()
             }
         };
-        self.state = State::Reading(Box::new(stream));
         let mut events = self.accepted();
-        match item {
-            Item::Event(event) => events.extend(self.reader.event(event).into_iter().map(Ok)),
-            // An item that `rig` added later. Not relevant here.
-            Item::Unknown(_) => {}
-        }
+        events.extend(shown.into_iter().map(Ok));
+        events.extend(ending.drain(..).map(Ok));
         Ok(events)
     }
 }
@@ -203,7 +234,7 @@ impl ModelRequestStream {
 #[derive(Default)]
 struct Reader {
     /// The open text or reasoning block, and its part.
-    open: Option<(PartKind, usize)>,
+    open: Option<(Block, usize)>,
     /// Whether any output has been shown.
     has_begun: bool,
     has_text: bool,
@@ -212,44 +243,41 @@ struct Reader {
     unsure: Option<ModelEvent>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Text,
+    Reasoning,
+}
+
 impl Reader {
-    fn event(&mut self, event: StreamEvent) -> Vec<ModelEvent> {
+    fn piece(&mut self, piece: Piece) -> Vec<ModelEvent> {
         let (before, mut events) = (self.unsure.take(), Vec::new());
-        match event {
-            StreamEvent::Text { part, text } => {
+        match piece {
+            Piece::Text { part, text } => {
                 self.has_text |= !text.trim().is_empty();
-                self.write(PartKind::Text, part.index(), &mut events);
+                self.write(Block::Text, part, &mut events);
                 events.push(ModelEvent::TextDelta(text));
             }
-            StreamEvent::Reasoning { part, text } => {
-                self.write(PartKind::Reasoning, part.index(), &mut events);
+            Piece::Reasoning { part, text } => {
+                self.write(Block::Reasoning, part, &mut events);
                 events.push(ModelEvent::ReasoningDelta(text));
             }
-            StreamEvent::Start { part, kind: PartKind::ToolCall, name: Some(name) } => {
+            Piece::CallStart { part, name } => {
                 self.close(&mut events);
-                events.push(ModelEvent::InputStart { id: id(part.index()), name: name.into() });
+                events.push(ModelEvent::InputStart { id: id(part), name });
             }
-            StreamEvent::Arguments { part, json } => {
-                events.push(ModelEvent::InputDelta { id: id(part.index()), delta: json });
-            }
-            StreamEvent::End { part, content: AssistantContent::ToolCall(call) } => {
+            Piece::Arguments { part, json } => events.push(ModelEvent::InputDelta { id: id(part), delta: json }),
+            Piece::Call { part, name, input } => {
                 self.close(&mut events);
                 self.calls += 1;
-                let (id, name) = (id(part.index()), call.function.name.into());
-                match call.function.invalid_arguments {
-                    // Not the partially parsed input: a person may have to approve what runs.
-                    Some(text) => self.unsure = Some(ModelEvent::Call { id, name, input: Err(text) }),
-                    None => {
-                        let input = Ok(serde_json::Value::Object(call.function.arguments));
-                        events.push(ModelEvent::Call { id, name, input });
-                    }
-                }
+                let (id, input) = (id(part), input.map(serde_json::Value::Object));
+                let is_sure = input.is_ok();
+                let call = ModelEvent::Call { id, name, input };
+                if is_sure { events.push(call) } else { self.unsure = Some(call) }
             }
-            StreamEvent::End { part, .. } if self.open.is_some_and(|(_, open)| open == part.index()) => {
-                self.close(&mut events);
-            }
+            Piece::End { part } if self.open.is_some_and(|(_, open)| open == part) => self.close(&mut events),
             // A block opens at its first delta, so that there are no empty blocks.
-            StreamEvent::Start { .. } | StreamEvent::End { .. } => {}
+            Piece::End { .. } => {}
         }
         match before {
             Some(call) if events.is_empty() && self.unsure.is_none() => self.unsure = Some(call),
@@ -262,57 +290,45 @@ impl Reader {
 
     /// Opens the block that a delta belongs to. Some providers alternate between parts; then there are more blocks than
     /// parts.
-    fn write(&mut self, kind: PartKind, part: usize, events: &mut Vec<ModelEvent>) {
+    fn write(&mut self, kind: Block, part: usize, events: &mut Vec<ModelEvent>) {
         if self.open == Some((kind, part)) {
             return;
         }
         self.close(events);
         self.open = Some((kind, part));
-        events.push(if kind == PartKind::Text { ModelEvent::TextStart } else { ModelEvent::ReasoningStart });
+        events.push(if kind == Block::Text { ModelEvent::TextStart } else { ModelEvent::ReasoningStart });
     }
 
     fn close(&mut self, events: &mut Vec<ModelEvent>) {
         match self.open.take() {
-            Some((PartKind::Text, _)) => events.push(ModelEvent::TextEnd),
-            Some(_) => events.push(ModelEvent::ReasoningEnd),
+            Some((Block::Text, _)) => events.push(ModelEvent::TextEnd),
+            Some((Block::Reasoning, _)) => events.push(ModelEvent::ReasoningEnd),
             None => {}
         }
     }
 
-    fn end(&mut self, response: &CompletionResponse, origin: &str) -> Result<Vec<ModelEvent>, ProviderFailure> {
-        use completion::FinishReason as Theirs;
-        let theirs = response.finish_reason();
+    fn end(&mut self, ending: &Ending, origin: &str) -> Result<Vec<ModelEvent>, ProviderFailure> {
         let has_answer = self.has_text || self.calls > 0;
-        let said =
-            || format!("the answer ended {}; {}", end(theirs.as_ref()), response.error.as_deref().unwrap_or_default());
-        let reason = match &theirs {
+        let failed =
+            |kind| Err(ProviderFailure::new(kind, format!("the answer ended {}", end(ending.reason.as_ref()))));
+        let reason = match &ending.reason {
             // Calls of a filtered response are not run, since parts of it may be missing.
-            Some(Theirs::ContentFilter) if self.calls > 0 || !has_answer => {
-                return Err(ProviderFailure::new(FailureKind::Filtered, said()));
-            }
-            Some(Theirs::ContentFilter) => FinishReason::ContentFilter,
-            Some(Theirs::Length) if !has_answer => return Err(ProviderFailure::new(FailureKind::TokenLimit, said())),
-            Some(Theirs::Length) => FinishReason::Length,
-            Some(Theirs::Other(name)) if !has_answer => {
-                let kind = if name == "RECITATION" { FailureKind::Filtered } else { FailureKind::Empty };
-                return Err(ProviderFailure::new(kind, said()));
-            }
-            _ if !has_answer => return Err(ProviderFailure::new(FailureKind::Empty, said())),
+            Some(Reason::Filter) if self.calls > 0 || !has_answer => return failed(FailureKind::Filtered),
+            Some(Reason::Filter) => FinishReason::ContentFilter,
+            Some(Reason::Length) if !has_answer => return failed(FailureKind::TokenLimit),
+            Some(Reason::Length) => FinishReason::Length,
+            Some(Reason::Other(name)) if !has_answer && name == "RECITATION" => return failed(FailureKind::Filtered),
+            _ if !has_answer => return failed(FailureKind::Empty),
             _ if self.calls > 0 => FinishReason::ToolCalls,
-            Some(Theirs::Stop | Theirs::ToolCalls) | None => FinishReason::Stop,
-            Some(_) => FinishReason::Other,
+            Some(Reason::Stop | Reason::ToolCalls) | None => FinishReason::Stop,
+            Some(Reason::Other(_)) => FinishReason::Other,
         };
         // The end says why a call that was cut off is not complete.
         let mut events: Vec<ModelEvent> =
             self.unsure.take().filter(|_| reason != FinishReason::Length).into_iter().collect();
         self.close(&mut events);
-        let usage = Usage {
-            prompt_tokens: response.usage.input_tokens.unwrap_or_default(),
-            completion_tokens: response.usage.output_tokens.unwrap_or_default(),
-            cached_prompt_tokens: response.usage.cached_input_tokens.unwrap_or_default(),
-            reasoning_tokens: response.usage.reasoning_tokens.unwrap_or_default(),
-        };
-        let (version, state) = (response.model().map(str::to_owned), replay::keep(response, origin));
+        let (version, state): (_, _) = (ending.version.clone(), replay::keep(ending, origin));
+        let usage: Usage = ending.usage;
         events.push(ModelEvent::Finish { usage, reason, version, state });
         Ok(events)
     }
@@ -324,15 +340,13 @@ fn id(part: usize) -> String {
 }
 
 /// How the provider ended its answer, for the log.
-fn end(theirs: Option<&completion::FinishReason>) -> String {
-    use completion::FinishReason as Theirs;
-    match theirs {
-        Some(Theirs::Stop) => "normally".to_owned(),
-        Some(Theirs::Length) => "at the token limit".to_owned(),
-        Some(Theirs::ToolCalls) => "with calls".to_owned(),
-        Some(Theirs::ContentFilter) => "by a filter".to_owned(),
-        Some(Theirs::Other(name)) => format!("with {name}"),
-        Some(_) => "in an unknown way".to_owned(),
+fn end(reason: Option<&Reason>) -> String {
+    match reason {
+        Some(Reason::Stop) => "normally".to_owned(),
+        Some(Reason::Length) => "at the token limit".to_owned(),
+        Some(Reason::ToolCalls) => "with calls".to_owned(),
+        Some(Reason::Filter) => "by a filter".to_owned(),
+        Some(Reason::Other(name)) => format!("with {name}"),
         None => "without a reason".to_owned(),
     }
 }

@@ -2,11 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::{StreamExt, future::BoxFuture};
-use rig_core::http_client::{
-    self, BoxedStream, Error, HttpClientExt, LazyBody, MultipartForm, Request, Response, StreamingResponse,
-};
 use tokio::time::Instant;
 
 /// How long a model may take in one step. `None` means no limit.
@@ -47,72 +42,9 @@ pub(super) enum TimeLimit {
     Whole,
 }
 
-/// A client whose responses have time limits.
-#[derive(Debug, Clone)]
-pub(super) struct Timed<C> {
-    pub(super) client: C,
-    pub(super) timeouts: Timeouts,
-}
-
-impl<C: HttpClientExt + Clone + Send + Sync + 'static> HttpClientExt for Timed<C> {
-    fn send<T, U>(
-        &self,
-        request: Request<T>,
-    ) -> impl Future<Output = http_client::Result<Response<LazyBody<U>>>> + Send + 'static
-    where
-        T: Into<Bytes> + Send,
-        U: From<Bytes> + Send + 'static,
-    {
-        let clock = Clock::start(self.timeouts);
-        let sent = self.client.send::<T, U>(request);
-        async move { Ok(clock.wait(sent).await?.map(|body| lazy(body, clock))) }
-    }
-
-    fn send_multipart<U>(
-        &self,
-        request: Request<MultipartForm>,
-    ) -> impl Future<Output = http_client::Result<Response<LazyBody<U>>>> + Send + 'static
-    where
-        U: From<Bytes> + Send + 'static,
-    {
-        let clock = Clock::start(self.timeouts);
-        let sent = self.client.send_multipart::<U>(request);
-        async move { Ok(clock.wait(sent).await?.map(|body| lazy(body, clock))) }
-    }
-
-    fn send_streaming<T>(
-        &self,
-        request: Request<T>,
-    ) -> impl Future<Output = http_client::Result<StreamingResponse>> + Send
-    where
-        T: Into<Bytes> + Send,
-    {
-        let client = self.client.clone();
-        let clock = Clock::start(self.timeouts);
-        async move { Ok(clock.wait(client.send_streaming(request)).await?.map(|body| stream(body, clock))) }
-    }
-}
-
-fn lazy<U: Send + 'static>(body: LazyBody<U>, clock: Clock) -> LazyBody<U> {
-    let timed: BoxFuture<'static, http_client::Result<U>> = Box::pin(async move { clock.wait(body).await });
-    timed
-}
-
-fn stream(body: BoxedStream, clock: Clock) -> BoxedStream {
-    let timed = futures::stream::unfold(Some((body, clock)), async |state| {
-        let (mut body, clock) = state?;
-        match clock.wait(async { body.next().await.transpose() }).await {
-            Ok(Some(bytes)) => Some((Ok(bytes), Some((body, clock.byte())))),
-            Ok(None) => None,
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    Box::pin(timed)
-}
-
 /// When the next byte and the end of a response are due.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
+pub(super) struct Clock {
     timeouts: Timeouts,
     begun: Instant,
     /// When the last byte came.
@@ -120,12 +52,13 @@ struct Clock {
 }
 
 impl Clock {
-    fn start(timeouts: Timeouts) -> Self {
+    pub(super) fn start(timeouts: Timeouts) -> Self {
         Self { timeouts, begun: Instant::now(), last: None }
     }
 
-    fn byte(self) -> Self {
-        Self { last: Some(Instant::now()), ..self }
+    /// More of the response has come.
+    pub(super) fn byte(&mut self) {
+        self.last = Some(Instant::now());
     }
 
     /// The next limit, and when it is exceeded. A time too far away to be computed is no limit.
@@ -139,13 +72,10 @@ impl Clock {
         silence.into_iter().chain(whole).min_by_key(|(at, _)| *at)
     }
 
-    async fn wait<T>(&self, work: impl Future<Output = http_client::Result<T>>) -> http_client::Result<T> {
+    pub(super) async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, TimeLimit> {
         match self.next() {
-            None => work.await,
-            Some((at, limit)) => match tokio::time::timeout_at(at, work).await {
-                Ok(done) => done,
-                Err(_) => Err(Error::instance(limit)),
-            },
+            None => Ok(work.await),
+            Some((at, limit)) => tokio::time::timeout_at(at, work).await.map_err(|_| limit),
         }
     }
 }

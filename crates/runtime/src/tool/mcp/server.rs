@@ -1,7 +1,7 @@
 //! One MCP server: kept running, with an up-to-date list of tools.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
@@ -66,6 +66,8 @@ pub(super) struct Shared {
     peer: watch::Sender<Option<Peer<RoleClient>>>,
     /// `None` until they are first listed.
     tools: watch::Sender<Option<Arc<[Tool]>>>,
+    /// Whether a connection has failed.
+    has_failed: OnceLock<()>,
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
     /// Tools that have the name of another one.
@@ -167,6 +169,7 @@ impl McpServer {
             recheck: Notify::new(),
             peer: watch::Sender::new(None),
             tools,
+            has_failed: OnceLock::new(),
             problem: Mutex::default(),
             warnings: Mutex::default(),
             clashes: Mutex::default(),
@@ -210,6 +213,11 @@ impl McpServer {
         self.tools.borrow().is_some()
     }
 
+    /// Whether it has listed its tools, or failed to.
+    pub(super) fn is_decided(&self) -> bool {
+        self.is_listed() || self.shared.has_failed.get().is_some()
+    }
+
     /// The origin prefix of its tools, and how long a call waits for it.
     pub(super) fn pending_origin(&self) -> (String, Duration) {
         let settings = &self.shared.settings;
@@ -241,7 +249,7 @@ impl McpServer {
         self.shared.lines.read()
     }
 
-    /// Completes when the tools have changed.
+    /// Completes when the tools have changed, or the first connection has failed.
     pub async fn changed(&mut self) {
         if self.tools.changed().await.is_err() {
             // The task has ended, so nothing changes any more.
@@ -337,6 +345,10 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
                 let stderr = shared.lines.joined();
                 tracing::warn!(server = shared.settings.name, %problem, stderr, "an MCP server can't be connected");
                 shared.set_problem(Some(problem.to_string()));
+                if shared.has_failed.set(()).is_ok() {
+                    // Nobody needs to wait for its tools any more.
+                    shared.tools.send_modify(|_| {});
+                }
                 if let Some(begun) = begun.take() {
                     let is_final = problem.is_final();
                     let told = begun.send(if is_final { Err(problem) } else { Ok(()) });

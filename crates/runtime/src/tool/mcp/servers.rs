@@ -67,10 +67,12 @@ impl McpServers {
             server.set_clashes(clashes);
         }
         let unlisted = self.servers.iter().filter(|server| !server.is_listed());
-        all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin))
+        let tools = all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin));
+        let undecided = self.servers.iter().filter(|server| !server.is_decided());
+        tools.with_awaited(undecided.map(|server| server.pending_origin().1).max())
     }
 
-    /// Completes when the tools of any server have changed; never, if there are no servers.
+    /// Completes when the tools of any server have changed, or its first connection has failed; never, if there are no servers.
     pub async fn changed(&mut self) {
         if self.servers.is_empty() {
             return std::future::pending().await;

@@ -7,6 +7,10 @@ use super::*;
 
 pub(crate) struct Anthropic;
 
+/// The signature of a thinking block whose prefix has changed.
+pub(crate) const BOUND_ELSEWHERE: &str = "of-another-conversation";
+const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
+
 fn event(data: Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().expect("a type"))
 }
@@ -69,7 +73,7 @@ impl Wire for Anthropic {
     }
 
     fn model(&self) -> &'static str {
-        "claude-test"
+        "claude-opus-4-6"
     }
 
     fn path(&self) -> &'static str {
@@ -185,9 +189,44 @@ impl Wire for Anthropic {
         if !asked.body["max_tokens"].is_u64() {
             return Some("max_tokens: Field required".to_owned());
         }
+        let combinators = ["oneOf", "anyOf", "allOf"];
+        for (at, tool) in list(&asked.body, "/tools").iter().enumerate() {
+            let schema = &tool["input_schema"];
+            if schema["type"] != "object" {
+                return Some(format!("tools.{at}.custom.input_schema.type: Field required"));
+            }
+            if combinators.iter().any(|key| schema.get(key).is_some()) {
+                return Some(format!(
+                    "tools.{at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
+                ));
+            }
+            // The fakes are no servers of Anthropic. Bedrock does not know it:
+            // <https://github.com/BerriAI/litellm/issues/23825>.
+            if !tool["eager_input_streaming"].is_null() {
+                return Some(format!("tools.{at}.custom.eager_input_streaming: Extra inputs are not permitted"));
+            }
+        }
+        let model = text(&asked.body, "/model");
+        let takes_no_temperature =
+            ["-4-7", "-4-8", "-5"].iter().any(|version| model.contains(version)) && !model.ends_with("4-5");
+        if takes_no_temperature && !asked.body["temperature"].is_null() {
+            return Some("`temperature` is deprecated for this model.".to_owned());
+        }
+        let binding = &asked.body["thinking"]["block_binding"];
+        let has_beta = asked.head.to_lowercase().contains(BINDING_BETA);
+        if !binding.is_null() && !has_beta {
+            return Some("thinking.block_binding: Extra inputs are not permitted".to_owned());
+        }
+        let drops = binding["prefix_mismatch_behavior"] == "drop_block";
         let messages = list(&asked.body, "/messages");
         for (at, message) in messages.iter().enumerate() {
-            for block in list(message, "/content") {
+            for (index, block) in list(message, "/content").iter().enumerate() {
+                // <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks>
+                if block["signature"] == BOUND_ELSEWHERE && !drops {
+                    return Some(format!(
+                        "messages.{at}.content.{index}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
+                    ));
+                }
                 if block["type"] == "thinking" && text(block, "/signature").is_empty() {
                     return Some(format!("messages.{at}: thinking: signature: Field required"));
                 }

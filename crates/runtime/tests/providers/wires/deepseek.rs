@@ -39,6 +39,10 @@ impl Wire for DeepSeek {
     /// <https://api-docs.deepseek.com/guides/thinking_mode.md>: for turns that do perform tool calls, `reasoning_content`
     /// must be passed back in all subsequent requests; otherwise the API returns a 400 error.
     fn refusal(&self, asked: &Asked) -> Option<String> {
+        let system = list(&asked.body, "/messages").iter().find(|message| message["role"] == "system");
+        if system.is_some_and(|message| !message["content"].is_string()) {
+            return Some("messages[0]: invalid type: sequence, expected a string".to_owned());
+        }
         let calls = |message: &&Value| message["role"] == "assistant" && message["tool_calls"].is_array();
         let mut calls = list(&asked.body, "/messages").iter().filter(calls);
         let is_missing = calls.any(|message| !message["reasoning_content"].is_string());

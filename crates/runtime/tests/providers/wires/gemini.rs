@@ -147,7 +147,8 @@ impl Wire for Gemini {
     }
 
     fn has_key(&self, asked: &Asked, key: &str) -> bool {
-        asked.path.contains(&format!("key={key}"))
+        let head = asked.head.to_lowercase();
+        head.contains(&format!("x-goog-api-key: {}\r\n", key.to_lowercase())) && !asked.path.contains(key)
     }
 
     fn wrong_key(&self, key: &str) -> Reply {

@@ -7,7 +7,7 @@ mod ollama;
 mod openai;
 mod responses;
 
-pub(crate) use anthropic::Anthropic;
+pub(crate) use anthropic::{Anthropic, BOUND_ELSEWHERE};
 pub(crate) use deepseek::DeepSeek;
 pub(crate) use gemini::Gemini;
 use holdpoint_runtime::model::provider::{OpenAiApi, Provider};

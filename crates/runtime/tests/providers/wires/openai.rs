@@ -26,6 +26,19 @@ fn error(status: u16, message: &str, kind: &str, code: &str) -> Reply {
     Reply::error(status, json!({"error": {"message": message, "type": kind, "code": code}}).to_string())
 }
 
+/// <https://platform.openai.com/docs/guides/function-calling>: the parameters are a JSON Schema of an object. "schema must have
+/// type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+pub(super) fn schema_refusal(tool: &Value, place: &str) -> Option<String> {
+    let schema = tool.pointer(place)?;
+    let has_combinator = ["oneOf", "anyOf", "allOf", "enum", "not"].iter().any(|key| schema.get(key).is_some());
+    (schema["type"] != "object" || has_combinator).then(|| {
+        format!(
+            "Invalid schema for function '{}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+            text(tool, "/name")
+        )
+    })
+}
+
 impl Wire for OpenAi {
     fn provider(&self) -> Provider {
         Provider::OpenAi
@@ -118,6 +131,14 @@ impl Wire for OpenAi {
     /// <https://platform.openai.com/docs/guides/error-codes>: "An assistant message with 'tool_calls' must be followed by
     /// tool messages responding to each 'tool_call_id'."
     fn refusal(&self, asked: &Asked) -> Option<String> {
+        let tools = list(&asked.body, "/tools");
+        if tools.len() > 128 {
+            let text = "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length";
+            return Some(format!("{text} {} instead.", tools.len()));
+        }
+        if let Some(refusal) = tools.iter().find_map(|tool| schema_refusal(&tool["function"], "/parameters")) {
+            return Some(refusal);
+        }
         let mut open: Vec<String> = Vec::new();
         for message in list(&asked.body, "/messages") {
             match message["role"].as_str() {

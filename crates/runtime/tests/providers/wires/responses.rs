@@ -3,7 +3,7 @@
 use holdpoint_runtime::model::provider::{OpenAiApi, Provider};
 use serde_json::{Value, json};
 
-use super::*;
+use super::{openai::schema_refusal, *};
 
 pub(crate) struct Responses;
 
@@ -189,6 +189,9 @@ impl Wire for Responses {
             return Some(
                 "this fake stores nothing: `store` is false and `include` has the encrypted content".to_owned(),
             );
+        }
+        if let Some(refusal) = list(body, "/tools").iter().find_map(|tool| schema_refusal(tool, "/parameters")) {
+            return Some(refusal);
         }
         let items = list(body, "/input");
         let calls: Vec<&Value> = items.iter().filter(|item| item["type"] == "function_call").collect();

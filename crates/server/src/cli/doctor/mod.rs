@@ -10,6 +10,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use holdpoint_runtime::tool::ToolSet;
 use holdpoint_server::{Jwt, Keys, config::Config};
 use serde::Serialize;
 
@@ -23,6 +24,9 @@ pub(super) struct Args {
     /// The base URL of the model's provider.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    /// Do not ask the model for a few tokens, which costs next to nothing. Its list of models is read all the same.
+    #[arg(long)]
+    skip_completion: bool,
     /// Print `[{check, state, text, lines}]`.
     #[arg(long)]
     json: bool,
@@ -92,14 +96,17 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
     let jwt = config.auth.jwt.as_ref().map(Jwt::new).transpose();
     findings.push(address(config));
     let variables = |name: &str| std::env::var(name).ok();
-    match config.tool_set(args.model.as_deref(), &variables) {
-        Ok(tools) => findings.push(Finding::new(
-            "tools",
-            State::Ok,
-            format!("{}, not counting MCP servers", tools.iter().count()),
-        )),
-        Err(error) => findings.push(Finding::new("tools", State::Fail, error.to_string())),
-    }
+    let own = match config.tool_set(args.model.as_deref(), &variables) {
+        Ok(tools) => {
+            let text = format!("{}, not counting MCP servers", tools.iter().count());
+            findings.push(Finding::new("tools", State::Ok, text));
+            tools
+        }
+        Err(error) => {
+            findings.push(Finding::new("tools", State::Fail, error.to_string()));
+            ToolSet::default()
+        }
+    };
     let place = args.data_args.place(config);
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
@@ -114,8 +121,15 @@ fn check(args: &Args, config: &Config, findings: &mut Vec<Finding>) {
             Ok(place) => findings.push(data::database(&place).await),
             Err(error) => findings.push(Finding::new("data", State::Fail, error.to_string())),
         }
-        findings.push(services::model(args.model.as_deref(), args.base_url.as_deref(), config).await);
-        services::mcp(config, args.model.as_deref(), findings).await;
+        // The model is tried with the tools that it would get.
+        let (tools, servers) = services::mcp(config, args.model.as_deref(), own).await;
+        let asked = services::Asked {
+            spec: args.model.as_deref(),
+            base_url: args.base_url.as_deref(),
+            is_tried: !args.skip_completion,
+        };
+        findings.extend(services::models(asked, config, &tools).await);
+        findings.extend(servers);
         findings.extend(services::tokens(jwt).await);
     });
     // Do not wait for a program that does not end.

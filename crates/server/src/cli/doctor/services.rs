@@ -1,10 +1,16 @@
 //! Checks of the server's dependencies: the model, the MCP servers and the keys for tokens.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use holdpoint_runtime::{
-    model::provider::Probed,
-    tool::mcp::{McpServer, McpServers, McpSettings},
+    model::{
+        Model,
+        provider::{Probed, ProviderModel},
+    },
+    tool::{
+        ToolSet,
+        mcp::{McpServer, McpServers, McpSettings},
+    },
 };
 use holdpoint_server::{Jwt, JwtError, config::Config};
 
@@ -13,39 +19,79 @@ use crate::cli::model::{Chosen, model as choose};
 
 /// Timeout for the model's provider.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout for the first words of the model. A local server may have to load it first.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for an MCP server to start and list its tools.
 const MCP_START_TIMEOUT: Duration = Duration::from_secs(45);
 /// Timeout for an MCP server to close.
 const MCP_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Checks that the model can be reached.
-pub(super) async fn model(spec: Option<&str>, base_url: Option<&str>, config: &Config) -> Finding {
-    let chosen = match choose(spec, base_url, &config.model) {
-        Ok(chosen) => chosen,
-        Err(error) => return Finding::new("model", State::Fail, error.to_string()),
-    };
-    let provider = match chosen {
-        Chosen::Demo => return Finding::new("model", State::Ok, "demo: it needs no key and no network"),
-        Chosen::Script(_) => return Finding::new("model", State::Ok, "a script: it needs no key and no network"),
-        Chosen::Provider(provider) => provider,
-    };
-    let name = spec.or(config.model.use_model.as_deref()).unwrap_or_default();
-    let finding = |state, text: String| Finding::new("model", state, format!("{name}: {text}"));
-    match tokio::time::timeout(MODEL_TIMEOUT, provider.probe()).await {
-        Err(_) => finding(State::Fail, format!("no answer within {} s", MODEL_TIMEOUT.as_secs())),
-        Ok(Err(error)) => finding(State::Fail, error.message),
-        Ok(Ok(Probed::Listed)) => finding(State::Ok, "it can be reached, and the key is good".to_owned()),
-        Ok(Ok(Probed::NotListed { others })) => {
-            finding(State::Warn, format!("it can be reached, and the model is not among the {others} that it lists"))
-        }
-        Ok(Ok(Probed::NoList)) => {
-            finding(State::Warn, "it can be reached; it has no list of models, so the key was not tried".to_owned())
-        }
-    }
+/// What is asked of the model.
+pub(super) struct Asked<'a> {
+    pub(super) spec: Option<&'a str>,
+    pub(super) base_url: Option<&'a str>,
+    /// Whether it is asked for a few tokens.
+    pub(super) is_tried: bool,
 }
 
-/// Starts each MCP server, lists its tools and stops it.
-pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec<Finding>) {
+/// Checks that the model and its fallbacks can be reached, and take what they are sent.
+pub(super) async fn models(asked: Asked<'_>, config: &Config, tools: &ToolSet) -> Vec<Finding> {
+    let chosen = match choose(asked.spec, asked.base_url, &config.model) {
+        Ok(chosen) => chosen,
+        Err(error) => return vec![Finding::new("model", State::Fail, error.to_string())],
+    };
+    let provider = match chosen {
+        Chosen::Demo => return vec![Finding::new("model", State::Ok, "demo: it needs no key and no network")],
+        Chosen::Script(_) => {
+            return vec![Finding::new("model", State::Ok, "a script: it needs no key and no network")];
+        }
+        Chosen::Provider(provider) => provider,
+    };
+    let each = provider.each();
+    let checked = each.iter().enumerate().map(|(at, model)| {
+        let check = if at == 0 { "model" } else { "fallback" };
+        one_model(check, model, asked.is_tried, tools)
+    });
+    futures::future::join_all(checked).await
+}
+
+async fn one_model(check: &str, model: &ProviderModel, is_tried: bool, tools: &ToolSet) -> Finding {
+    let finding = |state, text: &str| Finding::new(check, state, format!("{}: {text}", model.spec()));
+    let specs = tools.offered_specs();
+    let probed = match tokio::time::timeout(MODEL_TIMEOUT, model.probe()).await {
+        Err(_) => return finding(State::Fail, &format!("no answer within {} s", MODEL_TIMEOUT.as_secs())),
+        Ok(Err(error)) => return Finding { lines: vec![error.detail], ..finding(State::Fail, &error.message) },
+        Ok(Ok(probed)) => probed,
+    };
+    let mut found = match (is_tried, probed) {
+        // Whether it answers is what counts: not every model and not every server is in a list.
+        (true, probed) => match tokio::time::timeout(COMPLETION_TIMEOUT, model.try_out(Arc::clone(&specs))).await {
+            Err(_) => finding(State::Fail, &format!("no answer within {} s", COMPLETION_TIMEOUT.as_secs())),
+            Ok(Err(error)) => Finding { lines: vec![error.detail], ..finding(State::Fail, &error.message) },
+            Ok(Ok(())) if matches!(probed, Probed::NotListed { .. }) => {
+                finding(State::Ok, "it answers, although its provider does not list it")
+            }
+            Ok(Ok(())) => finding(State::Ok, &format!("it answers, and takes {} tools", specs.len())),
+        },
+        (false, Probed::Listed) => finding(State::Ok, "it can be reached, and the key is good"),
+        (false, Probed::NotListed { others }) => {
+            let text = format!("it can be reached, and the model is not among the {others} that it lists");
+            finding(State::Warn, &text)
+        }
+        (false, Probed::NoList) => {
+            finding(State::Warn, "it can be reached; it has no list of models, so the key was not tried")
+        }
+    };
+    let warnings = model.warnings(&specs);
+    if !warnings.is_empty() && found.state == State::Ok {
+        found = finding(State::Warn, "it answers, and is not offered all tools");
+    }
+    found.lines.extend(warnings);
+    found
+}
+
+/// Starts each MCP server, lists its tools and stops it. Gives these tools with the others.
+pub(super) async fn mcp(config: &Config, model: Option<&str>, own: ToolSet) -> (ToolSet, Vec<Finding>) {
     let variables = |name: &str| std::env::var(name).ok();
     let known = config.known_tools(model);
     let started = config.mcp.iter().map(async |server| match config.settings_of(server, &known, &variables) {
@@ -57,7 +103,6 @@ pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec
     });
     let started = futures::future::join_all(started).await;
     // Together, as the server has them: two of them may have the same name for a tool.
-    let own = config.own_tools(&known, &variables).unwrap_or_default();
     let (mut running, mut failed) = (Vec::new(), Vec::new());
     for (server, started) in config.mcp.iter().zip(started) {
         match started {
@@ -66,7 +111,8 @@ pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec
         }
     }
     let servers: McpServers = running.into_iter().collect();
-    servers.with(&own);
+    let all = servers.with(&own);
+    let mut findings = Vec::new();
     for server in &config.mcp {
         let failure = failed.iter().find(|(name, _)| *name == server.name);
         findings.push(match (servers.iter().find(|running| running.name() == server.name), failure) {
@@ -78,6 +124,7 @@ pub(super) async fn mcp(config: &Config, model: Option<&str>, findings: &mut Vec
         });
     }
     let _ = tokio::time::timeout(MCP_SHUTDOWN_TIMEOUT, servers.stop()).await;
+    (all, findings)
 }
 
 fn one(server: &McpServer) -> Finding {
