@@ -18,6 +18,7 @@ mod counters;
 mod deadlines;
 mod dispatch;
 mod feed;
+mod files;
 mod follow;
 mod gone;
 mod grants;
@@ -52,7 +53,7 @@ pub use crate::{
     value::ValueError,
 };
 pub use agent::Agent;
-pub use approvals::{ApprovalFilter, ApprovalState};
+pub use approvals::{ApprovalFilter, ApprovalRow, ApprovalState};
 pub use audit::{AuditCursor, input_sha256, line as audit_line};
 pub use builder::RuntimeBuilder;
 pub use builder::StartError;
