@@ -14,7 +14,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdpoint_protocol::status::McpStatus;
-use holdpoint_runtime::{driver::Runtime, subject::Subject};
+use holdpoint_runtime::{driver::Runtime, log::PAGE_BYTES, subject::Subject};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -24,7 +24,7 @@ use crate::{
     guard::Guard,
     metrics::{Metrics, StreamKind, Transport, measure},
     openapi,
-    request::{Budget, Failure, Rate, deadline, even_time, private, shape, traced},
+    request::{Budget, Failure, Held, Rate, deadline, even_time, private, shape, traced},
     transport,
 };
 
@@ -95,6 +95,8 @@ pub(crate) struct Inner {
     pub(crate) bodies: Budget,
     /// Budget for the responses being written.
     pub(crate) responses: Budget,
+    /// Budget for the pages being read from the log, whose size is known only then.
+    reads: Budget,
     /// Cancelled when the server takes no new work: responses and sockets that only wait end.
     pub(crate) draining: CancellationToken,
     /// Cancelled when open connections should end.
@@ -142,6 +144,7 @@ impl Server {
             addresses: Rate::new(limits.requests_per_address),
             bodies: in_flight(),
             responses: in_flight(),
+            reads: Budget::new(CONCURRENT_READS * PAGE_BYTES, is_shared),
             draining: CancellationToken::new(),
             closing: CancellationToken::new(),
             sockets: TaskTracker::new(),
@@ -274,7 +277,16 @@ pub(crate) struct StreamPlace {
     kind: StreamKind,
 }
 
+/// The number of pages that are read at a time. One of several subjects reads one.
+const CONCURRENT_READS: usize = 4;
+
 impl Inner {
+    /// Waits until this subject may read a page from the log. What was read is then counted among the responses, with its
+    /// actual size, before this is released.
+    pub(crate) async fn reading(&self, subject: &Subject) -> Result<Held, Failure> {
+        self.reads.of(subject).hold(PAGE_BYTES).await
+    }
+
     /// A place for one more stream, within the limit.
     pub(crate) fn place(self: &Arc<Self>, subject: &Subject, kind: StreamKind) -> Result<StreamPlace, Failure> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);

@@ -85,6 +85,7 @@ pub struct FaultyLog {
     health: watch::Sender<Health>,
     bytes_read: AtomicUsize,
     digest_bytes_read: AtomicUsize,
+    lists_read: AtomicUsize,
     format: AtomicU32,
 }
 
@@ -106,6 +107,7 @@ impl FaultyLog {
             health: watch::Sender::default(),
             bytes_read: AtomicUsize::new(0),
             digest_bytes_read: AtomicUsize::new(0),
+            lists_read: AtomicUsize::new(0),
             format: AtomicU32::new(u32::MAX),
         }
     }
@@ -164,6 +166,11 @@ impl FaultyLog {
     /// The number of bytes of events and of digests that were read since the last call.
     pub fn take_bytes_read(&self) -> (usize, usize) {
         (self.bytes_read.swap(0, Ordering::Relaxed), self.digest_bytes_read.swap(0, Ordering::Relaxed))
+    }
+
+    /// The number of pages of holds and of the record that were read since the last call.
+    pub fn take_lists_read(&self) -> usize {
+        self.lists_read.swap(0, Ordering::Relaxed)
     }
 
     fn is_full(&self) -> bool {
@@ -294,6 +301,7 @@ impl Log for FaultyLog {
     }
 
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
+        self.lists_read.fetch_add(1, Ordering::Relaxed);
         self.inner.holds(query, limit)
     }
 
@@ -327,6 +335,7 @@ impl Log for FaultyLog {
     }
 
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
+        self.lists_read.fetch_add(1, Ordering::Relaxed);
         self.inner.audit(query, limit)
     }
 

@@ -1,8 +1,10 @@
 //! The inbox: the open approval requests that somebody may decide, and one of them by its id.
 
+use std::sync::Arc;
+
 use holdpoint_protocol::{
     holds::{Cause, Votes},
-    ids::{ApprovalId, ChatId},
+    ids::{ApprovalId, ChatId, ToolCallId},
     json,
     request::PendingApproval,
 };
@@ -12,13 +14,15 @@ use super::{
     Hold, Runtime, RuntimeError,
     head::HoldApproval,
     lists::{ApprovalCursor, PAGE, Page},
+    load::FactReader,
 };
 use crate::{
+    approvers::Approvers,
     clock::Timestamp,
+    fact::Fact,
     identity::Identity,
-    log::{Found, HoldQuery, HoldsOf},
+    log::{Found, HoldsOf},
     subject::Subject,
-    turn::{ChatState, Stage},
 };
 
 /// The number of requests that one page looks at, at most. With filters, it may then have fewer than were asked for.
@@ -39,6 +43,10 @@ pub struct ApprovalFilter {
 }
 
 impl ApprovalFilter {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether a request fits. `text` is in lower case.
     fn fits(&self, approval: &PendingApproval, text: Option<&str>) -> bool {
         let is = |wanted: Option<&str>, value: &str| wanted.is_none_or(|wanted| wanted == value);
@@ -65,6 +73,45 @@ fn mentions(value: &Value, text: &str) -> bool {
         Value::Array(items) => items.iter().any(|item| mentions(item, text)),
         Value::Object(fields) => fields.values().any(|field| mentions(field, text)),
         Value::Null | Value::Bool(_) => false,
+    }
+}
+
+/// An open approval request that somebody may decide, with its input as text.
+#[derive(Debug, Clone)]
+pub struct ApprovalRow {
+    chat: ChatId,
+    /// Without its request.
+    hold: Hold,
+    request: HoldApproval,
+    owner: Subject,
+}
+
+impl ApprovalRow {
+    /// The size of its input.
+    pub fn bytes(&self) -> usize {
+        self.hold.input.len()
+    }
+}
+
+/// An approval request that no longer waits.
+struct Ended {
+    call: ToolCallId,
+    approvers: Arc<Approvers>,
+    is_escalated: bool,
+}
+
+impl Ended {
+    /// Why it has ended, if this fact says so.
+    fn cause(&mut self, fact: &Fact) -> Option<Cause> {
+        match fact {
+            Fact::Escalated { call, .. } if *call == self.call => {
+                self.is_escalated = true;
+                None
+            }
+            Fact::Decided { call, .. } if *call == self.call => Some(Cause::Decision),
+            Fact::Settled { call, cause, .. } if *call == self.call => Some(*cause),
+            _ => None,
+        }
     }
 }
 
@@ -103,25 +150,39 @@ impl Runtime {
         after: Option<ApprovalCursor>,
         limit: usize,
     ) -> Result<Page<PendingApproval, ApprovalCursor>, RuntimeError> {
-        let (by, text) = (by.into(), filter.text.as_ref().map(|text| text.to_lowercase()));
+        let by = by.into();
+        let Page { items, next } = self.approval_rows(&by, filter, after, limit).await?;
+        Ok(Page { items: items.iter().map(|row| self.pending_approval(row, &by)).collect(), next })
+    }
+
+    /// Like `approvals_page`, with the inputs as text. As values they take many times as much memory, so a caller that
+    /// writes them makes [`Runtime::pending_approval`] of one after the other.
+    pub async fn approval_rows(
+        &self,
+        by: &Identity,
+        filter: &ApprovalFilter,
+        after: Option<ApprovalCursor>,
+        limit: usize,
+    ) -> Result<Page<ApprovalRow, ApprovalCursor>, RuntimeError> {
+        let text = filter.text.as_ref().map(|text| text.to_lowercase());
         let (mut items, mut next, mut looked_at, mut bytes) = (Vec::new(), after, 0, 0);
         loop {
-            let rows = self.inner.to_decide(&by, next, limit).await?;
+            let rows = self.inner.to_decide(by, next, limit).await?;
             for (chat, row) in rows.items {
                 let here = ApprovalCursor::of(&chat, &row);
                 looked_at += 1;
                 bytes += row.data.len();
-                let Some(hold) = self.inner.hold(&chat, &row).await else { continue };
-                let Some(request) = &hold.request else { continue };
-                let owner = request.owner.as_ref().unwrap_or(by.subject());
-                if !request.approvers.let_decide(&by, owner, request.is_escalated) {
+                let Some(mut hold) = self.inner.hold(&chat, &row).await else { continue };
+                let Some(request) = hold.request.take() else { continue };
+                let owner = request.owner.as_ref().unwrap_or(by.subject()).clone();
+                if !request.approvers.let_decide(by, &owner, request.is_escalated) {
                     continue;
                 }
-                let approval = self.pending(chat, &hold, request, owner, Some(&by));
-                if !filter.fits(&approval, text.as_deref()) {
+                let row = ApprovalRow { chat, hold, request, owner };
+                if !filter.is_empty() && !filter.fits(&self.pending_approval(&row, by), text.as_deref()) {
                     continue;
                 }
-                items.push(approval);
+                items.push(row);
                 if items.len() == limit {
                     return Ok(Page { items, next: Some(here) });
                 }
@@ -140,38 +201,52 @@ impl Runtime {
         approval: &ApprovalId,
     ) -> Result<Option<ApprovalState>, RuntimeError> {
         let by = by.into();
-        let Some((owner, chat)) = self.chat_of_approval(&by, approval).await? else { return Ok(None) };
+        let Some((owner, found)) = self.found_approval(&by, approval).await? else { return Ok(None) };
         let sees_all = by.subject() == &owner || by.is_admin();
-        let query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: true, after: None };
-        for (chat, row) in self.inner.log.holds(query, PAGE).await.map_err(RuntimeError::Log)? {
-            if row.approval.as_ref() != Some(approval) {
-                continue;
+        let mut after = None;
+        loop {
+            let page = self.inner.held(HoldsOf::Chat(found.chat.clone()), true, after, PAGE).await?;
+            let row = page.items.into_iter().find(|(_, row)| row.approval.as_ref() == Some(approval));
+            if let Some((chat, row)) = row
+                && let Some(hold) = self.inner.hold(&chat, &row).await
+                && let Some(request) = &hold.request
+            {
+                let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
+                let decider = may_decide.then_some(&by);
+                let open = || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, decider)));
+                return Ok((sees_all || may_decide).then(open));
             }
-            let Some(hold) = self.inner.hold(&chat, &row).await else { continue };
-            let Some(request) = &hold.request else { continue };
-            let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
-            let open =
-                || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, may_decide.then_some(&by))));
-            return Ok((sees_all || may_decide).then(open));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
-        // It has ended: what its call has become is in the chat.
-        let stored = match self.open(&owner, &chat).await {
-            Err(RuntimeError::NotFound) => return Ok(None),
-            opened => opened?,
-        };
-        let (facts, _memory) = stored.facts().await?;
-        let mut state = ChatState::default();
-        facts.iter().for_each(|fact| state.apply(fact));
-        let call = state.approvals.get(approval).and_then(|id| state.calls.get(id));
-        let Some((call, request)) = call.and_then(|call| Some((call, call.request.as_ref()?))) else { return Ok(None) };
-        let ended = match &call.stage {
-            _ if request.decision.is_some() => Cause::Decision,
-            Stage::Settled { cause, .. } => *cause,
-            // It was answered while this was read.
-            Stage::Made | Stage::Asked | Stage::Running { .. } => Cause::Decision,
-        };
-        let sees_it = sees_all || request.lets_decide(&by, &owner);
-        Ok(sees_it.then_some(ApprovalState::Ended(ended)))
+        // It has ended: what its call has become is in its turn.
+        let mut facts = FactReader::new(&self.inner, found);
+        let mut ended: Option<Ended> = None;
+        while let Some(batch) = facts.next().await? {
+            for fact in batch {
+                match (&mut ended, fact) {
+                    (None, Fact::Asked { call, approval: id, approvers, .. }) if id == *approval => {
+                        // Whoever may not see it, whatever has become of it, is answered here.
+                        if !sees_all && !approvers.let_decide(&by, &owner, true) {
+                            return Ok(None);
+                        }
+                        ended = Some(Ended { call, approvers, is_escalated: false });
+                    }
+                    (Some(ended), fact) => {
+                        if let Some(cause) = ended.cause(&fact) {
+                            let sees_it = sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
+                            return Ok(sees_it.then_some(ApprovalState::Ended(cause)));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // It was answered while this was read.
+        let sees_it = |ended: &Ended| sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
+        Ok(ended.filter(sees_it).map(|_| ApprovalState::Ended(Cause::Decision)))
     }
 
     /// The chat of an approval request, and its owner: that of the identity or, if it may decide for others or sees
@@ -181,16 +256,30 @@ impl Runtime {
         by: &Identity,
         approval: &ApprovalId,
     ) -> Result<Option<(Subject, ChatId)>, RuntimeError> {
+        Ok(self.found_approval(by, approval).await?.map(|(owner, found)| (owner, found.chat)))
+    }
+
+    async fn found_approval(
+        &self,
+        by: &Identity,
+        approval: &ApprovalId,
+    ) -> Result<Option<(Subject, Found)>, RuntimeError> {
         let find = async |subject: &Subject| self.inner.log.find(subject, approval.as_str()).await;
-        if let Some(Found { chat, .. }) = find(by.subject()).await.map_err(RuntimeError::Log)? {
-            return Ok(Some((by.subject().clone(), chat)));
+        if let Some(found) = find(by.subject()).await.map_err(RuntimeError::Log)? {
+            return Ok(Some((by.subject().clone(), found)));
         }
         if !by.is_approver() && !by.is_admin() {
             return Ok(None);
         }
         let found = find(&Subject::nobody()).await.map_err(RuntimeError::Log)?;
-        let Some(Found { chat, .. }) = found else { return Ok(None) };
-        Ok(self.owner_of(&chat).await?.map(|owner| (owner, chat)))
+        let Some(found) = found else { return Ok(None) };
+        Ok(self.owner_of(&found.chat).await?.map(|owner| (owner, found)))
+    }
+
+    /// A row of the inbox as its entry.
+    pub fn pending_approval(&self, row: &ApprovalRow, by: &Identity) -> PendingApproval {
+        let ApprovalRow { chat, hold, request, owner } = row;
+        self.pending(chat.clone(), hold, request, owner, Some(by))
     }
 
     /// An entry for somebody who decides, or for somebody who just sees it.

@@ -261,6 +261,18 @@ impl Runtime {
         after: Option<AuditCursor>,
         limit: usize,
     ) -> Result<Page<AuditLine, AuditCursor>, RuntimeError> {
+        let Page { items, next } = self.audit_entries(query, after, limit).await?;
+        Ok(Page { items: items.iter().filter_map(line).collect(), next })
+    }
+
+    /// Like `audit_page`, as stored. Lines take more memory, so a caller that writes them makes one after the other, with
+    /// [`audit_line`](line).
+    pub async fn audit_entries(
+        &self,
+        query: AuditQuery,
+        after: Option<AuditCursor>,
+        limit: usize,
+    ) -> Result<Page<AuditEntry, AuditCursor>, RuntimeError> {
         let after = after.map(|AuditCursor { at, position, chat }| (at, chat, position));
         let entries = self.inner.log.audit(AuditQuery { after, ..query }, limit).await.map_err(RuntimeError::Log)?;
         let size = |entry: &AuditEntry| entry.data.len() + entry.contents.as_ref().map_or(0, Bytes::len);
@@ -270,7 +282,7 @@ impl Runtime {
             position: last.position,
             chat: last.chat.clone(),
         });
-        Ok(Page { items: entries.iter().filter_map(line).collect(), next })
+        Ok(Page { items: entries, next })
     }
 }
 

@@ -166,16 +166,18 @@ pub(super) struct ChatTask {
 }
 
 impl ChatTask {
-    /// Loads the chat and serves it until it can sleep.
+    /// Loads the chat and serves it until it can sleep. With `subject`, only if it is theirs, or new.
     pub(super) async fn run(
         inner: Arc<Inner>,
         id: ChatId,
+        subject: Option<Subject>,
         mut mailbox: mpsc::Receiver<Command>,
         changed: Arc<Changed>,
     ) {
         let Loaded { origin, checkpoint, title, facts, base, former_owner, owner, memory } =
-            match load(&inner, &id).await {
+            match load(&inner, &id, subject.as_ref()).await {
                 Ok(loaded) => loaded,
+                Err(LoadError::NotTheirs(owner)) => return inner.turn_away_others(&id, &mut mailbox, &owner).await,
                 Err(LoadError::Unreadable(error)) => {
                     tracing::error!(chat = %id, %error, "the facts of a chat can't be decoded");
                     return unreadable::serve(inner, id, mailbox).await;

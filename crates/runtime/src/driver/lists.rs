@@ -247,7 +247,7 @@ impl Inner {
         Ok(merged.page())
     }
 
-    async fn held(
+    pub(super) async fn held(
         &self,
         of: HoldsOf,
         only_approvals: bool,
@@ -272,7 +272,7 @@ impl Inner {
         };
         super::counters::count(&self.counters.unreadable_heads);
         tracing::error!(%chat, call = %row.call, %error, "a stored hold can't be decoded; its chat is folded instead");
-        let loaded = load(self, chat).await.ok()?;
+        let loaded = load(self, chat, None).await.ok()?;
         let mut state = ChatState::default();
         loaded.facts.iter().for_each(|fact| state.apply(fact));
         Hold::of(&state).into_iter().find(|hold| hold.call == row.call)

@@ -1,6 +1,7 @@
 //! Loading a chat from the log.
 
 use std::{
+    collections::VecDeque,
     ops::Range,
     sync::{Arc, atomic::Ordering},
 };
@@ -17,15 +18,16 @@ use super::{
 };
 use crate::{
     fact::{Fact, text_of},
-    log::{Batch, Head, LogError, NodeId, Stored},
+    log::{Batch, Found, Head, LogError, NodeId, Stored},
     subject::Subject,
     turn::ChatState,
 };
 
-/// The number of batches per read.
-const PAGE: usize = 256;
-/// The number of batches per read of a single turn, which has only a few.
-const TURN_PAGE: usize = 8;
+/// The maximum number of batches per read, and of the first read.
+const MAX_PAGE: usize = 256;
+const FIRST_PAGE: usize = 8;
+/// About the number of bytes per read. What is read is not yet counted against a limit.
+const PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A chat from its checkpoint on, and the memory it occupies until dropped.
 pub(super) struct Loaded {
@@ -53,6 +55,8 @@ pub(super) enum LoadError {
     Unreadable(String),
     /// The chats in memory have reached the limit. A retry may succeed.
     NoRoom,
+    /// Another subject than the one that asks owns it. Nothing of it was read.
+    NotTheirs(Subject),
 }
 
 /// A chat's share of the limit on loaded bytes.
@@ -96,6 +100,7 @@ impl From<LoadError> for ChatError {
             LoadError::Log(error) => Self::Log(error),
             LoadError::Unreadable(_) => Self::Unreadable,
             LoadError::NoRoom => Self::NoRoom,
+            LoadError::NotTheirs(_) => Self::NotFound,
         }
     }
 }
@@ -118,8 +123,52 @@ fn facts_of(inner: &Inner, batch: &Batch) -> Result<Vec<Fact>, LoadError> {
     })
 }
 
-/// Loads a chat from its checkpoint on.
-pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
+/// The number of batches per read. It doubles while those that were read are small.
+struct PageSize(usize);
+
+impl PageSize {
+    fn next(&mut self, last: &[Batch]) {
+        let bytes: usize = last.iter().map(|batch| batch.payload.len()).sum();
+        let fitting = PAGE_BYTES / (bytes / last.len().max(1)).max(1);
+        self.0 = fitting.min(2 * self.0).clamp(1, MAX_PAGE);
+    }
+}
+
+/// Reads the facts of a chat from a position on, of which only a few are in memory at a time.
+pub(super) struct FactReader<'a> {
+    inner: &'a Inner,
+    chat: ChatId,
+    position: u64,
+    page: PageSize,
+    ready: VecDeque<Batch>,
+}
+
+impl<'a> FactReader<'a> {
+    /// A reader from the place on that a key leads to: the beginning of its turn.
+    pub(super) fn new(inner: &'a Inner, found: Found) -> Self {
+        let position = found.at.unwrap_or_default();
+        Self { inner, chat: found.chat, position, page: PageSize(1), ready: VecDeque::new() }
+    }
+
+    /// The facts of the next batch; `None` at the end of the chat.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Fact>>, ChatError> {
+        if self.ready.is_empty() {
+            let read = self.inner.log.read(&self.chat, self.position, self.page.0).await;
+            self.ready = read.map_err(|error| failed(self.inner, error))?.into();
+            self.page.next(self.ready.make_contiguous());
+        }
+        let Some(batch) = self.ready.pop_front() else { return Ok(None) };
+        let mut facts = facts_of(self.inner, &batch)?;
+        // The first position may be inside a batch.
+        let before = usize::try_from(self.position.saturating_sub(batch.first)).unwrap_or(usize::MAX);
+        facts.drain(..before.min(facts.len()));
+        self.position = batch.first + u64::from(batch.count);
+        Ok(Some(facts))
+    }
+}
+
+/// Loads a chat from its checkpoint on. With `subject`, only if it is theirs.
+pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subject>) -> Result<Loaded, LoadError> {
     let mut loaded = Loaded::nothing(inner);
     match inner.log.stored(id).await.map_err(|error| failed(inner, error))? {
         None => return Ok(loaded),
@@ -127,6 +176,9 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, Load
             loaded.base = len;
             loaded.former_owner = Some(subject);
             return Ok(loaded);
+        }
+        Some(Stored::Chat { head, .. }) if subject.is_some_and(|subject| *subject != head.subject) => {
+            return Err(LoadError::NotTheirs(head.subject));
         }
         Some(Stored::Chat { head, .. }) => {
             // Without a checkpoint, or if it can't be decoded, the whole chat is loaded.
@@ -176,9 +228,11 @@ impl Loaded {
     /// while it was read, and its id used again.
     async fn read_on(&mut self, inner: &Arc<Inner>, id: &ChatId) -> Result<bool, LoadError> {
         let from = self.base + self.origin.len;
+        let mut page = PageSize(FIRST_PAGE);
         loop {
             let after = self.base + self.origin.len + self.facts.len() as u64;
-            let batches = inner.log.read(id, after, PAGE).await.map_err(|error| failed(inner, error))?;
+            let batches = inner.log.read(id, after, page.0).await.map_err(|error| failed(inner, error))?;
+            page.next(&batches);
             if batches.is_empty() {
                 return Ok(self.checkpoint.is_none() || !self.facts.is_empty());
             }
@@ -216,9 +270,11 @@ pub(super) async fn earlier(
 ) -> Result<(Vec<Arc<Fact>>, Memory), ChatError> {
     let mut memory = Memory::new(inner);
     let mut facts: Vec<Arc<Fact>> = Vec::new();
+    let mut page = PageSize(FIRST_PAGE);
     while (facts.len() as u64) < before {
         let position = base + facts.len() as u64;
-        let batches = inner.log.read(id, position, PAGE).await.map_err(|error| failed(inner, error))?;
+        let batches = inner.log.read(id, position, page.0).await.map_err(|error| failed(inner, error))?;
+        page.next(&batches);
         if batches.is_empty() {
             return Err(ChatError::NotFound);
         }
@@ -260,9 +316,11 @@ pub(super) async fn turn(
 ) -> Result<Option<Turn>, ChatError> {
     let (mut facts, mut memory) = (Vec::new(), Memory::new(inner));
     let (mut is_found, mut is_complete) = (false, range.is_empty());
+    let mut page = PageSize(FIRST_PAGE);
     while !is_complete {
         let position = base + range.start + facts.len() as u64;
-        let batches = inner.log.read(id, position, TURN_PAGE).await.map_err(|error| failed(inner, error))?;
+        let batches = inner.log.read(id, position, page.0).await.map_err(|error| failed(inner, error))?;
+        page.next(&batches);
         if batches.is_empty() {
             return Err(ChatError::NotFound);
         }
@@ -327,7 +385,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
             tracing::error!(chat = %id, %error, "the chat can't be decoded either: its holds are lost");
             HeadData::default()
         }
-        Err(LoadError::NoRoom) => {
+        Err(LoadError::NoRoom | LoadError::NotTheirs(_)) => {
             tracing::error!(chat = %id, "there is no room to load the chat");
             HeadData::default()
         }

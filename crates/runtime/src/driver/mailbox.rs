@@ -16,7 +16,7 @@ use super::{
     counters::count,
     runtime::Inner,
 };
-use crate::{backoff::Backoff, log::Health};
+use crate::{backoff::Backoff, log::Health, subject::Subject};
 
 /// The capacity of a chat's mailbox.
 const MAILBOX_CAPACITY: usize = 64;
@@ -29,6 +29,21 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(1);
 const MAX_BACKOFF: Duration = Duration::from_millis(100);
 
 impl Command {
+    /// The subject that it is for. Those that the server sends itself are for nobody.
+    fn subject(&self) -> Option<&Subject> {
+        match self {
+            Command::Input { subject, .. } | Command::Read { subject, .. } | Command::Delete { subject, .. } => {
+                Some(subject)
+            }
+            Command::Retire { .. }
+            | Command::Prompt { .. }
+            | Command::Keeper { .. }
+            | Command::Progress { .. }
+            | Command::Expired { .. }
+            | Command::Recover { .. } => None,
+        }
+    }
+
     /// Answers that it could not be carried out.
     pub(super) fn fail(self, error: ChatError) {
         match self {
@@ -63,8 +78,23 @@ impl Inner {
         }
     }
 
+    /// Closes the mailbox of a chat that somebody else than its owner has asked for. It was not loaded for them; whoever
+    /// may have it sends again.
+    pub(super) async fn turn_away_others(&self, id: &ChatId, mailbox: &mut mpsc::Receiver<Command>, owner: &Subject) {
+        self.forget(id, mailbox);
+        while let Some(command) = mailbox.recv().await {
+            let is_theirs = command.subject().is_none_or(|subject| subject == owner);
+            command.fail(if is_theirs { ChatError::Lost } else { ChatError::NotFound });
+        }
+    }
+
     /// The mailbox of a chat. Wakes the chat if necessary.
     pub(super) fn wake(self: &Arc<Self>, id: &ChatId) -> Option<mpsc::Sender<Command>> {
+        self.wake_for(id, None)
+    }
+
+    /// Like `wake`, for a subject. A chat of somebody else is not loaded.
+    fn wake_for(self: &Arc<Self>, id: &ChatId, subject: Option<&Subject>) -> Option<mpsc::Sender<Command>> {
         let mut chats = self.chats.lock();
         if let Some(awake) = chats.get(id).filter(|awake| !awake.mailbox.is_closed()) {
             return Some(awake.mailbox.clone());
@@ -77,7 +107,8 @@ impl Inner {
         chats.insert(id.clone(), Awake { mailbox: sender.clone(), changed: Arc::clone(&changed) });
         // No parent span: the task outlives the request that woke the chat.
         let span = tracing::info_span!(parent: None, "chat", chat = %id);
-        self.tasks.spawn(ChatTask::run(Arc::clone(self), id.clone(), mailbox, changed).instrument(span));
+        let task = ChatTask::run(Arc::clone(self), id.clone(), subject.cloned(), mailbox, changed);
+        self.tasks.spawn(task.instrument(span));
         Some(sender)
     }
 
@@ -90,10 +121,10 @@ impl Inner {
     ) -> Result<T, RuntimeError> {
         let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
         loop {
-            let mailbox = self.wake(id).ok_or(RuntimeError::ShuttingDown)?;
             let (reply, answer) = oneshot::channel();
             let until = Instant::now() + LOG_TIMEOUT;
             let command = command(until, reply);
+            let mailbox = self.wake_for(id, command.subject()).ok_or(RuntimeError::ShuttingDown)?;
             let asked = async {
                 match mailbox.send(command).await {
                     Ok(()) => answer.await.unwrap_or(Err(ChatError::Lost)),

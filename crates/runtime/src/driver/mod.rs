@@ -19,6 +19,7 @@ mod counters;
 mod deadlines;
 mod dispatch;
 mod feed;
+mod files;
 mod follow;
 mod gone;
 mod grants;
@@ -53,7 +54,7 @@ pub use crate::{
     value::ValueError,
 };
 pub use agent::Agent;
-pub use approvals::{ApprovalFilter, ApprovalState};
+pub use approvals::{ApprovalFilter, ApprovalRow, ApprovalState};
 pub use audit::{AuditCursor, input_sha256, line as audit_line};
 pub use builder::RuntimeBuilder;
 pub use builder::StartError;

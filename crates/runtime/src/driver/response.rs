@@ -10,7 +10,6 @@ use futures::future::BoxFuture;
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks},
     holds::ChatHold,
-    ids::ToolCallId,
     message::UiMessage,
 };
 
@@ -23,7 +22,7 @@ use crate::{
         is_start, is_step,
     },
     subject::Subject,
-    tool::{StoredFile, ToolSet},
+    tool::ToolSet,
     turn::{PlannedTurn, ResponsePlan},
 };
 
@@ -199,17 +198,7 @@ impl StoredChat {
         Ok(holds(&facts, listed, tools, by))
     }
 
-    /// A file that a call has produced, by its place among those of the call.
-    pub async fn file(&self, call: &ToolCallId, index: usize) -> Result<Option<StoredFile>, RuntimeError> {
-        let (facts, _memory) = self.facts().await?;
-        let stored = facts.iter().find_map(|fact| match &**fact {
-            Fact::Stored { call: of, files } if of == call => files.get(index).cloned(),
-            _ => None,
-        });
-        Ok(stored)
-    }
-
-    pub(super) async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
+    async fn facts(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
         // Before those that were read earlier: what is added meanwhile comes after them.
         let later = self.0.after(0);
         let (mut facts, memory) = self.0.earlier().await?;

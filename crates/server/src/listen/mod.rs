@@ -26,6 +26,8 @@ use crate::app::Server;
 const TURN_GRACE: Duration = Duration::from_secs(25);
 /// How long connections have after that.
 const CONNECTION_GRACE: Duration = Duration::from_secs(1);
+/// The maximum size of a request's header, which anybody can send. Larger ones get 431.
+const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// How long to wait for a descriptor if there is none and no idle connection to close.
 const DESCRIPTOR_RETRY: Duration = Duration::from_millis(50);
 
@@ -100,7 +102,7 @@ impl Server {
 /// chunks is written at once.
 fn http(limits: &ConnectionLimits) -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.writev(false).timer(TokioTimer::new()).header_read_timeout(limits.header_time);
+    http.writev(false).timer(TokioTimer::new()).header_read_timeout(limits.header_time).max_buf_size(MAX_HEADER_BYTES);
     http
 }
 

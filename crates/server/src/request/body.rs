@@ -93,8 +93,22 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, text) = (error.path().to_string(), error.inner().to_string());
         let detail = if path == "." { text } else { format!("{path}: {text}") };
-        Failure::Invalid { detail, pointer: Some(pointer(error.path())) }
+        // A pointer that was cut would point to something else.
+        let pointer = Some(pointer(error.path())).filter(|pointer| pointer.len() <= MAX_DETAIL_BYTES);
+        Failure::Invalid { detail: shortened(detail), pointer }
     })
+}
+
+/// The maximum length of what an error says. It may repeat a value of the body.
+const MAX_DETAIL_BYTES: usize = 1024;
+
+/// The beginning of an error's text.
+pub(crate) fn shortened(mut text: String) -> String {
+    if text.len() > MAX_DETAIL_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_DETAIL_BYTES));
+        text.push('…');
+    }
+    text
 }
 
 /// A JSON Pointer (RFC 6901) to the place of the error.

@@ -21,7 +21,10 @@ use holdpoint_runtime::{
     log::LogError,
 };
 
-use super::in_force::{decision_text, too_late};
+use super::{
+    in_force::{decision_text, too_late},
+    shortened,
+};
 use crate::app::Server;
 
 /// Why a request failed. The text is for people: what is wrong, and what to do.
@@ -348,7 +351,7 @@ impl Failure {
             Self::NotHeld => "unknown".to_owned(),
             Self::ApprovalRequired => "approval-required".to_owned(),
             Self::TooLate(cause) => too_late(*cause).to_owned(),
-            other => other.to_string(),
+            other => shortened(other.to_string()),
         }
     }
 
@@ -363,7 +366,7 @@ impl Failure {
             r#type: kind,
             title: title.to_owned(),
             status: self.status(form).as_u16(),
-            detail: self.to_string(),
+            detail: shortened(self.to_string()),
             pointer,
             ok: is_answer.then_some(false),
             reason: is_answer.then(|| self.reason()),
@@ -373,7 +376,7 @@ impl Failure {
     /// The response, with the headers set so far.
     fn written(&self, form: Form, mut headers: HeaderMap) -> Response {
         let (media_type, body) = match form {
-            Form::Text => ("text/plain; charset=utf-8", self.to_string().into_bytes()),
+            Form::Text => ("text/plain; charset=utf-8", shortened(self.to_string()).into_bytes()),
             form => (MEDIA_TYPE, serde_json::to_vec(&self.problem(form)).unwrap_or_default()),
         };
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));

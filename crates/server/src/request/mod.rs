@@ -11,7 +11,7 @@ mod private;
 mod rate;
 mod trace;
 
-pub(crate) use body::{body, parse, parse_decision, read, value};
+pub(crate) use body::{body, parse, parse_decision, read, shortened, value};
 pub(crate) use budget::{BUSY_TIMEOUT, Budget, Held, Share, UNCOUNTED_BYTES};
 pub(crate) use deadline::{BodyTimedOut, deadline};
 pub(crate) use even_time::even_time;

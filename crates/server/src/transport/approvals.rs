@@ -4,6 +4,7 @@ use axum::{
     Json,
     body::Body,
     extract::State,
+    http::header,
     response::{IntoResponse, Response},
 };
 use holdpoint_protocol::{
@@ -18,7 +19,7 @@ use serde::Deserialize;
 
 use super::{
     list,
-    page::{PageQuery, escaped, json_bytes, with_next_of},
+    page::{PageQuery, escaped, with_next_of},
 };
 use crate::{
     app::Server,
@@ -26,6 +27,9 @@ use crate::{
     openapi,
     request::{Failure, Parameters, PathId, body, in_force, parse_decision},
 };
+
+/// About the size of a row besides its input.
+const ENTRY_BYTES: usize = 512;
 
 /// Which approval requests are listed.
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -86,10 +90,14 @@ pub(crate) async fn list(
 ) -> Result<Response, Failure> {
     let (page, filter, parameters) = query.read();
     let (limit, after) = page.read()?;
-    let page = server.inner.runtime.approvals_page(&identity, &filter, after, limit).await?;
-    let bytes = page.items.iter().map(|approval| json_bytes(&approval.input)).sum();
+    let reading = server.inner.reading(identity.subject()).await?;
+    let runtime = server.inner.runtime.clone();
+    let page = runtime.approval_rows(&identity, &filter, after, limit).await?;
+    let bytes = page.items.iter().map(|row| row.bytes() + ENTRY_BYTES).sum();
     let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
-    Ok(with_next_of(&parameters, list::array(page.items, held), limit, page.next))
+    drop(reading);
+    let items = page.items.into_iter().map(move |row| runtime.pending_approval(&row, &identity));
+    Ok(with_next_of(&parameters, list::array(items, held), limit, page.next))
 }
 
 /// Shows one approval request.
@@ -109,12 +117,14 @@ pub(crate) async fn get(
     Caller(identity): Caller,
     PathId(approval): PathId,
 ) -> Result<Response, Failure> {
+    let reading = server.inner.reading(identity.subject()).await?;
     match server.inner.runtime.approval(&identity, &ApprovalId::from(approval.as_str())).await? {
         Some(ApprovalState::Open(approval)) => {
-            let held = server.inner.responses.of(identity.subject()).hold(json_bytes(&approval.input)).await?;
-            let response = Json(approval).into_response();
-            drop(held);
-            Ok(response)
+            let bytes = serde_json::to_vec(&approval).unwrap_or_default();
+            drop(approval);
+            let held = server.inner.responses.of(identity.subject()).hold(bytes.len()).await?;
+            drop(reading);
+            Ok(([(header::CONTENT_TYPE, "application/json")], list::whole(bytes, held)).into_response())
         }
         Some(ApprovalState::Ended(cause)) => Err(Failure::TooLate(cause)),
         None => Err(Failure::NotHeld),

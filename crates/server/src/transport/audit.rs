@@ -1,7 +1,6 @@
 //! `GET /api/audit`: the record, one line a step.
 
 use axum::{
-    body::Body,
     extract::State,
     http::header,
     response::{IntoResponse, Response},
@@ -10,11 +9,14 @@ use holdpoint_protocol::{
     audit::{AuditLine, AuditStep},
     ids::ChatId,
 };
-use holdpoint_runtime::{clock::Timestamp, log::AuditQuery, subject::Subject};
+use holdpoint_runtime::{clock::Timestamp, driver::audit_line, log::AuditQuery, subject::Subject};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::page::{PageQuery, escaped, with_next_of};
+use super::{
+    list::whole,
+    page::{PageQuery, escaped, with_next_of},
+};
 use crate::{
     app::Server,
     auth::Caller,
@@ -100,18 +102,18 @@ pub(crate) async fn list(
     let (page, query, step, parameters) = query.read()?;
     let (limit, after) = page.read()?;
     let seen_by = (!identity.is_admin()).then(|| identity.subject().clone());
-    let page = server.inner.runtime.audit_page(AuditQuery { seen_by, ..query }, after, limit).await?;
+    let reading = server.inner.reading(identity.subject()).await?;
+    let page = server.inner.runtime.audit_entries(AuditQuery { seen_by, ..query }, after, limit).await?;
     let mut body = Vec::new();
-    for line in page.items.iter().filter(|line| step.is_none_or(|step| line.step == step)) {
+    for entry in page.items {
+        let Some(line) = audit_line(&entry).filter(|line| step.is_none_or(|step| line.step == step)) else { continue };
         // This can't fail: all keys are strings, and the writer is memory.
-        let _ = serde_json::to_writer(&mut body, line);
+        let _ = serde_json::to_writer(&mut body, &line);
         body.push(b'\n');
     }
+    body.shrink_to_fit();
     let held = server.inner.responses.of(identity.subject()).hold(body.len()).await?;
-    let body = Body::from_stream(futures::stream::once(async move {
-        let _held = held;
-        Ok::<_, std::convert::Infallible>(bytes::Bytes::from(body))
-    }));
-    let response = ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response();
+    drop(reading);
+    let response = ([(header::CONTENT_TYPE, "application/x-ndjson")], whole(body, held)).into_response();
     Ok(with_next_of(&parameters, response, limit, page.next))
 }

@@ -29,7 +29,7 @@ use crate::{
     auth::{Caller, EXPIRED, expiry, require_user},
     metrics::StreamKind,
     openapi::WaitHeader,
-    request::{Failure, Parameters, Upgrade},
+    request::{Failure, Parameters, Upgrade, shortened},
 };
 
 /// The query of the handshake. A browser can't send headers with it, so `wait` stands in for `x-holdpoint-wait`.
@@ -205,15 +205,25 @@ impl Connection {
     }
 
     async fn fail(&mut self, request_id: RequestId, text: String) -> Result<(), Over> {
-        self.send(&WsResponse::Error { request_id, error_text: Some(text) }).await
+        self.send(&WsResponse::Error { request_id, error_text: Some(shortened(text)) }).await
     }
 
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
         let (request, _held): (WsRequest, _) = match self.socket.read(frame).await? {
             Read::Is(request, held) => (request, held),
-            Read::Bad(frame, why) => return self.bad(&frame, &why).await,
+            Read::Bad(frame, why, _held) => return self.bad(&frame, &why).await,
             Read::Nothing => return Ok(()),
         };
+        let (WsRequest::Send(WsSend { request_id, .. })
+        | WsRequest::Resume(WsResume { request_id, .. })
+        | WsRequest::Abort { request_id }) = &request;
+        let limit = self.server.inner.runtime.limits().id_bytes;
+        if request_id.as_str().len() > limit {
+            // It would be repeated in every frame. The client finds its request by it, so this frame has it once more.
+            let text = format!("`requestId` is longer than {limit} bytes: use a shorter one");
+            self.fail(request_id.clone(), text).await?;
+            return self.socket.was_bad().await;
+        }
         match request {
             WsRequest::Send(send) => self.submit(send).await,
             WsRequest::Resume(resume) => self.resume(resume).await,

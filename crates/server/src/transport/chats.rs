@@ -1,11 +1,6 @@
 //! `/api/chats` and `/api/chat/{id}`: list, history, stop, delete.
 
-use axum::{
-    Json,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, extract::State, http::StatusCode, response::Response};
 use holdpoint_protocol::{holds::ChatHold, ids::ChatId, message::UiMessage, response::ListedChat};
 use holdpoint_runtime::{
     driver::{RuntimeError, StoredChat},
@@ -25,6 +20,9 @@ use crate::{
     openapi::{self, CallsQuery},
     request::{Failure, Parameters, PathId},
 };
+
+/// About the size of an entry besides its id and its title.
+const ENTRY_BYTES: usize = 256;
 
 #[derive(Deserialize)]
 pub(crate) struct ScopeQuery {
@@ -66,7 +64,9 @@ pub(crate) async fn list(
         true => runtime.all_chats_page(after, limit).await?,
         false => runtime.chats_page(identity.subject(), after, limit).await?,
     };
-    let chats = page.items.into_iter().map(|chat| ListedChat {
+    let bytes = page.items.iter().map(|chat| chat.title.len() + chat.id.as_str().len() + ENTRY_BYTES).sum();
+    let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
+    let chats = page.items.into_iter().map(move |chat| ListedChat {
         id: chat.id.clone(),
         subject: is_all.then(|| chat.subject.as_str().to_owned()),
         title: chat.title.clone(),
@@ -76,15 +76,13 @@ pub(crate) async fn list(
         is_running: chat.is_running,
     });
     let parameters = if is_all { "&all=true" } else { "" };
-    Ok(with_next_of(parameters, Json(chats.collect::<Vec<_>>()).into_response(), limit, page.next))
+    Ok(with_next_of(parameters, list::array(chats, held), limit, page.next))
 }
 
-/// The owner of a chat that is not the identity's own, for an admin. For everybody else there is no such chat.
-async fn owner(server: &Server, identity: &Identity, chat: &ChatId) -> Result<Subject, Failure> {
-    match identity.is_admin() {
-        true => server.inner.runtime.owner_of(chat).await?.ok_or(Failure::NotFound),
-        false => Err(Failure::NotFound),
-    }
+/// The owner of a chat, for itself and for an admin. For everybody else there is no such chat.
+pub(super) async fn owner(server: &Server, identity: &Identity, chat: &ChatId) -> Result<Subject, Failure> {
+    let owner = server.inner.runtime.owner_of(chat).await?;
+    owner.filter(|owner| owner == identity.subject() || identity.is_admin()).ok_or(Failure::NotFound)
 }
 
 /// Reads the stored messages, including open holds. A message that is being written is left out.

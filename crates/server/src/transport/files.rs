@@ -1,17 +1,13 @@
 //! `GET /api/chat/{id}/files/{call}/{index}`: the files that calls have produced.
 
-use std::convert::Infallible;
-
 use axum::{
-    body::Body,
     extract::State,
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
-use holdpoint_protocol::ids::ToolCallId;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
-use super::chats::open;
+use super::{chats::owner, list::whole};
 use crate::{
     app::Server,
     auth::Caller,
@@ -49,11 +45,14 @@ pub(crate) async fn get(
     Caller(identity): Caller,
     PathIds(chat, call, index): PathIds,
 ) -> Result<Response, Failure> {
-    let chat = open(&server, &identity, &chat).await?;
+    let (chat, call) = (ChatId::from(chat.as_str()), ToolCallId::from(call.as_str()));
+    let owner = owner(&server, &identity, &chat).await?;
     let index: usize = index.parse().map_err(|_| Failure::NotFound)?;
-    let held = server.inner.responses.of(identity.subject()).hold(chat.bytes()).await?;
-    let file = chat.file(&ToolCallId::from(call.as_str()), index).await?.ok_or(Failure::NotFound)?;
+    let reading = server.inner.reading(identity.subject()).await?;
+    let file = server.inner.runtime.file(&owner, &chat, &call, index).await?.ok_or(Failure::NotFound)?;
     let bytes = file.bytes().ok_or(Failure::NotFound)?;
+    let held = server.inner.responses.of(identity.subject()).hold(bytes.len()).await?;
+    drop(reading);
     let media_type = HeaderValue::from_str(&file.media_type).map_err(|_| Failure::NotFound)?;
     let disposition = match SHOWN.contains(&file.media_type.as_str()) {
         true => "inline",
@@ -67,10 +66,5 @@ pub(crate) async fn get(
         // It never changes, but only whoever may read the chat may have it.
         (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600")),
     ];
-    // The bytes count until they are written.
-    let body = futures::stream::unfold(Some((bytes, held)), async |state| {
-        let (bytes, held) = state?;
-        (!bytes.is_empty()).then(|| (Ok::<_, Infallible>(Bytes::from(bytes)), Some((Vec::new(), held))))
-    });
-    Ok((headers, Body::from_stream(body)).into_response())
+    Ok((headers, whole(bytes, held)).into_response())
 }

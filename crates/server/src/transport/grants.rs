@@ -36,8 +36,10 @@ pub(crate) async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Response, Failure> {
     let (limit, after) = query.read()?;
+    let reading = server.inner.reading(identity.subject()).await?;
     let page = server.inner.runtime.grants_page(&identity, after, limit).await?;
     let held = server.inner.responses.of(identity.subject()).hold(page.items.len() * GRANT_BYTES).await?;
+    drop(reading);
     Ok(with_next(list::array(page.items, held), limit, page.next))
 }
 

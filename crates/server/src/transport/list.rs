@@ -1,6 +1,6 @@
 //! JSON arrays, written in pieces so that the output is never in memory as a whole.
 
-use std::{convert::Infallible, vec};
+use std::convert::Infallible;
 
 use axum::{
     body::Body,
@@ -15,8 +15,12 @@ use crate::request::Held;
 /// The approximate size of one write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The response. Its bytes in flight are released once it is written, or when the client stops reading.
-pub(super) fn array<T: Serialize + Send + 'static>(items: Vec<T>, held: Held) -> Response {
+/// The response. Each item is made when it is written. The bytes in flight are released once all are, or when the client
+/// stops reading.
+pub(super) fn array<I>(items: I, held: Held) -> Response
+where
+    I: IntoIterator<Item: Serialize, IntoIter: Send + 'static>,
+{
     let body =
         futures::stream::unfold(Some((Array { items: items.into_iter(), is_begun: false }, held)), async |state| {
             let (mut array, held) = state?;
@@ -27,12 +31,20 @@ pub(super) fn array<T: Serialize + Send + 'static>(items: Vec<T>, held: Held) ->
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(body)).into_response()
 }
 
-struct Array<T> {
-    items: vec::IntoIter<T>,
+/// A body in one piece. Its bytes in flight are released like those of an array.
+pub(super) fn whole(bytes: Vec<u8>, held: Held) -> Body {
+    Body::from_stream(futures::stream::unfold(Some((bytes, held)), async |state| {
+        let (bytes, held) = state?;
+        (!bytes.is_empty()).then(|| (Ok::<_, Infallible>(Bytes::from(bytes)), Some((Vec::new(), held))))
+    }))
+}
+
+struct Array<I> {
+    items: I,
     is_begun: bool,
 }
 
-impl<T: Serialize> Array<T> {
+impl<I: Iterator<Item: Serialize>> Array<I> {
     /// Writes the next piece; returns `false` after the last one.
     fn write(&mut self, out: &mut Vec<u8>) -> bool {
         while out.len() < WRITE_BYTES {

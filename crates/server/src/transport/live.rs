@@ -30,7 +30,7 @@ use crate::{
     auth::{Caller, EXPIRED, expiry, require_user},
     metrics::StreamKind,
     openapi::TextHeader,
-    request::{Failure, Parameters, Upgrade},
+    request::{Failure, Parameters, Upgrade, shortened},
 };
 
 #[derive(Deserialize)]
@@ -195,7 +195,7 @@ impl Connection {
 
     async fn error(&mut self, text: &str) -> Result<(), Over> {
         let mut record = Vec::new();
-        sse::encode(&Error { error_text: text.to_owned() }.into(), &mut record);
+        sse::encode(&Error { error_text: shortened(text.to_owned()) }.into(), &mut record);
         self.socket.feed(record).await?;
         self.socket.flush().await
     }
@@ -203,7 +203,7 @@ impl Connection {
     async fn frame(&mut self, frame: Message) -> Result<(), Over> {
         let (frame, _held): (LiveFrame, _) = match self.socket.read(frame).await? {
             Read::Is(frame, held) => (frame, held),
-            Read::Bad(text, why) => {
+            Read::Bad(text, why, _held) => {
                 return match LiveFrame::unknown_kind(&text) {
                     Some(kind) => self.unknown(kind).await,
                     None => self.bad(&why).await,

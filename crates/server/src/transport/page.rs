@@ -7,7 +7,6 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::request::Failure;
 
@@ -89,16 +88,6 @@ fn escaped_byte(byte: u8) -> String {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
-    }
-}
-
-/// About the size of a value as JSON.
-pub(super) fn json_bytes(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| json_bytes(item) + 1).sum(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + 4 + json_bytes(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     app::{Limits, Server},
     listen::Inflow,
     metrics::{StreamKind, Transport},
-    request::{Failure, Held, Share, Upgrade, parse},
+    request::{Failure, Held, Share, UNCOUNTED_BYTES, Upgrade, parse},
 };
 
 /// How long a peer may be silent before it gets a ping, and after that before it is dropped.
@@ -27,6 +27,8 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_INVALID_FRAMES: u32 = 20;
 /// The size of the read buffer.
 const READ_BUFFER_BYTES: usize = 4096;
+/// What may wait to be written, frames of the largest size included. Reading stops long before: see [`Socket::read`].
+const MAX_UNWRITTEN_BYTES: usize = 16 * 1024 * 1024;
 
 /// The connection has ended.
 pub(super) struct Over;
@@ -44,6 +46,8 @@ pub(super) fn accept<R: Future<Output = ()> + Send + 'static>(
     // Larger messages are not read: the client gets an error, and the connection is closed (1009). The default read
     // buffer is 128 KiB per socket, and most sockets only wait.
     let upgrade = upgrade.max_message_size(limits.body).max_frame_size(limits.body).read_buffer_size(READ_BUFFER_BYTES);
+    // A frame of the client may be repeated in one of ours.
+    let upgrade = upgrade.max_write_buffer_size(MAX_UNWRITTEN_BYTES.saturating_add(limits.body));
     let sockets = server.inner.sockets.clone();
     let bodies = server.inner.bodies.of(subject);
     if let Some(inflow) = &inflow {
@@ -140,8 +144,8 @@ pub(super) struct Socket {
 pub(super) enum Read<T> {
     /// The content, and its bytes in flight.
     Is(T, Held),
-    /// An invalid frame, and what is wrong with it.
-    Bad(String, String),
+    /// An invalid frame, what is wrong with it, and its bytes in flight.
+    Bad(String, String, Held),
     /// A frame without content for us.
     Nothing,
 }
@@ -189,24 +193,36 @@ impl Socket {
         let text = match frame {
             Message::Text(text) => text,
             Message::Binary(_) => {
-                return Ok(Read::Bad(String::new(), "send text frames: this is a binary one".to_owned()));
+                let why = "send text frames: this is a binary one".to_owned();
+                return Ok(Read::Bad(String::new(), why, Held::default()));
             }
             Message::Close(_) => return Err(Over),
-            Message::Ping(_) | Message::Pong(_) => return Ok(Read::Nothing),
+            Message::Ping(_) => {
+                // The library has queued the pong. Nothing more is read before it is written: a peer that sends pings
+                // and reads nothing would fill the memory with pongs.
+                self.flush().await?;
+                return Ok(Read::Nothing);
+            }
+            Message::Pong(_) => return Ok(Read::Nothing),
         };
         self.server.inner.metrics.received(Transport::Socket, text.len());
-        let read = match self.bodies.hold(text.len()).await {
-            Ok(held) => parse(text.as_bytes(), self.limits.json()).map(|read| (read, held)),
-            Err(failure) => Err(failure),
+        let held = match self.bodies.hold(text.len()).await {
+            Ok(held) => held,
+            Err(failure) => {
+                self.rejected(&failure);
+                // Without room for it, nothing of it is kept.
+                let start = text.as_str()[..text.as_str().floor_char_boundary(UNCOUNTED_BYTES)].to_owned();
+                return Ok(Read::Bad(start, failure.to_string(), Held::default()));
+            }
         };
-        Ok(match read {
-            Ok((read, held)) => {
+        Ok(match parse(text.as_bytes(), self.limits.json()) {
+            Ok(read) => {
                 self.bad_frames = 0;
                 Read::Is(read, held)
             }
             Err(failure) => {
                 self.rejected(&failure);
-                Read::Bad(text.to_string(), failure.to_string())
+                Read::Bad(text.to_string(), failure.to_string(), held)
             }
         })
     }
