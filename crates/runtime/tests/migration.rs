@@ -149,21 +149,26 @@ async fn keys_without_positions_still_lead_to_earlier_turns() {
     assert_eq!(runtime.decide(&me, inbox[0].approval_id.clone(), true).await, Ok(Answered::Taken));
 }
 
+/// What has no hash is nothing that could be vouched for: it is a finding, whoever wrote it.
 #[tokio::test]
-async fn a_chain_begins_after_what_an_earlier_version_wrote() {
+async fn a_chain_begins_after_what_has_none_and_that_is_a_finding() {
     let (dir, clock) = (folder("format-2.db"), Arc::new(ManualClock::new(LATER)));
-    let whole = async || {
+    let walked = async || {
         let log = SqliteLog::open_read_only(dir.path()).expect("it opens");
-        let mut report = |broken| panic!("{broken}");
-        verify(&log, &"old".into(), None, &mut report).await.expect("it reads").expect("it is there")
+        let mut found = Vec::new();
+        let mut report = |broken: holdpoint_runtime::log::Break| found.push(broken.to_string());
+        let verified = verify(&log, &"old".into(), None, &mut report).await.expect("it reads").expect("it is there");
+        (verified, found)
     };
     let runtime = start(dir.path(), &clock).await;
-    let before = whole().await;
+    let (before, found) = walked().await;
     assert!(before.unchained > 0 && before.chained == 0 && before.hash.is_none(), "{before:?}");
+    assert!(found.len() == 1 && found[0].starts_with("position 0: the hash of the events before"), "{found:?}");
     say(&runtime, "new").await;
     runtime.idle(&Subject::local(), &"old".into()).await.expect("it ends");
-    let after = whole().await;
+    let (after, found) = walked().await;
     assert!(after.unchained == before.unchained && after.chained > 0 && after.hash.is_some(), "{after:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
     end(runtime).await;
 }
 

@@ -117,13 +117,21 @@ pub enum Break {
     },
     /// A batch after the beginning of the chain has no hash.
     #[error(
-        "position {at}: the hash {expected} of the events before is not recorded; an earlier version wrote this, or it was removed"
+        "position {at}: the hash {expected} of the events before is not recorded: it was removed, or something else wrote this"
     )]
     Missing {
         /// Where the batch begins.
         at: u64,
         /// The hash that should be there.
         expected: BatchHash,
+    },
+    /// There is no chain: neither this batch nor one before it carries a hash.
+    #[error(
+        "position {at}: the hash of the events before is not recorded: it was removed, or something else wrote this"
+    )]
+    Unchained {
+        /// Where the batch begins.
+        at: u64,
     },
     /// The chain begins with the hash of something that is not there.
     #[error("position {at}: the chain should begin here, but {found} is recorded as the hash of events before")]
@@ -158,7 +166,7 @@ pub struct Walk {
     last: Option<Last>,
     /// The number of batches that are in the chain.
     pub chained: u64,
-    /// The number of batches before the chain begins: an earlier version wrote them.
+    /// The number of batches that carry no hash. Every writer writes one, so each such run of batches is a break.
     pub unchained: u64,
 }
 
@@ -198,6 +206,7 @@ impl Walk {
         let fits = match (&self.last, previous_hash) {
             (Some(last), _) if last.end != first => Err(Break::Gap { expected: last.end, found: first }),
             (Some(Last { hash: Some(hash), .. }), None) => Err(Break::Missing { at: first, expected: *hash }),
+            (None, None) => Err(Break::Unchained { at: first }),
             (Some(last @ Last { hash: Some(_), .. }), Some(previous)) => last.must_be(previous),
             // A chat that had been deleted goes on from the hash in its tombstone, whose batches are gone.
             (None, Some(_)) if first > 0 => Ok(()),
@@ -239,7 +248,7 @@ impl Last {
         match self.hash {
             Some(hash) if hash == recorded => Ok(()),
             Some(found) => Err(Break::Changed { from: self.first, to: self.end, expected: recorded, found }),
-            // The chat has a chain, and none of its batches is in it.
+            // The chat has a hash, and none of its batches has.
             None => Err(Break::Missing { at: self.first, expected: recorded }),
         }
     }

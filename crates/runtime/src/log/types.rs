@@ -216,7 +216,7 @@ pub enum Stored {
         len: u64,
         /// Its head.
         head: Head,
-        /// The hash of its last batch. Chats of earlier versions have none before their next append.
+        /// The hash of its last batch. Only a writer that is not ours leaves none.
         hash: Option<BatchHash>,
     },
     /// What is left of a deleted chat. Only the same subject may use its id again, from this position on.
@@ -282,7 +282,7 @@ pub struct Batch {
     pub payload: Bytes,
     /// The owner of the chat after this append.
     pub owner: Option<NodeId>,
-    /// The hash of the batch before it in its chat. Batches of earlier versions have none.
+    /// The hash of the batch before it in its chat. Only a writer that is not ours leaves none.
     pub previous_hash: Option<BatchHash>,
 }
 

@@ -112,36 +112,48 @@ async fn every_change_of_the_tables_breaks_the_chain() {
     every_change_breaks_the_chain(log, &change).await;
 }
 
-/// A node that does not know the chain would leave a gap in it. So a chain begins once there is none; and a gap that is
-/// left all the same is found, and later batches are in the chain again.
+/// The first batch of a new database is in the chain, whoever writes it: no node has to have run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chain_begins_once_every_node_knows_of_it() {
+async fn a_chain_begins_with_the_first_batch() {
     let options = options();
     let log = open(&options).await;
-    let older = "INSERT INTO @.nodes (id, lease_until, version)
-                 VALUES (gen_random_uuid(), clock_timestamp() + interval '1 hour', '0')";
-    sql(&options, &format!("UPDATE @.holdpoint SET compatible = 1; {older}"));
-    assert_eq!(log.renew(NODE).await, Ok(1));
     assert_eq!(log.append_many(vec![append("chat", 0, 1), append("chat", 1, 2)]).await, [committed(1), committed(2)]);
-    sql(&options, "UPDATE @.nodes SET lease_until = clock_timestamp() WHERE version = '0'");
-    eventually("it is raised", async || log.renew(NODE).await == Ok(FORMAT)).await;
-    assert_eq!(log.append_many(vec![append("chat", 2, 3)]).await, [committed(3)]);
-    // The older node was paused, and now writes.
+    // A writer that knows nothing of it.
     sql(
         &options,
-        "UPDATE @.chats SET len = 4;
+        "UPDATE @.chats SET len = 3;
          INSERT INTO @.batches (chat, first, count, append_id, payload)
-         SELECT number, 3, 1, gen_random_uuid(), '' FROM @.chats",
+         SELECT number, 2, 1, gen_random_uuid(), '' FROM @.chats",
     );
-    assert_eq!(log.append_many(vec![append("chat", 4, 5)]).await, [committed(5)]);
+    assert_eq!(log.append_many(vec![append("chat", 3, 5)]).await, [committed(4)]);
     let batches = log.read(&"chat".into(), 0, 10).await.expect("it reads");
-    assert_eq!(
-        batches.iter().map(|batch| batch.previous_hash.is_some()).collect::<Vec<_>>(),
-        [false, false, true, false, true]
-    );
-    assert_eq!(batches[2].previous_hash, Some(BatchHash::BEGINNING));
+    let chained: Vec<_> = batches.iter().map(|batch| batch.previous_hash.is_some()).collect();
+    assert_eq!(chained, [true, true, false, true]);
+    assert_eq!(batches[0].previous_hash, Some(BatchHash::BEGINNING));
     let mut walk = Walk::new("chat".into());
     let walked: Vec<_> = batches.iter().map(|batch| walk.batch(batch).map_err(|broken| broken.to_string())).collect();
-    assert!(walked[3].as_ref().is_err_and(|said| said.starts_with("position 3: the hash")), "{walked:?}");
-    assert_eq!(walked.iter().filter(|walked| walked.is_ok()).count(), 4, "{walked:?}");
+    assert!(walked[2].as_ref().is_err_and(|said| said.starts_with("position 2: the hash")), "{walked:?}");
+    assert_eq!(walked.iter().filter(|walked| walked.is_ok()).count(), 3, "{walked:?}");
+}
+
+/// A node may use everything from its first lease on: nobody else can have begun to use a new database with less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_database_has_the_newest_format_at_once() {
+    let options = options();
+    let log = open(&options).await;
+    assert_eq!(sql(&options, "SELECT compatible FROM @.holdpoint"), FORMAT.to_string());
+    assert_eq!(log.renew(NODE).await, Ok(FORMAT), "the first renewal says so");
+}
+
+/// A first start that is given up at any point leaves nothing that the next one could not begin with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_that_was_cut_off_is_begun_again() {
+    for round in 0..12 {
+        let options = options();
+        let limit = std::time::Duration::from_millis(round * 4);
+        let opened = tokio::time::timeout(limit, PostgresLog::open(options.clone())).await;
+        drop(opened);
+        let log = open(&options).await;
+        assert_eq!(log.append_many(vec![append("chat", 0, 1)]).await, [committed(1)], "given up after {limit:?}");
+    }
 }

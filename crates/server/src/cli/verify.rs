@@ -199,7 +199,7 @@ impl Summary {
             text += &format!("; {deleted} that were saved have been deleted since");
         }
         if *unchained > 0 {
-            text += &format!("; {unchained} batches have no hash: an earlier version wrote them");
+            text += &format!("; {unchained} batches have no hash");
         }
         text
     }

@@ -1,16 +1,9 @@
 //! The hash chain: whole after everything that can happen to a chat.
 
 use holdpoint_runtime::driver::verify;
-use holdpoint_runtime::log::{AppendResult, Batch, BatchHash, DeleteResult, Log, NodeId, Stored, Walk};
+use holdpoint_runtime::log::{AppendResult, Batch, BatchHash, DeleteResult, Log, Stored, Walk};
 
 use super::*;
-
-/// A log that several nodes share begins a chain only once they all know of it.
-async fn renewed(log: &dyn Log) {
-    for _ in 0..2 {
-        log.renew(NodeId(1)).await.expect("it is renewed");
-    }
-}
 
 async fn hash(log: &dyn Log, chat: &str) -> Option<BatchHash> {
     match log.stored(&chat.into()).await.expect("it reads")? {
@@ -32,7 +25,6 @@ async fn must_be_whole(log: &dyn Log, chat: &str) -> Vec<Batch> {
 
 /// Each batch carries the hash of the one before it in its chat, and the chat that of the last one.
 pub async fn batches_carry_the_hash_of_the_one_before(log: Shared) {
-    renewed(&*log).await;
     assert_eq!(hash(&*log, "a").await, None);
     let appends = [append("a", 0, 1), append("b", 0, 2), append_events("a", 1, 3, 4), append("a", 5, 4)];
     log.append_many(appends.to_vec()).await;
@@ -53,7 +45,6 @@ pub async fn batches_carry_the_hash_of_the_one_before(log: Shared) {
 
 /// What is not written is not in the chain, and what is repeated is in it once.
 pub async fn conflicts_and_repetitions_leave_the_chain_whole(log: Shared) {
-    renewed(&*log).await;
     for at in 0..3 {
         must(&*log, append("chat", at, at.into())).await;
     }
@@ -80,7 +71,6 @@ pub async fn conflicts_and_repetitions_leave_the_chain_whole(log: Shared) {
 
 /// A deletion keeps the last hash, and the chat that uses the id next goes on from it.
 pub async fn a_chat_goes_on_from_the_hash_in_its_tombstone(log: Shared) {
-    renewed(&*log).await;
     must(&*log, append("chat", 0, 1)).await;
     must(&*log, append("chat", 1, 2)).await;
     let last = hash(&*log, "chat").await;
@@ -130,11 +120,15 @@ pub async fn every_change_breaks_the_chain(log: Shared, sql: &(dyn Fn(&str) + Sy
             &["UPDATE @batches SET previous_hash = NULL WHERE CHAT AND first = 3"],
             "position 3: the hash",
         ),
-        ("all hashes removed", &["UPDATE @batches SET previous_hash = NULL WHERE CHAT"], "position 4: the hash"),
+        ("all hashes removed", &["UPDATE @batches SET previous_hash = NULL WHERE CHAT"], "position 0: the hash"),
+        (
+            "every hash removed, the chat's too",
+            &["UPDATE @batches SET previous_hash = NULL WHERE CHAT", "UPDATE @chats SET hash = NULL WHERE ID"],
+            "position 0: the hash",
+        ),
         ("the chat's hash removed", &["UPDATE @chats SET hash = NULL WHERE ID"], "position 5: the hash"),
         ("shortened", &["UPDATE @chats SET len = 3 WHERE ID"], "position 5: events are missing"),
     ];
-    renewed(&*log).await;
     for (number, (what, statements, says)) in cases.iter().enumerate() {
         let chat = format!("c{number}");
         for at in 0..5 {

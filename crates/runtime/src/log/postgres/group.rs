@@ -20,8 +20,6 @@ pub(super) struct Locked {
     pub(super) subject: Vec<u8>,
     /// The hash of its last batch.
     pub(super) hash: Option<BatchHash>,
-    /// Whether a chain may begin: every node that may write knows of it. One that did not would leave a gap.
-    pub(super) may_begin_chain: bool,
 }
 
 /// A chat after the appends decided so far.
@@ -30,7 +28,7 @@ struct Chat<'a> {
     len: u64,
     owner: Option<Uuid>,
     subject_before: Vec<u8>,
-    hash: Option<BatchHash>,
+    hash: BatchHash,
     /// The last append that was accepted.
     last: Option<&'a Append>,
 }
@@ -90,7 +88,7 @@ pub(super) struct Chats<'a> {
     pub(super) subjects: Vec<&'a [u8]>,
     pub(super) are_open: Vec<bool>,
     pub(super) owners: Vec<Option<Uuid>>,
-    pub(super) hashes: Vec<Option<Vec<u8>>>,
+    pub(super) hashes: Vec<Vec<u8>>,
 }
 
 /// Columns of new batches.
@@ -102,7 +100,7 @@ pub(super) struct Batches<'a> {
     pub(super) append_ids: Vec<Uuid>,
     pub(super) payloads: Vec<&'a [u8]>,
     pub(super) owners: Vec<Option<Uuid>>,
-    pub(super) previous_hashes: Vec<Option<Vec<u8>>>,
+    pub(super) previous_hashes: Vec<Vec<u8>>,
 }
 
 /// Columns of new digests.
@@ -162,8 +160,8 @@ pub(super) struct Moved<'a> {
 pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, mut claims: Claims) -> Plan<'a> {
     let mut chats: BTreeMap<Vec<u8>, Chat<'a>> = locked
         .into_iter()
-        .map(|(id, Locked { number, len, owner, subject, hash, may_begin_chain })| {
-            let hash = hash.or(may_begin_chain.then_some(BatchHash::BEGINNING));
+        .map(|(id, Locked { number, len, owner, subject, hash })| {
+            let hash = hash.unwrap_or(BatchHash::BEGINNING);
             (id, Chat { number, len, owner, subject_before: subject, hash, last: None })
         })
         .collect();
@@ -204,7 +202,7 @@ pub(super) fn decide<'a>(appends: &'a [Append], locked: Vec<(Vec<u8>, Locked)>, 
         chat.len = len + u64::from(append.count);
         chat.last = Some(append);
         plan.batches.add(chat, len, append);
-        chat.hash = chat.hash.map(|hash| BatchHash::of(&append.chat, len, append.count, &append.payload, hash));
+        chat.hash = BatchHash::of(&append.chat, len, append.count, &append.payload, chat.hash);
         plan.audit.add(chat.number, len, append);
         plan.made.add(chat.number, len, append);
         if let Some(digest) = &append.digest {
@@ -272,7 +270,7 @@ impl<'a> Plan<'a> {
         chats.subjects.push(subject);
         chats.are_open.push(head.is_open);
         chats.owners.push(chat.owner);
-        chats.hashes.push(chat.hash.map(|hash| hash.as_bytes().to_vec()));
+        chats.hashes.push(chat.hash.as_bytes().to_vec());
         if chat.subject_before != subject {
             self.moved.numbers.push(chat.number);
             self.moved.subjects.push(subject);
@@ -295,7 +293,7 @@ impl<'a> Batches<'a> {
         self.append_ids.push(Uuid::from_u128(append.append_id.0));
         self.payloads.push(&append.payload);
         self.owners.push(chat.owner);
-        self.previous_hashes.push(chat.hash.map(|hash| hash.as_bytes().to_vec()));
+        self.previous_hashes.push(chat.hash.as_bytes().to_vec());
     }
 }
 

@@ -21,9 +21,6 @@ use crate::{
     subject::Subject,
 };
 
-/// The first format whose nodes know the hash chain.
-const CHAIN_FORMAT: i64 = 2;
-
 /// A row for each chat that may begin now. It is nobody's, and in no list, until the group sets it. Two nodes that do this
 /// wait for each other in the order of the ids.
 const MAKE: Sql = Sql {
@@ -33,8 +30,7 @@ const MAKE: Sql = Sql {
     types: &[Type::BYTEA_ARRAY],
 };
 const LOCK: Sql = Sql {
-    text: "SELECT id, number, len, owner, subject, hash, (SELECT compatible FROM @.holdpoint)
-           FROM @.chats WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+    text: "SELECT id, number, len, owner, subject, hash FROM @.chats WHERE id = ANY($1) ORDER BY id FOR UPDATE",
     types: &[Type::BYTEA_ARRAY],
 };
 const SET_CHATS: Sql = Sql {
@@ -293,7 +289,6 @@ fn locked_chat(row: &Row) -> Result<(Vec<u8>, Locked), Failure> {
         owner: row.try_get(3)?,
         subject: row.try_get(4)?,
         hash: reader::hash(row, 5)?,
-        may_begin_chain: row.try_get::<_, i64>(6)? >= CHAIN_FORMAT,
     };
     Ok((row.try_get(0)?, locked))
 }

@@ -91,6 +91,7 @@ impl SqliteLog {
 
     fn start(mut folder: Folder) -> Result<Self, SqliteError> {
         folder.check()?;
+        folder.create()?;
         let connection = folder.writer()?;
         folder.busy_timeout = folder.busy_timeout.min(WRITER_BUSY_TIMEOUT);
         folder.set_busy_timeout(&connection)?;

@@ -20,6 +20,9 @@ use super::{
 const DATABASE: &str = "holdpoint.db";
 const WRITE_AHEAD: &str = "holdpoint.db-wal";
 const SHARED_MEMORY: &str = "holdpoint.db-shm";
+/// The name of a database until it is complete, and of its rollback journal.
+const UNFINISHED: &str = "holdpoint.db.new";
+const UNFINISHED_JOURNAL: &str = "holdpoint.db.new-journal";
 const LOCK: &str = "holdpoint.lock";
 
 /// How long to wait for another process that writes: an open `sqlite3`, a backup.
@@ -80,11 +83,45 @@ impl Folder {
         }
     }
 
-    /// The writing connection. Creates or migrates the file if necessary.
-    pub(super) fn writer(&self) -> Result<Connection, SqliteError> {
+    /// Creates the file if there is none: under another name, so that the file is complete from the moment it is there. A
+    /// program that is ended on the way, or a disk that is full, leaves only what the next start removes. So an empty file
+    /// is always one that has lost its contents.
+    pub(super) fn create(&self) -> Result<(), SqliteError> {
+        let failed = |source| SqliteError::Folder { dir: self.dir.clone(), source };
+        let unfinished = self.dir.join(UNFINISHED);
+        // The folder is locked, so nobody else is writing these.
+        for left in [UNFINISHED, UNFINISHED_JOURNAL] {
+            match std::fs::remove_file(self.dir.join(left)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        if self.file().exists() {
+            return Ok(());
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = self.connect(flags)?;
+        let made = Connection::open_with_flags(&unfinished, flags).map_err(|error| self.failed(error))?;
         // Before anything is in it. SQLite gives the files beside it the same rights.
+        close_file(&unfinished).map_err(failed)?;
+        self.fill(made)?;
+        std::fs::rename(&unfinished, self.file()).map_err(failed)?;
+        if cfg!(unix) {
+            File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the tables of a new file, and closes it. There is no write-ahead log yet, which would be a second file.
+    fn fill(&self, mut connection: Connection) -> Result<(), SqliteError> {
+        let set = connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON");
+        set.map_err(|error| self.failed(error))?;
+        schema::migrate(&mut connection, schema::MIGRATIONS, &self.file())?;
+        connection.close().map_err(|(_, error)| self.failed(error))
+    }
+
+    /// The writing connection. Migrates the file if necessary.
+    pub(super) fn writer(&self) -> Result<Connection, SqliteError> {
+        let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         for name in [DATABASE, WRITE_AHEAD, SHARED_MEMORY, LOCK] {
             let failed = |source| SqliteError::Folder { dir: self.dir.clone(), source };
             close_file(&self.dir.join(name)).map_err(failed)?;
