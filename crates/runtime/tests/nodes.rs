@@ -240,7 +240,7 @@ async fn a_stop_ends_the_turn_of_another_node() {
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
     let shown = read(response).await;
-    assert!(shown.contains("stopped by the user"), "{shown}");
+    assert!(shown.contains("interrupted: outcome unknown"), "{shown}");
     assert_eq!(nodes.a.turns(), 0);
 }
 

@@ -72,6 +72,12 @@ impl Lease {
         self.length.is_none() || Instant::now() < self.times().until
     }
 
+    /// Whether it is valid, and has been without a gap since then: what was this node's then still is.
+    pub(super) fn is_valid_since(&self, then: Instant) -> bool {
+        let times = *self.times();
+        self.length.is_none() || (times.since <= then && Instant::now() < times.until)
+    }
+
     /// Completes while the lease is valid.
     pub(super) async fn valid(&self) {
         loop {

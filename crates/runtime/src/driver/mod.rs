@@ -19,6 +19,7 @@ mod deadlines;
 mod dispatch;
 mod feed;
 mod follow;
+mod gate;
 mod gone;
 mod grants;
 mod head;

@@ -54,6 +54,7 @@ impl OnConflict {
             | Input::CheckedCall(_)
             | Input::ModelFailed(_)
             | Input::ToolDone { .. }
+            | Input::ToolCutOff { .. }
             | Input::Progress { .. }
             | Input::Prompt { .. }
             | Input::Save { .. } => Self::Rebase,
@@ -85,6 +86,7 @@ impl ChatTask {
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
         let mut refused = BTreeSet::new();
+        let _closed = self.close_gates(&input).await;
         let recorded = loop {
             let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
             let before = self.before_grants(&known);
@@ -166,6 +168,7 @@ impl ChatTask {
             is_mixed: !self.inner.may_write(APPROVERS_FORMAT),
             grants: &known.usable,
             full_of_grants: known.full,
+            unsent: &self.unsent,
             refuses: None,
             new_id: &mut new_id,
         };
@@ -242,8 +245,12 @@ impl ChatTask {
         let bytes = append.payload.len();
         let mut foreign = Foreign::of(self.owner);
         loop {
+            let asked_at = Instant::now();
             match append::append(&self.inner, append.clone()).await {
-                Ok(()) => break,
+                Ok(()) => {
+                    self.owned_at = asked_at;
+                    break;
+                }
                 Err(ChatError::Conflict) => {}
                 Err(error) => {
                     if error == ChatError::NotGranted {
