@@ -19,6 +19,11 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub node: Option<String>,
+    /// By how many milliseconds the clock of this node is behind that of the database, which is followed for deadlines;
+    /// negative if it is ahead. Only if several nodes share a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, type = "number"))]
+    pub clock_offset_ms: Option<i64>,
     /// The model.
     pub model: String,
     /// What people should know of the tools with this model: those that it is not offered, and why.

@@ -1,6 +1,12 @@
 //! The clock, injected: durable deadlines are wall-clock times, and tests move the clock by hand.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -60,6 +66,54 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock that follows one that several nodes share. Each node measures by how much its own is off.
+pub(crate) struct SharedClock {
+    own: Arc<dyn Clock>,
+    /// What is added to the node's own time, in milliseconds.
+    offset: AtomicI64,
+}
+
+impl SharedClock {
+    pub(crate) fn new(own: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self { own, offset: AtomicI64::new(0) })
+    }
+
+    /// The node's own time.
+    pub(crate) fn own(&self) -> Timestamp {
+        self.own.now()
+    }
+
+    /// By how much the shared clock is ahead of the node's own, in milliseconds.
+    pub(crate) fn offset(&self) -> i64 {
+        self.offset.load(Ordering::Relaxed)
+    }
+
+    /// Sets the clock: between these two own times, the shared clock showed `shared`.
+    pub(crate) fn set(&self, asked: Timestamp, answered: Timestamp, shared: Timestamp) {
+        let uncertain = answered.0.saturating_sub(asked.0) / 2;
+        let middle = asked.0 + uncertain;
+        let offset = i64::try_from(shared.0).unwrap_or(i64::MAX).saturating_sub_unsigned(middle);
+        // A slow answer says little. Without this, the time would go back and forth.
+        let difference = offset.saturating_sub(self.offset()).unsigned_abs();
+        if difference > uncertain + Self::TOLERANCE_MS {
+            self.offset.store(offset, Ordering::Relaxed);
+        }
+    }
+
+    const TOLERANCE_MS: u64 = 20;
+}
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.own.now().0.saturating_add_signed(self.offset()))
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+        // Whoever waits for a deadline looks again every second, so a correction meanwhile is not missed.
+        self.own.sleep_until(Timestamp(at.0.saturating_add_signed(self.offset().saturating_neg())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +128,29 @@ mod tests {
             (u64::MAX, "9999-12-30T22:00:00.999Z"),
         ] {
             assert_eq!(Timestamp(millis).iso8601(), text);
+        }
+    }
+
+    #[test]
+    fn a_shared_clock_is_followed_however_far_off_the_own_one_is() {
+        struct At(u64);
+        impl Clock for At {
+            fn now(&self) -> Timestamp {
+                Timestamp(self.0)
+            }
+            fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+                assert_eq!(at, Timestamp(self.0 + 5));
+                Box::pin(async {})
+            }
+        }
+        for shared in [3_600_000, 1_000_000, 10] {
+            let clock = SharedClock::new(Arc::new(At(1_000_000)));
+            clock.set(Timestamp(999_990), Timestamp(1_000_010), Timestamp(shared));
+            assert_eq!(clock.now(), Timestamp(shared));
+            assert_eq!(futures::FutureExt::now_or_never(clock.sleep_until(Timestamp(shared + 5))), Some(()));
+            // As far as can be told from a slow answer, it is the same.
+            clock.set(Timestamp(999_000), Timestamp(1_001_000), Timestamp(shared + 900));
+            assert_eq!(clock.now(), Timestamp(shared));
         }
     }
 }

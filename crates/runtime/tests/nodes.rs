@@ -15,6 +15,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     approvers::Approvers,
+    clock::Timestamp,
     driver::{Change, Next, ResponseStream, Runtime, RuntimeError},
     identity::{Identity, Role},
     internals::{
@@ -27,7 +28,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ReadFault, SharedLog};
+use holdpoint_testkit::{AppendFault, FaultyLog, Gate, ManualClock, ReadFault, SharedLog};
 use serde_json::{Value, json};
 
 const LEASE: Duration = Duration::from_millis(600);
@@ -240,7 +241,7 @@ async fn a_stop_ends_the_turn_of_another_node() {
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
     let shown = read(response).await;
-    assert!(shown.contains("stopped by the user"), "{shown}");
+    assert!(shown.contains("interrupted: outcome unknown"), "{shown}");
     assert_eq!(nodes.a.turns(), 0);
 }
 
@@ -664,4 +665,33 @@ async fn a_stop_is_not_confirmed_by_a_node_that_has_not_heard_of_the_turn() {
     let facts = nodes.facts().await;
     assert!(matches!(facts.last(), Some(Fact::TurnEnded { .. })), "{facts:?}");
     drop(watched);
+}
+
+/// A node whose clock is off by hours neither expires what others have asked, nor asks what the others expire.
+#[tokio::test]
+async fn deadlines_follow_the_clock_that_the_nodes_share() {
+    const HOUR: u64 = 3_600_000;
+    let now = 10 * HOUR;
+    let common = Arc::new(ManualClock::new(Timestamp(now)));
+    let shared = SharedLog::new(Arc::new(MemoryLog::default()), LEASE).with_clock(Arc::clone(&common));
+    let shared: Arc<dyn Log> = Arc::new(shared);
+    let start = async |own: u64| {
+        let (paid, slow) = (Arc::new(AtomicUsize::new(0)), Gate::new());
+        let script = json!({"turns": [{"steps": [[call("pay")], [{"text": ["all done"]}]]}]}).to_string();
+        let model = Arc::new(ScriptModel::from_text(&script).expect("a script"));
+        let builder = Runtime::builder().log(Arc::clone(&shared)).tools(tools(&paid, &slow)).model(model);
+        builder.clock(Arc::new(ManualClock::new(Timestamp(own)))).start().await.expect("starts")
+    };
+    let (right, ahead, behind) = (start(now).await, start(now + 2 * HOUR).await, start(now - 2 * HOUR).await);
+    let offsets = [&right, &ahead, &behind].map(Runtime::clock_offset_ms);
+    assert_eq!(offsets, [Some(0), Some(-7_200_000), Some(7_200_000)]);
+    for (chat, node) in [("a", &right), ("b", &ahead), ("c", &behind)] {
+        let request = ChatRequest::user(chat, "go");
+        read(node.submit(&me(), request, View::default()).await.expect("is taken").1).await;
+    }
+    // More than a poll of the deadlines.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let open = right.approvals(&me()).await.expect("it lists");
+    let expire: Vec<Option<String>> = open.iter().map(|approval| approval.expires_at.clone()).collect();
+    assert_eq!(expire, vec![Some(Timestamp(now + 300_000).iso8601()); 3], "{open:?}");
 }

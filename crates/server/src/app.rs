@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -80,6 +81,13 @@ impl Limits {
 pub struct Server {
     pub(crate) inner: Arc<Inner>,
     guard: Guard,
+}
+
+/// Nothing of what it holds: keys and conversations are in no log.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
+    }
 }
 
 pub(crate) struct Inner {

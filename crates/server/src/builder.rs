@@ -1,6 +1,6 @@
 //! The builder of a server.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use axum::http::request::Parts;
 use holdpoint_protocol::status::McpStatus;
@@ -28,6 +28,13 @@ pub struct ServerBuilder {
     limits: Limits,
     guard: Guard,
     mcp: Option<McpReader>,
+}
+
+/// Nothing of what it holds: keys are in no log.
+impl fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerBuilder").finish_non_exhaustive()
+    }
 }
 
 impl ServerBuilder {

@@ -9,9 +9,9 @@ use std::{
 };
 
 use futures::{SinkExt, StreamExt};
-use holdpoint_protocol::json::is_forbidden_key;
+use holdpoint_protocol::{ids::ChatId, json::is_forbidden_key};
 use holdpoint_runtime::{
-    log::{Log, MemoryLog, SqliteError, SqliteLog},
+    log::{DeleteResult, Log, MemoryLog, SqliteError, SqliteLog},
     tool::{ApprovalPolicy, Execution, Tool, ToolBuilder, ToolSet, demo::demo_tools},
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
@@ -431,23 +431,35 @@ async fn a_new_message_waits_for_the_call_that_it_released() {
         assert_eq!(payloads.contains("\"abort\""), stops, "{payloads}");
         assert!(!payloads.contains("first") && payloads.contains("[DONE]"), "{payloads}");
         let hold = &holds(&server, &chat.id).await[0];
-        let cause = if stops { "stopped" } else { "ran" };
+        // The tool was at it when it was stopped.
+        let cause = if stops { "interrupted" } else { "ran" };
         assert_eq!((&hold["state"], &hold["outcome"]["cause"]), (&json!("settled"), &json!(cause)));
         assert_eq!(gone.lock().expect("not poisoned").len(), 1, "run once, in the playing that was not stopped");
     }
 }
 
 /// A client takes no chunk before `start`. So a response that has to end before it is broken off, and not ended with an
-/// error.
+/// error. Here the chat is removed from under the server.
 #[tokio::test]
 async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
-    let slow = Tool::server("slow", "for tests", async |input: Value, _| {
-        std::future::pending::<()>().await;
-        Ok(input)
+    let (log, go) = (Arc::new(MemoryLog::default()), Arc::new(tokio::sync::Notify::new()));
+    let release = Arc::clone(&go);
+    let slow = Tool::server("slow", "for tests", move |input: Value, _| {
+        let release = Arc::clone(&release);
+        async move {
+            release.notified().await;
+            Ok(input)
+        }
     });
+    let remove = async |chat: &str| {
+        let chat = ChatId::from(chat);
+        let len = log.stored(&chat).await.expect("it reads").expect("a chat").len();
+        assert_eq!(log.delete(&chat, len).await, Ok(DeleteResult::Deleted));
+        go.notify_one();
+    };
     let slow = slow.schema(json!({"type": "object"})).approval(ApprovalPolicy::Always).build().expect("a valid tool");
     let script = json!({"turns": [{"when": "go", "steps": [[{"toolCall": {"name": "slow", "input": {}}}]]}]});
-    let mut setup = Setup::script(&script);
+    let mut setup = Setup::script(&script).log(Arc::clone(&log) as _);
     setup.builder = setup.builder.tools([slow].into_iter().collect());
     let server = setup.start().await;
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
@@ -460,7 +472,6 @@ async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
             "approval": {"id": approval, "approved": true}});
         let next = json!({"id": "next", "role": "user", "parts": [{"type": "text", "text": "next"}]});
         let messages = json!([{"id": "answer", "role": "assistant", "parts": [part]}, next]);
-        let path = format!("/api/chat/{id}");
         if route == "/api/chat/ws" {
             let url = server.url(route).replacen("http", "ws", 1);
             let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it connects");
@@ -468,7 +479,7 @@ async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
                 json!({"type": "send", "requestId": "r", "id": id, "trigger": "submit-message", "messages": messages});
             socket.send(Message::text(frame.to_string())).await.expect("it is sent");
             running(&server, &id).await;
-            assert_eq!(client.delete(server.url(&path)).send().await.expect("an answer").status(), 204);
+            remove(&id).await;
             let frame = loop {
                 let frame = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.expect("in time");
                 let frame = frame.expect("a frame").expect("it is read");
@@ -484,11 +495,36 @@ async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
             let response = client.post(server.url(route)).json(&body).send().await.expect("an answer");
             assert_eq!(response.status(), 200);
             running(&server, &id).await;
-            assert_eq!(client.delete(server.url(&path)).send().await.expect("an answer").status(), 204);
+            remove(&id).await;
             let read = tokio::time::timeout(Duration::from_secs(10), response.text()).await.expect("in time");
             assert!(read.is_err(), "{route}: it ends as if it were complete: {read:?}");
         }
     }
+}
+
+/// A chat is deleted while a response waits for the call that it released.
+#[tokio::test]
+async fn a_response_of_a_chat_that_is_deleted_ends_in_order() {
+    let slow = Tool::server("slow", "for tests", async |input: Value, _| {
+        std::future::pending::<()>().await;
+        Ok(input)
+    });
+    let slow = slow.schema(json!({"type": "object"})).approval(ApprovalPolicy::Always).build().expect("a valid tool");
+    let script = json!({"turns": [{"when": "go", "steps": [[{"toolCall": {"name": "slow", "input": {}}}]]}]});
+    let mut setup = Setup::script(&script);
+    setup.builder = setup.builder.tools([slow].into_iter().collect());
+    let server = setup.start().await;
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let mut chat = server.chat();
+    chat.ask("go").await;
+    let approval = chat.approval(0);
+    chat.put(&[Answer::Approve(&approval)]);
+    let mut sse = chat.say("next").await;
+    running(&server, &chat.id).await;
+    let path = server.url(&format!("/api/chat/{}", chat.id));
+    assert_eq!(client.delete(path).send().await.expect("an answer").status(), 204);
+    let payloads = sse.rest().await.join("\n");
+    assert!(payloads.contains("\"abort\"") && payloads.ends_with("[DONE]"), "{payloads}");
 }
 
 async fn running(server: &TestServer, chat: &str) {

@@ -7,20 +7,13 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
-use holdpoint_runtime::{
-    clock::Timestamp,
-    identity::Identity,
-    log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage, Wakeup,
-    },
-    subject::Subject,
+use holdpoint_runtime::log::{
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Digest, ForwardLog, HeadQuery, Health,
+    HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Stored, Wakeup,
 };
 use tokio::sync::{broadcast, watch};
 
@@ -217,7 +210,11 @@ impl FaultyLog {
     }
 }
 
-impl Log for FaultyLog {
+impl ForwardLog for FaultyLog {
+    fn inner(&self) -> &dyn Log {
+        &*self.inner
+    }
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             if self.is_full() {
@@ -292,33 +289,9 @@ impl Log for FaultyLog {
         })
     }
 
-    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
-        self.inner.lengths(chats)
-    }
-
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        self.inner.find(subject, key)
-    }
-
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
         self.lists_read.fetch_add(1, Ordering::Relaxed);
         self.inner.holds(query, limit)
-    }
-
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        self.inner.deadlines(until, limit)
-    }
-
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        self.inner.count_holds(times)
-    }
-
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        self.inner.usage(subject, node, most)
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        self.inner.lease()
     }
 
     fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
@@ -330,42 +303,9 @@ impl Log for FaultyLog {
         }
     }
 
-    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
-        self.inner.is_gone(node)
-    }
-
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
         self.lists_read.fetch_add(1, Ordering::Relaxed);
         self.inner.audit(query, limit)
-    }
-
-    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        self.inner.grants(query, limit)
-    }
-
-    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-        self.inner.revoke(revocation)
-    }
-
-    fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        self.inner.abandoned(node, limit)
-    }
-
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.keep_ticket(ticket, identity, expires)
-    }
-
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.inner.redeem_ticket(ticket, now)
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {

@@ -9,19 +9,12 @@ use std::{
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    clock::Timestamp,
-    identity::Identity,
-    log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, FORMAT, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation,
-        Stored, StoredGrant, Usage, Wakeup,
-    },
-    subject::Subject,
+    clock::{Clock, Timestamp},
+    log::{Append, AppendResult, FORMAT, ForwardLog, Log, LogError, NodeId, Ownership},
 };
-use tokio::{
-    sync::{broadcast, watch},
-    time::Instant,
-};
+use tokio::time::Instant;
+
+use crate::ManualClock;
 
 /// Leases around a log of one process, so that several runtimes can share it as nodes do.
 #[derive(Debug)]
@@ -29,12 +22,20 @@ pub struct SharedLog {
     inner: Arc<dyn Log>,
     lease: Duration,
     leases: Mutex<HashMap<NodeId, Instant>>,
+    clock: Option<Arc<ManualClock>>,
 }
 
 impl SharedLog {
     /// A log whose nodes have leases of this length.
     pub fn new(inner: Arc<dyn Log>, lease: Duration) -> Self {
-        Self { inner, lease, leases: Mutex::default() }
+        Self { inner, lease, leases: Mutex::default(), clock: None }
+    }
+
+    /// With a clock that all nodes share.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<ManualClock>) -> Self {
+        self.clock = Some(clock);
+        self
     }
 
     fn leases(&self) -> MutexGuard<'_, HashMap<NodeId, Instant>> {
@@ -53,7 +54,11 @@ fn taker(append: &Append) -> Option<NodeId> {
     }
 }
 
-impl Log for SharedLog {
+impl ForwardLog for SharedLog {
+    fn inner(&self) -> &dyn Log {
+        &*self.inner
+    }
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         let takers: Vec<Option<NodeId>> = appends.iter().map(taker).collect();
         Box::pin(async move {
@@ -65,63 +70,6 @@ impl Log for SharedLog {
             }
             results
         })
-    }
-
-    fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-        self.inner.read(chat, after, limit)
-    }
-
-    fn digests<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        from: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-        self.inner.digests(chat, from, limit)
-    }
-
-    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-        self.inner.wakeups()
-    }
-
-    fn health(&self) -> watch::Receiver<Health> {
-        self.inner.health()
-    }
-
-    fn probe(&self) -> BoxFuture<'_, Health> {
-        self.inner.probe()
-    }
-
-    fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        self.inner.heads(query, limit)
-    }
-
-    fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        self.inner.stored(chat)
-    }
-
-    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
-        self.inner.lengths(chats)
-    }
-
-    fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        self.inner.find(subject, key)
-    }
-
-    fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        self.inner.holds(query, limit)
-    }
-
-    fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        self.inner.deadlines(until, limit)
-    }
-
-    fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        self.inner.count_holds(times)
-    }
-
-    fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        self.inner.usage(subject, node, most)
     }
 
     fn lease(&self) -> Option<Duration> {
@@ -138,16 +86,9 @@ impl Log for SharedLog {
         Box::pin(async move { Ok(!is_live) })
     }
 
-    fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-        self.inner.audit(query, limit)
-    }
-
-    fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        self.inner.grants(query, limit)
-    }
-
-    fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-        self.inner.revoke(revocation)
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
+        let time = self.clock.as_ref().map(|clock| clock.now());
+        Box::pin(async move { Ok(time) })
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
@@ -163,26 +104,5 @@ impl Log for SharedLog {
             abandoned.truncate(limit);
             Ok(abandoned)
         })
-    }
-
-    fn keep_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        identity: &'a Identity,
-        expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        self.inner.keep_ticket(ticket, identity, expires)
-    }
-
-    fn redeem_ticket<'a>(
-        &'a self,
-        ticket: &'a [u8],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        self.inner.redeem_ticket(ticket, now)
-    }
-
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        self.inner.delete(chat, expected)
     }
 }

@@ -564,6 +564,11 @@ version: string,
  */
 node?: string, 
 /**
+ * By how many milliseconds the clock of this node is behind that of the database, which is followed for deadlines;
+ * negative if it is ahead. Only if several nodes share a log.
+ */
+clockOffsetMs?: number, 
+/**
  * The model.
  */
 model: string, 

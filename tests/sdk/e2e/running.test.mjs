@@ -79,14 +79,14 @@ async function thenTheNewTurn({ open, newTab }) {
   assert.equal(endpoint.unseen, 0, "it was paid once");
 }
 
-/** Stopped meanwhile: the payment is cancelled, and the turn that waited for it says so and ends. */
+/** Stopped meanwhile: what became of the payment is unknown, and the turn that waited for it says so and ends. */
 async function stoppedMeanwhile({ open, api }) {
   const { client, said, call } = await approvedWithText({ open });
   assert.equal((await api(`/api/chat/${client.id}/stop`, { method: "POST" })).status, 200);
   await said;
   await client.rests({ sends: 2 });
   assert.equal(await call.isGivenUp, true);
-  assert.deepEqual((await client.holds()).map(summary), [settledBy("stopped")]);
+  assert.deepEqual((await client.holds()).map(summary), [settledBy("interrupted")]);
   const messages = await client.history();
   assert.equal(payment(messages).state, "output-error");
   assert.equal(payment(messages).approval.approved, true);
@@ -133,7 +133,7 @@ async function aMessageThatKnowsNothing({ open, newTab }) {
   assert.equal(other.text, "It is fine.");
   assert.equal(await call.isGivenUp, true);
   await client.rests({ sends: 2 });
-  assert.deepEqual((await client.holds()).map(summary), [settledBy("stopped")]);
+  assert.deepEqual((await client.holds()).map(summary), [settledBy("interrupted")]);
   assert.equal((await client.history()).length, 4);
   assert.equal(endpoint.unseen, 0);
 }

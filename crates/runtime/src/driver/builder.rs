@@ -1,6 +1,6 @@
 //! The builder of a runtime. Starting it reads no chats: what waits stays in the log until it is due.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{Notify, mpsc, watch};
@@ -11,7 +11,7 @@ use super::{
     deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
 };
 use crate::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, SharedClock, SystemClock},
     log::{Log, LogError, MemoryLog, NodeId},
     metrics::{MeteredLog, Metrics},
     model::{DemoModel, Model},
@@ -53,6 +53,12 @@ impl Default for RuntimeBuilder {
             limits: Limits::default(),
             retention: None,
         }
+    }
+}
+
+impl fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder").field("log", &self.log).field("tools", &self.tools).finish_non_exhaustive()
     }
 }
 
@@ -118,6 +124,8 @@ impl RuntimeBuilder {
         };
         let tools = tools.with_budget(budget_tool.as_ref());
         let (metrics, lease) = (Metrics::new(), log.lease());
+        let shared_clock = lease.map(|_| SharedClock::new(Arc::clone(&clock)));
+        let clock = shared_clock.clone().map_or(clock, |shared| shared as _);
         let (to_recover, recovering) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
             log: Arc::new(MeteredLog::new(log, metrics.clone())),
@@ -127,6 +135,7 @@ impl RuntimeBuilder {
             model,
             agents,
             clock,
+            shared_clock,
             limits,
             node: NodeId(uuid::Uuid::new_v4().as_u128()),
             running: Arc::default(),

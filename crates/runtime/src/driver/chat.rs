@@ -1,7 +1,7 @@
 //! The task of an awake chat, the single writer of its log. It takes inputs one by one, appends the facts that the turn
 //! machine returns, and carries out their effects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{sync::Arc, time::Duration};
 
 use futures::stream::{BoxStream, ReadyChunks};
@@ -21,6 +21,7 @@ use super::{
     counters::count,
     feed::{Earlier, Feed, FeedReader},
     follow::unless_unreadable,
+    gate::CallGate,
     head::Hold,
     journal,
     keeper::KeeperCommand,
@@ -151,7 +152,11 @@ pub(super) struct ChatTask {
     pub(super) place: Option<Place>,
     pub(super) answer: Option<ReadyChunks<BoxStream<'static, Result<Input, ModelError>>>>,
     pub(super) running_tools: JoinSet<super::work::Ran>,
-    pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken)>,
+    pub(super) running: HashMap<Id, (ToolCallId, AbortHandle, CancellationToken, Arc<CallGate>)>,
+    /// The running calls that have certainly not been carried out, for the input that is being handled.
+    pub(super) unsent: BTreeSet<ToolCallId>,
+    /// The chat was this node's then, according to its last append.
+    pub(super) owned_at: Instant,
     pub(super) last_outputs: HashMap<String, Arc<Value>>,
     /// The endpoint of the last input.
     pub(super) channel: Channel,
@@ -222,6 +227,8 @@ impl ChatTask {
             answer: None,
             running_tools: JoinSet::new(),
             running: HashMap::new(),
+            unsent: BTreeSet::new(),
+            owned_at: Instant::now(),
             last_outputs: HashMap::new(),
             channel: Channel::default(),
             agent: None,

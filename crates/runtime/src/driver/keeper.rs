@@ -107,7 +107,7 @@ impl ChatTask {
     /// Ends the tools whose calls can be resumed, without an outcome: whoever starts next goes on with them.
     pub(super) fn suspend(&mut self) {
         let calls = &self.state.calls;
-        self.running.retain(|_, (call, handle, _)| {
+        self.running.retain(|_, (call, handle, ..)| {
             let can_resume = calls.get(call).is_some_and(|call| call.resume.is_some());
             if can_resume {
                 handle.abort();

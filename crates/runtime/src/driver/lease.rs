@@ -28,6 +28,9 @@ const FIRST_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// The least time for a renewal. The log has its own limits, and a renewal that is given up begins anew.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The difference between this node's clock and the shared one from which on it is off. Without a person's doing, clocks
+/// differ by less.
+const CLOCK_TOLERANCE_MS: u64 = 1000;
 /// A renewal is repeated this often within a lease.
 const RENEWALS_PER_LEASE: u32 = 3;
 
@@ -70,6 +73,12 @@ impl Lease {
 
     pub(super) fn is_valid(&self) -> bool {
         self.length.is_none() || Instant::now() < self.times().until
+    }
+
+    /// Whether it is valid, and has been without a gap since then: what was this node's then still is.
+    pub(super) fn is_valid_since(&self, then: Instant) -> bool {
+        let times = *self.times();
+        self.length.is_none() || (times.since <= then && Instant::now() < times.until)
     }
 
     /// Completes while the lease is valid.
@@ -142,6 +151,34 @@ impl Inner {
     }
 }
 
+impl Inner {
+    fn is_clock_off(&self) -> bool {
+        self.shared_clock.as_ref().is_some_and(|clock| clock.offset().unsigned_abs() > CLOCK_TOLERANCE_MS)
+    }
+
+    /// Sets the clock that the nodes share, and tells the operator if this node's own is off.
+    async fn set_clock(&self, is_off: &mut bool) {
+        let Some(clock) = &self.shared_clock else { return };
+        let asked = clock.own();
+        match self.log.time().await {
+            Ok(Some(shared)) => clock.set(asked, clock.own(), shared),
+            Ok(None) => return,
+            // The log has more to say about that elsewhere.
+            Err(error) => return tracing::debug!(%error, "the shared clock can't be read"),
+        }
+        let offset = clock.offset();
+        let was_off = std::mem::replace(is_off, self.is_clock_off());
+        match (was_off, *is_off) {
+            (false, true) => tracing::warn!(
+                behind_ms = offset,
+                "this node's clock differs from the database's, which is followed for deadlines: synchronize it (NTP)"
+            ),
+            (true, false) => tracing::warn!("this node's clock agrees with the database's again"),
+            _ => {}
+        }
+    }
+}
+
 /// Gets the first lease. A log that is only slow is asked again.
 pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
     let mut backoff = Backoff::new(FIRST_BACKOFF, FIRST_BACKOFF * 8);
@@ -149,6 +186,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
         let asked_at = Instant::now();
         if let Ok(format) = inner.log.renew(inner.node).await {
             inner.lease.renew(asked_at, format);
+            inner.set_clock(&mut false).await;
             return Ok(());
         }
         backoff.wait().await;
@@ -156,6 +194,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
     let asked_at = Instant::now();
     let format = inner.log.renew(inner.node).await?;
     inner.lease.renew(asked_at, format);
+    inner.set_clock(&mut false).await;
     Ok(())
 }
 
@@ -163,7 +202,7 @@ pub(super) async fn begin(inner: &Inner) -> Result<(), LogError> {
 pub(super) async fn keep(inner: Arc<Inner>) {
     let Some(length) = inner.lease.length else { return };
     let interval = length / RENEWALS_PER_LEASE;
-    let mut is_failing = false;
+    let (mut is_failing, mut is_off) = (false, inner.is_clock_off());
     loop {
         let asked_at = Instant::now();
         let renewed = tokio::select! {
@@ -177,6 +216,7 @@ pub(super) async fn keep(inner: Arc<Inner>) {
                 if std::mem::take(&mut is_failing) {
                     tracing::warn!("this node's lease is renewed again");
                 }
+                inner.set_clock(&mut is_off).await;
             }
             failed if !is_failing => {
                 is_failing = true;

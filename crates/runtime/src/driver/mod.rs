@@ -21,6 +21,7 @@ mod dispatch;
 mod feed;
 mod files;
 mod follow;
+mod gate;
 mod gone;
 mod grants;
 mod head;

@@ -1,16 +1,29 @@
 //! What a program that embeds the runtime needs besides the endpoints: the end of a turn, the shutdown.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use holdpoint_protocol::ids::ChatId;
 
 use super::{Limits, Runtime, RuntimeError};
 use crate::{subject::Subject, tool::CANCELLATION_GRACE};
 
+/// Nothing of what it holds: conversations and keys are in no log.
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("node", &self.inner.node).finish_non_exhaustive()
+    }
+}
+
 impl Runtime {
     /// The limits.
     pub fn limits(&self) -> Limits {
         self.inner.limits
+    }
+
+    /// By how many milliseconds this node's clock is behind the one that the nodes share, which is followed; negative if it is
+    /// ahead. `None` if this node alone uses the log.
+    pub fn clock_offset_ms(&self) -> Option<i64> {
+        self.inner.shared_clock.as_ref().map(|clock| clock.offset())
     }
 
     /// The name of the model that chats have unless they are given another.

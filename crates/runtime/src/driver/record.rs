@@ -55,6 +55,7 @@ impl OnConflict {
             | Input::CheckedCall(_)
             | Input::ModelFailed(_)
             | Input::ToolDone { .. }
+            | Input::ToolCutOff { .. }
             | Input::Progress { .. }
             | Input::Prompt { .. }
             | Input::Save { .. } => Self::Rebase,
@@ -86,6 +87,7 @@ impl ChatTask {
     pub(super) async fn input_within(&mut self, input: Input, refuses: Option<Refusal>) -> Result<Reply, ChatError> {
         let on_conflict = OnConflict::of(&input);
         let mut refused = BTreeSet::new();
+        let _closed = self.close_gates(&input).await;
         let recorded = loop {
             let known = self.known_grants(std::slice::from_ref(&input), &refused).await;
             let before = self.before_grants(&known);
@@ -167,6 +169,7 @@ impl ChatTask {
             is_mixed: !self.inner.may_write(APPROVERS_FORMAT),
             grants: &known.usable,
             full_of_grants: known.full,
+            unsent: &self.unsent,
             refuses: None,
             new_id: &mut new_id,
         };
@@ -244,8 +247,12 @@ impl ChatTask {
         let bytes = append.payload.len();
         let mut foreign = Foreign::of(self.owner);
         loop {
+            let asked_at = Instant::now();
             match append::append(&self.inner, append.clone()).await {
-                Ok(()) => break,
+                Ok(()) => {
+                    self.owned_at = asked_at;
+                    break;
+                }
                 Err(ChatError::Conflict) => {}
                 Err(error) => {
                     if error == ChatError::NotGranted {

@@ -26,6 +26,8 @@ use crate::{backoff::Backoff, turn::Input};
 const MAX_CONCURRENT_CHATS: usize = 16;
 /// How often a node that may not take over looks whether it may.
 const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// How often within a lease a node looks for those whose lease has lapsed. What is found late is taken over late.
+const SWEEPS_PER_LEASE: u32 = 8;
 /// The number of interrupted chats read at a time.
 const SWEEP_PAGE: usize = 64;
 /// The time after which a chat that is still listed is queued again: it may have been taken over by another node that is
@@ -112,7 +114,7 @@ pub(super) async fn sweep(inner: Arc<Inner>) {
                 let fresh: Vec<ChatId> = chats.into_iter().filter(|chat| !known.contains_key(chat)).collect();
                 match (fresh.is_empty(), inner.log.lease()) {
                     (true, None) => return,
-                    (true, Some(lease)) => lease / 3,
+                    (true, Some(lease)) => lease / SWEEPS_PER_LEASE,
                     (false, _) => {
                         for chat in &fresh {
                             let _ = inner.to_recover.send(ToRecover { chat: chat.clone(), is_abandoned: true });

@@ -30,7 +30,7 @@ use super::{
     running::Running,
 };
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{Clock, SharedClock, Timestamp},
     fact::{CallOrder, NextTurn},
     identity::Identity,
     log::{Found, Log, LogError, NodeId, Stored},
@@ -91,6 +91,8 @@ pub(super) struct Inner {
     pub(super) model: Arc<dyn Model>,
     pub(super) agents: Option<AgentChoice>,
     pub(super) clock: Arc<dyn Clock>,
+    /// The same, if several nodes share one.
+    pub(super) shared_clock: Option<Arc<SharedClock>>,
     pub(super) limits: Limits,
     /// This node, the owner of the chats in which it runs something.
     pub(super) node: NodeId,

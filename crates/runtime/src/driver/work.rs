@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use super::{
     chat::{ChatError, ChatTask, Command},
+    gate::CallGate,
     grants,
     load::fact_at,
     progress,
@@ -28,8 +29,8 @@ use crate::{
     log::{DeleteResult, Stored},
     model::ModelError,
     subject::Subject,
-    tool::{CANCELLATION_GRACE, Execution, Files, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
-    turn::{INTERRUPTED, Input, Phase, step_on},
+    tool::{CANCELLATION_GRACE, Execution, Gate as _, PromptResponse, Prompter, StoredFile, ToolContext, ToolError},
+    turn::{Input, Phase, step_on},
 };
 
 /// Delays between attempts to read. System time: the cause is the log, and no deadline depends on it.
@@ -38,8 +39,16 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
 /// What a tool gave when it had finished.
 pub(super) struct Ran {
-    outcome: Result<Value, String>,
+    end: End,
     files: Vec<StoredFile>,
+}
+
+/// How a tool ended.
+pub(super) enum End {
+    /// By itself.
+    Ran(Result<Value, String>),
+    /// It was cancelled, and did not get to its end.
+    CutOff { may_have_run: bool, said: Option<String> },
 }
 
 impl ChatTask {
@@ -58,18 +67,14 @@ impl ChatTask {
             false => self.earlier_output(&call.name),
         };
         let base = self.base;
-        let mut context = ToolContext {
-            chat: self.id.clone(),
-            subject,
-            call: id.clone(),
-            cancellation: cancellation.clone(),
-            last_output: self.last_outputs.get(&call.name).cloned(),
-            prompter: Some(self.prompter(id)),
-            reporter: Some(reporter),
-            files: Files::default(),
-            keeper: Some(self.keeper(id)),
-            resumed: call.resume.clone(),
-        };
+        let gate = CallGate::new(self, cancellation.clone());
+        let mut context = ToolContext::of_call(self.id.clone(), subject, id.clone(), Arc::clone(&gate) as _);
+        context.cancellation = cancellation.clone();
+        context.last_output = self.last_outputs.get(&call.name).cloned();
+        context.prompter = Some(self.prompter(id));
+        context.reporter = Some(reporter);
+        context.keeper = Some(self.keeper(id));
+        context.resumed = call.resume.clone();
         let is_resumed = context.resumed.is_some();
         let files = context.files.clone();
         let relay = progress::relay(Arc::downgrade(&self.inner), self.id.clone(), id.clone(), reported);
@@ -77,6 +82,7 @@ impl ChatTask {
         let timer = self.inner.metrics.tool(&call.name);
         let subject = context.subject.as_str();
         let span = tracing::info_span!("call", chat = %self.id, call = %id, tool = call.name, subject);
+        let begin = Arc::clone(&gate);
         let run = async move {
             let tool = match tool {
                 Some(tool) => Some(tool),
@@ -86,45 +92,39 @@ impl ChatTask {
             if let Some(at) = earlier_output {
                 context.last_output = output_at(&inner, &chat, base, at).await;
             }
-            if !inner.lease.is_valid() {
-                inner.lease.valid().await;
-                if !inner.owns(&chat).await {
-                    // Another node has the chat. This one learns it by its next append.
-                    std::future::pending::<()>().await;
-                }
-            }
             drop(inner);
-            // What was begun before may have to be told.
-            if context.cancellation.is_cancelled() && !is_resumed {
-                // The call has its outcome, which says that it was stopped.
-                return Err("not run: it was stopped before it began".to_owned());
-            }
             // The tool has been removed or was never listed. The call still needs an outcome.
             let Some(tool) = tool else {
-                return Err(if is_resumed { INTERRUPTED } else { "not run: the tool is not there any more" }.to_owned());
+                return match is_resumed {
+                    true => End::CutOff { may_have_run: true, said: None },
+                    false => End::Ran(Err("not run: the tool is not there any more".to_owned())),
+                };
             };
-            let outcome = match tool.handler {
-                Some(handler) => {
-                    let cancellation = context.cancellation.clone();
-                    let limit = tool.spec.time_limit;
-                    tokio::select! {
-                        biased;
-                        outcome = limited(handler(input, context), limit, &*clock, &cancellation) => outcome,
-                        never = relay => match never {},
-                    }
-                }
+            let Some(handler) = tool.handler else {
                 // A delegate without a handler: the output says that the browser has it.
-                None => Ok(serde_json::json!({"success": true, "message": "handed over to the browser"})),
+                timer.done(true);
+                return End::Ran(Ok(json!({"success": true, "message": "handed over to the browser"})));
             };
-            timer.done(outcome.is_ok());
-            outcome
+            // Begun, unless the handler says that it is not. What was begun before may have to be told of its cancellation.
+            if begin.pass().await.is_err() && !is_resumed {
+                return End::CutOff { may_have_run: false, said: None };
+            }
+            let cancellation = context.cancellation.clone();
+            let limit = tool.spec.time_limit;
+            let end = tokio::select! {
+                biased;
+                end = limited(handler(input, context), limit, &*clock, &cancellation, &begin) => end,
+                never = relay => match never {},
+            };
+            timer.done(matches!(end, End::Ran(Ok(_))));
+            end
         };
         let run = async move {
-            let outcome = run.await;
-            Ran { outcome, files: files.take() }
+            let end = run.await;
+            Ran { end, files: files.take() }
         };
         let handle = self.running_tools.spawn(run.instrument(span));
-        self.running.insert(handle.id(), (id.clone(), handle, cancellation));
+        self.running.insert(handle.id(), (id.clone(), handle, cancellation, gate));
     }
 
     /// Delivers the prompts of a call's tool.
@@ -186,11 +186,9 @@ impl ChatTask {
             self.deferred.push(Command::Delete { subject, reply });
             return Ok(());
         }
-        // The record tells how calls that waited have ended, and the lists of those who could decide lose them. What runs is
-        // left alone until the chat is gone: the deletion may fail.
-        let open: Vec<bool> = self.state.open_calls().map(|(_, call)| call.is_held()).collect();
-        if !open.is_empty()
-            && open.iter().all(|is_held| *is_held)
+        // The record tells how its calls have ended, those that ran included, and the lists of those who could decide lose
+        // them. If the deletion fails, the turn has been stopped all the same.
+        if self.state.open_calls().next().is_some()
             && let Err(error) = self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await
         {
             let _ = reply.send(Err(error.clone()));
@@ -214,7 +212,7 @@ impl ChatTask {
     }
 
     pub(super) fn cancel_tool(&mut self, id: &ToolCallId) {
-        if let Some((_, handle, cancellation)) = self.running.values().find(|(call, ..)| call == id) {
+        if let Some((_, handle, cancellation, _)) = self.running.values().find(|(call, ..)| call == id) {
             cancellation.cancel();
             let handle = handle.clone();
             tokio::spawn(async move {
@@ -225,7 +223,7 @@ impl ChatTask {
     }
 
     pub(super) async fn tool_done(&mut self, done: Result<(Id, Ran), JoinError>) -> Result<(), ChatError> {
-        let (task, Ran { outcome, files }) = match done {
+        let (task, Ran { end, files }) = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => {
                 self.running.remove(&error.id());
@@ -233,12 +231,16 @@ impl ChatTask {
             }
             Err(error) => {
                 tracing::error!(chat = %self.id, %error, "a tool panicked");
-                let outcome = Err("The tool failed unexpectedly".to_owned());
-                (error.id(), Ran { outcome, files: Vec::new() })
+                let end = End::Ran(Err("The tool failed unexpectedly".to_owned()));
+                (error.id(), Ran { end, files: Vec::new() })
             }
         };
         let Some((call, ..)) = self.running.remove(&task) else { return Ok(()) };
-        self.input(Input::ToolDone { call, outcome, files: files.into() }).await.map(drop)
+        let input = match end {
+            End::Ran(outcome) => Input::ToolDone { call, outcome, files: files.into() },
+            End::CutOff { may_have_run, said } => Input::ToolCutOff { call, may_have_run, said },
+        };
+        self.input(input).await.map(drop)
     }
 
     pub(super) async fn model_said(&mut self, events: Option<Vec<Result<Input, ModelError>>>) -> Result<(), ChatError> {
@@ -307,20 +309,29 @@ async fn limited(
     limit: Option<Duration>,
     clock: &dyn Clock,
     cancellation: &CancellationToken,
-) -> Result<Value, String> {
+    gate: &CallGate,
+) -> End {
     let mut handler = std::pin::pin!(handler);
-    let Some(limit) = limit else { return handler.await.map_err(|error| error.0) };
-    let deadline = clock.now().after(limit);
+    let time_is_over = async {
+        match limit {
+            Some(limit) => clock.sleep_until(clock.now().after(limit)).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
-        done = &mut handler => return done.map_err(|error| error.0),
-        () = clock.sleep_until(deadline) => cancellation.cancel(),
+        done = &mut handler => return match done {
+            Err(error) if cancellation.is_cancelled() => gate.cut_off(error).await,
+            done => End::Ran(done.map_err(|error| error.0)),
+        },
+        () = time_is_over => cancellation.cancel(),
     }
     match tokio::time::timeout(CANCELLATION_GRACE, handler).await {
-        Ok(done) => done.map_err(|error| error.0),
+        Ok(done) => End::Ran(done.map_err(|error| error.0)),
         Err(_) => {
-            let seconds = limit.as_secs_f32();
-            Err(format!("The tool did not finish within {seconds} s and was stopped: its outcome is unknown"))
+            let seconds = limit.unwrap_or_default().as_secs_f32();
+            let text = format!("The tool did not finish within {seconds} s and was stopped: its outcome is unknown");
+            End::Ran(Err(text))
         }
     }
 }

@@ -14,10 +14,11 @@ use tokio::sync::{broadcast, watch};
 use super::{
     Append, AppendId, AppendResult, AuditEntry, AuditQuery, Batch, BatchHash, ChatChange, Deadline, DeleteResult,
     Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldCounts, HoldQuery, HoldRow, Listed, ListedHold, Log,
-    LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
+    LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
+mod debug;
 mod grants;
 mod heads;
 mod holds;
@@ -27,7 +28,6 @@ use grants::Grants;
 use record::Record;
 
 /// A log kept in memory.
-#[derive(Debug)]
 pub struct MemoryLog {
     /// Locked for one operation at a time, never across an await.
     chats: Mutex<Chats>,
@@ -99,6 +99,8 @@ impl Default for MemoryLog {
 }
 
 impl Log for MemoryLog {
+    one_node!();
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let mut changed = Vec::new();

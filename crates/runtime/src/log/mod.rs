@@ -5,8 +5,10 @@
 
 mod audit;
 mod chain;
+mod forward;
 mod grants;
 mod memory;
+mod one_node;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -18,6 +20,7 @@ use std::{fmt, time::Duration};
 
 pub use audit::{AuditEntry, AuditQuery, AuditRow, REVOCATION};
 pub use chain::{BatchHash, Break, NoHash, Walk};
+pub use forward::ForwardLog;
 use futures::future::BoxFuture;
 pub use grants::{GrantChanges, GrantQuery, GrantRow, GrantScope, GrantState, GrantUse, Revocation, StoredGrant};
 use holdpoint_protocol::ids::ChatId;
@@ -81,7 +84,11 @@ const WAKEUPS: usize = 1024;
 /// - **The hash chain.** Each batch carries the [`BatchHash`] of the one before it in its chat, and [`Log::stored`] has that
 ///   of the last one. A chat that uses the id of a deleted one goes on from the hash in the tombstone.
 ///
-/// An engine on top of another, which compresses, encrypts or, as here, counts what it stores:
+/// No method has a default. What one node at a time may leave out would be wrong for several: two nodes would run the same
+/// turn.
+///
+/// An engine on top of another is a [`ForwardLog`]. It passes on all that it does not change, so it is as safe as the inner
+/// one. This one counts what it stores:
 ///
 /// ```
 /// use std::sync::{
@@ -92,22 +99,21 @@ const WAKEUPS: usize = 1024;
 /// use futures::future::BoxFuture;
 /// use holdpoint_runtime::{
 ///     Runtime, Subject, View,
-///     clock::Timestamp,
-///     log::{
-///         Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, HeadQuery, Health, HoldCounts, HoldQuery, Listed,
-///         GrantQuery, ListedHold, Log, LogError, MemoryLog, NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
-///     },
-///     protocol::{ids::ChatId, request::ChatRequest},
+///     log::{Append, AppendResult, ForwardLog, Log, MemoryLog},
+///     protocol::request::ChatRequest,
 /// };
-/// use tokio::sync::{broadcast, watch};
 ///
-/// #[derive(Debug, Default)]
+/// #[derive(Debug)]
 /// struct Counting {
-///     inner: MemoryLog,
+///     inner: Arc<dyn Log>,
 ///     bytes: AtomicUsize,
 /// }
 ///
-/// impl Log for Counting {
+/// impl ForwardLog for Counting {
+///     fn inner(&self) -> &dyn Log {
+///         &*self.inner
+///     }
+///
 ///     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
 ///         let sizes: Vec<usize> = appends.iter().map(|append| append.payload.len()).collect();
 ///         Box::pin(async move {
@@ -120,88 +126,11 @@ const WAKEUPS: usize = 1024;
 ///             results
 ///         })
 ///     }
-///
-///     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-///         self.inner.read(chat, after, limit)
-///     }
-///
-///     fn digests<'a>(&'a self, chat: &'a ChatId, from: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-///         self.inner.digests(chat, from, limit)
-///     }
-///
-///     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-///         self.inner.wakeups()
-///     }
-///
-///     fn health(&self) -> watch::Receiver<Health> {
-///         self.inner.health()
-///     }
-///
-///     fn probe(&self) -> BoxFuture<'_, Health> {
-///         self.inner.probe()
-///     }
-///
-///     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-///         self.inner.heads(query, limit)
-///     }
-///
-///     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-///         self.inner.stored(chat)
-///     }
-///
-///     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-///         self.inner.find(subject, key)
-///     }
-///
-///     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-///         self.inner.holds(query, limit)
-///     }
-///
-///     fn deadlines(
-///         &self,
-///         until: Timestamp,
-///         limit: usize,
-///     ) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-///         self.inner.deadlines(until, limit)
-///     }
-///
-///     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-///         self.inner.count_holds(times)
-///     }
-///
-///     fn usage<'a>(
-///         &'a self,
-///         subject: &'a Subject,
-///         node: NodeId,
-///         most: usize,
-///     ) -> BoxFuture<'a, Result<Usage, LogError>> {
-///         self.inner.usage(subject, node, most)
-///     }
-///
-///     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-///         self.inner.audit(query, limit)
-///     }
-///
-///     fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-///         self.inner.grants(query, limit)
-///     }
-///
-///     fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
-///         self.inner.revoke(revocation)
-///     }
-///
-///     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-///         self.inner.abandoned(node, limit)
-///     }
-///
-///     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-///         self.inner.delete(chat, expected)
-///     }
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let log = Arc::new(Counting::default());
+/// let log = Arc::new(Counting { inner: Arc::new(MemoryLog::default()), bytes: AtomicUsize::default() });
 /// let runtime = Runtime::builder().log(Arc::clone(&log) as _).start().await?;
 /// let (chat, _) = runtime.submit(&Subject::local(), ChatRequest::user("c", "Hello"), View::default()).await?;
 /// runtime.idle(&Subject::local(), &chat).await?;
@@ -214,7 +143,7 @@ const WAKEUPS: usize = 1024;
 ///
 /// ```ignore
 /// fn counting() -> ((), Arc<dyn Log>) {
-///     ((), Arc::new(Counting::default()))
+///     ((), Arc::new(Counting { inner: Arc::new(MemoryLog::default()), bytes: AtomicUsize::default() }))
 /// }
 /// holdpoint_testkit::log_contract_suite!(counting_log, counting);
 /// ```
@@ -235,9 +164,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn wakeups(&self) -> broadcast::Receiver<Wakeup>;
 
     /// Whether [`wakeups`](Self::wakeups) include the changes by other nodes. If not, readers have to ask.
-    fn hears_other_nodes(&self) -> bool {
-        true
-    }
+    fn hears_other_nodes(&self) -> bool;
 
     /// Whether it can write, as of the last write.
     fn health(&self) -> watch::Receiver<Health>;
@@ -252,15 +179,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>>;
 
     /// The number of events that each of these chats has had, those before a deletion included; 0 for an unknown chat.
-    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
-        Box::pin(async move {
-            let mut lengths = Vec::with_capacity(chats.len());
-            for chat in &chats {
-                lengths.push(self.stored(chat).await?.map_or(0, |stored| stored.len()));
-            }
-            Ok(lengths)
-        })
-    }
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>>;
 
     /// The subject's chat that used a key last, and the position that it gave with the key.
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>>;
@@ -291,20 +210,18 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// The time after which a node that has not renewed its lease is gone; `None` if one node at a time uses the log.
-    fn lease(&self) -> Option<Duration> {
-        None
-    }
+    fn lease(&self) -> Option<Duration>;
 
     /// Renews the lease of a node that can read up to [`FORMAT`]. Returns the newest format that may be written: every
-    /// node with a lease can read it, and a node that can't will get none.
-    fn renew(&self, _node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
-        Box::pin(async { Ok(FORMAT) })
-    }
+    /// node with a lease can read it, and a node that can't will get none. If one node at a time uses the log, it is
+    /// [`FORMAT`].
+    fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>>;
 
-    /// Whether another node is gone: it has no lease.
-    fn is_gone(&self, _node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
-        Box::pin(async { Ok(true) })
-    }
+    /// Whether another node is gone: it has no lease. If one node at a time uses the log, every other one is.
+    fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>>;
+
+    /// The time by a clock that all nodes share; `None` if there is none, so that each node's own has to do.
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>>;
 
     /// Chats whose owner is gone: neither this node nor another one with a lease.
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
@@ -313,21 +230,17 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
     /// uses it.
     fn keep_ticket<'a>(
         &'a self,
-        _ticket: &'a [u8],
-        _identity: &'a Identity,
-        _expires: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LogError>> {
-        Box::pin(async { Ok(false) })
-    }
+        ticket: &'a [u8],
+        identity: &'a Identity,
+        expires: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, LogError>>;
 
     /// Removes a ticket, and returns its identity unless it has expired.
     fn redeem_ticket<'a>(
         &'a self,
-        _ticket: &'a [u8],
-        _now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>> {
-        Box::pin(async { Ok(None) })
-    }
+        ticket: &'a [u8],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Identity>, LogError>>;
 
     /// Deletes a chat of this length: its events, its head, its keys and its holds. A tombstone stays. Deleting what is
     /// deleted, or was never there, succeeds.

@@ -1,13 +1,9 @@
 //! A metering wrapper for any log engine.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
-use tokio::sync::{broadcast, watch};
 
 use super::{
     AppendLabels, Metrics, OperationLabels,
@@ -17,9 +13,9 @@ use crate::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, ForwardLog, Found,
+        GrantQuery, HeadQuery, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
+        StoredGrant, Usage,
     },
     subject::Subject,
 };
@@ -56,7 +52,11 @@ impl MeteredLog {
     }
 }
 
-impl Log for MeteredLog {
+impl ForwardLog for MeteredLog {
+    fn inner(&self) -> &dyn Log {
+        &*self.log
+    }
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let since = Instant::now();
@@ -91,18 +91,6 @@ impl Log for MeteredLog {
         self.watch(Operation::Read, self.log.digests(chat, from, limit))
     }
 
-    fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
-        self.log.wakeups()
-    }
-
-    fn health(&self) -> watch::Receiver<Health> {
-        self.log.health()
-    }
-
-    fn probe(&self) -> BoxFuture<'_, Health> {
-        self.log.probe()
-    }
-
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
         self.watch(Operation::List, self.log.heads(query, limit))
     }
@@ -133,10 +121,6 @@ impl Log for MeteredLog {
 
     fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
         self.watch(Operation::Read, self.log.usage(subject, node, most))
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        self.log.lease()
     }
 
     fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {

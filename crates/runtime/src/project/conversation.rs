@@ -196,6 +196,9 @@ fn outcome(call: &Call) -> Result<Value, String> {
     }
     match call.settled.as_ref().map(|settled| settled.told()) {
         Some(Outcome::Output(output)) => Ok(output),
+        Some(Outcome::Error(text)) if cause(call) == ResultCause::Interrupted => Err(format!(
+            "{text}. It is not known whether the call was carried out: do not repeat it without asking the user"
+        )),
         Some(Outcome::Error(text)) => Err(text),
         Some(Outcome::Denied { reason }) => Err(Outcome::denial_text(reason.as_deref())),
         None => Err("The call was not run.".to_owned()),

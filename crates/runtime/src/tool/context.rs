@@ -1,6 +1,13 @@
 //! What a handler gets besides its input: its chat and subject, cancellation, prompts and progress.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
@@ -8,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{CallState, FileLink, Files, StateKeeper, ToolError};
+use super::{CallState, FileLink, Files, NotOurs, StateKeeper, ToolError};
 use crate::subject::Subject;
 
 /// The context of a handler's call.
@@ -61,6 +68,19 @@ pub struct ToolContext {
     pub(crate) keeper: Option<Arc<dyn StateKeeper>>,
     /// The state from which the call is resumed; `None` if it begins.
     pub(crate) resumed: Option<Arc<CallState>>,
+    /// Passed before the call's request is sent; `None` where nothing holds it back.
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    /// Whether the call's request may have been sent.
+    is_sent: Arc<AtomicBool>,
+}
+
+/// Stands between a call and what it does to the outside.
+pub(crate) trait Gate: Send + Sync {
+    /// Completes when the call's request may be sent. From then on, it may have been.
+    fn pass(&self) -> BoxFuture<'_, Result<(), NotOurs>>;
+
+    /// Nothing was done after all.
+    fn back(&self) -> BoxFuture<'_, ()>;
 }
 
 /// How long a handler may run on after its cancellation.
@@ -114,7 +134,41 @@ impl ToolContext {
             files: Files::default(),
             keeper: None,
             resumed: None,
+            gate: None,
+            is_sent: Arc::default(),
         }
+    }
+
+    /// A context of a call that is run by the driver.
+    pub(crate) fn of_call(chat: ChatId, subject: Subject, call: ToolCallId, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..Self::new(chat, subject, call) }
+    }
+
+    /// To be awaited directly before a request of the call is sent. An error means that the call is not run here any more,
+    /// so nothing may be sent.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) async fn before_sending(&self) -> Result<(), NotOurs> {
+        if let Some(gate) = &self.gate {
+            gate.pass().await?;
+        }
+        self.is_sent.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Nothing was done yet: the request is still to be sent, or whoever got it has answered so. A handler that never says
+    /// so counts as begun when it is called.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) async fn nothing_done(&self) {
+        if let Some(gate) = &self.gate {
+            gate.back().await;
+        }
+        self.is_sent.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the call may have been carried out.
+    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::SeqCst)
     }
 
     /// With this cancellation.

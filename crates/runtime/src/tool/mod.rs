@@ -24,6 +24,7 @@ use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration}
 pub use approval::{ApprovalCheck, ApprovalContext, ApprovalPolicy, ApprovalTimeout, Condition, RuleError};
 pub use budget::{BUDGET_TOOL, Budget, BudgetScope, Spending, budget_tool};
 pub use build::{ToolBuilder, ToolDefinitionError};
+pub(crate) use context::Gate;
 pub use context::{
     CANCELLATION_GRACE, MAX_PROGRESS_BYTES, ProgressReporter, Prompt, PromptResponse, Prompter, ToolContext,
 };

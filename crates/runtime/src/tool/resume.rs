@@ -41,7 +41,8 @@ impl fmt::Debug for CallState {
 }
 
 /// The call is not run here any more: it was stopped, or another node has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the call is not run here any more")]
 pub(crate) struct NotOurs;
 
 /// Completes with the answer to a prompt. One that is closed was dismissed.

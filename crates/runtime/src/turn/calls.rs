@@ -6,7 +6,11 @@ use holdpoint_protocol::{ids::ToolCallId, request::Verdict};
 use serde_json::{Value, json};
 
 use super::{
-    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, budget, grants, open_turn::StopRequest, writing::OpenInput,
+    ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, budget,
+    cut_off::{interrupted, may_have_run},
+    grants,
+    open_turn::StopRequest,
+    writing::OpenInput,
 };
 use crate::{
     fact::{CallOrder, Cause, Fact, NextTurn, Outcome, SUPERSEDED, TurnEnd},
@@ -369,12 +373,16 @@ pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<
     };
     stop_writing(draft, &text);
     for id in open(draft) {
-        settle(draft, &id, Outcome::Error(text.clone()), Cause::Stopped, env);
+        let (outcome, cause) = match may_have_run(draft, &id, env) {
+            true => interrupted(),
+            false => (Outcome::Error(text.clone()), Cause::Stopped),
+        };
+        settle(draft, &id, outcome, cause, env);
     }
     end_stopped(draft, reason, env);
 }
 
-/// Ends the turn in favor of a new one. Holds are denied; running calls are stopped.
+/// Ends the turn in favor of a new one. Holds are denied; running calls are cut off.
 pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
     if draft.state.turn.is_none() {
         return;
@@ -394,6 +402,7 @@ pub(super) fn supersede_calls(draft: &mut Draft<'_>, kept: &[ToolCallId], env: &
     for id in open(draft).into_iter().filter(|id| !kept.contains(id)) {
         let Some(call) = draft.call(&id) else { continue };
         let (outcome, cause) = match (call.runs_here(), call.is_approved()) {
+            (true, _) if may_have_run(draft, &id, env) => interrupted(),
             (true, _) => (Outcome::Error("stopped: superseded".to_owned()), Cause::Stopped),
             // An approved call was not denied. It just never ran.
             (false, true) => (Outcome::Error(SUPERSEDED.to_owned()), Cause::Superseded),

@@ -85,6 +85,7 @@ pub fn asked_tools<'a>(state: &ChatState, inputs: impl IntoIterator<Item = &'a I
             | Input::Result { .. }
             | Input::Decide { .. }
             | Input::ToolDone { .. }
+            | Input::ToolCutOff { .. }
             | Input::Expired { .. }
             | Input::Stop { .. }
             | Input::ResumeIdle

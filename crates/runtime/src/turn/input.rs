@@ -61,6 +61,15 @@ pub enum Input {
         /// The preliminary output.
         output: Value,
     },
+    /// A running tool was cut off, because the server goes down.
+    ToolCutOff {
+        /// The call.
+        call: ToolCallId,
+        /// Whether it may have been carried out.
+        may_have_run: bool,
+        /// What the tool had to say about it.
+        said: Option<String>,
+    },
     /// A call's deadline has passed.
     Expired {
         /// The call.

@@ -4,6 +4,7 @@
 mod answers;
 mod budget;
 mod calls;
+mod cut_off;
 mod earlier;
 mod grants;
 mod input;
@@ -19,6 +20,8 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod writing;
+
+use std::collections::BTreeSet;
 
 pub use budget::Spent;
 pub use earlier::{EarlierId, NeedsEarlier, needs_earlier};
@@ -66,6 +69,8 @@ pub struct Env<'a> {
     pub grants: &'a [UsableGrant],
     /// The limit on grants, if the owner of the chat has reached it.
     pub full_of_grants: Option<usize>,
+    /// The started calls that have certainly not been carried out, of those that an input may cut off.
+    pub unsent: &'a BTreeSet<ToolCallId>,
     /// The limit that prevents a new turn, if any. Open turns continue.
     pub refuses: Option<Refusal>,
     /// Returns a new id each time, without a prefix.
@@ -112,6 +117,9 @@ pub fn step_on(state: &mut ChatState, input: Input, env: &mut Env<'_>, facts: &m
         Input::CheckedCall(made) => model::checked_call(draft_ref, made, env),
         Input::ModelFailed(message) => model::failed(draft_ref, message, env),
         Input::ToolDone { call, outcome, files } => calls::ran(draft_ref, &call, outcome, files, env),
+        Input::ToolCutOff { call, may_have_run, said } => {
+            cut_off::cut_off(draft_ref, &call, may_have_run, said.as_deref(), env);
+        }
         Input::Progress { call, output } => calls::progress(draft_ref, call, output),
         Input::Expired { call, is_watched } => calls::expired(draft_ref, &call, is_watched, env),
         Input::Stop { reason } => calls::stop(draft_ref, reason, env),

@@ -6,7 +6,7 @@ use holdpoint_protocol::ids::ToolCallId;
 use super::{Draft, Env, Phase, calls, resume};
 use crate::fact::{Cause, Fact, Outcome};
 
-/// The error text of a call that a crash cut off.
+/// The error text of a call that was cut off, by a crash, a shutdown, a stop or a newer message.
 pub const INTERRUPTED: &str = "interrupted: outcome unknown";
 
 /// What becomes of a started call.

@@ -239,6 +239,7 @@ impl World {
             is_mixed: false,
             grants: &grants,
             full_of_grants: None,
+            unsent: &BTreeSet::new(),
             refuses: None,
             new_id: &mut new_id,
         };
@@ -330,6 +331,7 @@ impl World {
             is_mixed: false,
             grants: &grants,
             full_of_grants: None,
+            unsent: &BTreeSet::new(),
             refuses: None,
             new_id: &mut new_id,
         })

@@ -157,6 +157,9 @@ fn problems(call: &CallFacts, runs: &[&Run]) -> Vec<&'static str> {
         _ => None,
     });
     let is_reported = reported.is_none_or(|output| runs.iter().any(|run| run.output.as_ref() == Some(output)));
+    let was_cut_off = |outcome: &Outcome| matches!(outcome, Outcome::Error(text) if text.contains("cancelled"));
+    let is_said_to_have_run = outcomes.iter().any(|(outcome, cause)| *cause == Cause::Ran && was_cut_off(outcome));
+    let is_stopped = outcomes.iter().any(|(_, cause)| *cause == Cause::Stopped);
     let is_settled_by_denial = outcomes.iter().any(|(_, cause)| *cause == Cause::Decision);
     let checks = [
         (outcomes.len() > 1, "more than one outcome"),
@@ -170,6 +173,8 @@ fn problems(call: &CallFacts, runs: &[&Run]) -> Vec<&'static str> {
         (is_settled_by_denial && decisions.first() != Some(&false) && !is_answered, "denied by nobody"),
         (*is_answered && *started > 0, "answered and started"),
         (runs.len() > *started, "more runs than starts"),
+        (is_stopped && !runs.is_empty(), "stopped, as if it had not begun"),
+        (is_said_to_have_run, "cut off, as if it had come to its end"),
         (!is_reported && runs_on_server(name), "an output that no run had"),
     ];
     checks.into_iter().filter_map(|(is_wrong, text)| is_wrong.then_some(text)).collect()

@@ -12,9 +12,9 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, ForwardLog, Found,
+        GrantQuery, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
+        Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -58,7 +58,7 @@ enum Fault {
 impl NodeLog {
     /// A node's log, and the task that passes on wakeups.
     pub(crate) fn new(journal: Arc<Journal>, condition: Arc<Condition>, random: Random) -> (Arc<Self>, AbortHandle) {
-        let source = journal.log.wakeups();
+        let source = Log::wakeups(&journal.log);
         let wakeups_random = Random::new(random.clone().next(), "wakeups");
         let (wakeups, health) = (broadcast::Sender::new(1024), watch::Sender::default());
         let log = Arc::new(Self { journal, condition, random: Mutex::new(random), wakeups, health });
@@ -160,7 +160,11 @@ impl NodeLog {
     }
 }
 
-impl Log for NodeLog {
+impl ForwardLog for NodeLog {
+    fn inner(&self) -> &dyn Log {
+        &self.journal.log
+    }
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let mut results = Vec::new();
@@ -174,7 +178,7 @@ impl Log for NodeLog {
     }
 
     fn read<'a>(&'a self, chat: &'a ChatId, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Batch>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.read(chat, after, limit)))
+        Box::pin(self.read_op(self.inner().read(chat, after, limit)))
     }
 
     fn digests<'a>(
@@ -183,7 +187,7 @@ impl Log for NodeLog {
         before: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Digest>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.digests(chat, before, limit)))
+        Box::pin(self.read_op(self.inner().digests(chat, before, limit)))
     }
 
     fn wakeups(&self) -> broadcast::Receiver<Wakeup> {
@@ -199,35 +203,35 @@ impl Log for NodeLog {
     }
 
     fn heads(&self, query: HeadQuery, limit: usize) -> BoxFuture<'_, Result<Vec<Listed>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.heads(query, limit)))
+        Box::pin(self.read_op(self.inner().heads(query, limit)))
     }
 
     fn stored<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Option<Stored>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.stored(chat)))
+        Box::pin(self.read_op(self.inner().stored(chat)))
+    }
+
+    fn lengths(&self, chats: Vec<ChatId>) -> BoxFuture<'_, Result<Vec<u64>, LogError>> {
+        Box::pin(self.read_op(self.inner().lengths(chats)))
     }
 
     fn find<'a>(&'a self, subject: &'a Subject, key: &'a str) -> BoxFuture<'a, Result<Option<Found>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.find(subject, key)))
+        Box::pin(self.read_op(self.inner().find(subject, key)))
     }
 
     fn holds(&self, query: HoldQuery, limit: usize) -> BoxFuture<'_, Result<Vec<ListedHold>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.holds(query, limit)))
+        Box::pin(self.read_op(self.inner().holds(query, limit)))
     }
 
     fn deadlines(&self, until: Timestamp, limit: usize) -> BoxFuture<'_, Result<Vec<Deadline>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.deadlines(until, limit)))
+        Box::pin(self.read_op(self.inner().deadlines(until, limit)))
     }
 
     fn count_holds(&self, times: Vec<Timestamp>) -> BoxFuture<'_, Result<HoldCounts, LogError>> {
-        Box::pin(self.read_op(self.journal.log.count_holds(times)))
+        Box::pin(self.read_op(self.inner().count_holds(times)))
     }
 
     fn usage<'a>(&'a self, subject: &'a Subject, node: NodeId, most: usize) -> BoxFuture<'a, Result<Usage, LogError>> {
-        Box::pin(self.read_op(self.journal.log.usage(subject, node, most)))
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        self.journal.log.lease()
+        Box::pin(self.read_op(self.inner().usage(subject, node, most)))
     }
 
     fn renew(&self, node: NodeId) -> BoxFuture<'_, Result<u32, LogError>> {
@@ -238,22 +242,22 @@ impl Log for NodeLog {
             }
             let journal = Arc::clone(&self.journal);
             let renew =
-                move || futures::FutureExt::now_or_never(journal.log.renew(node)).expect("memory does not wait");
+                move || futures::FutureExt::now_or_never(Log::renew(&journal.log, node)).expect("memory does not wait");
             self.write_op(renew).await.unwrap_or_else(|| Err(LogError::Failed("a simulated fault".to_owned())))
         })
     }
 
     fn is_gone(&self, node: NodeId) -> BoxFuture<'_, Result<bool, LogError>> {
         // When it is asked, not when the future is made.
-        Box::pin(self.read_op(async move { self.journal.log.is_gone(node).await }))
+        Box::pin(self.read_op(async move { self.inner().is_gone(node).await }))
     }
 
     fn audit(&self, query: AuditQuery, limit: usize) -> BoxFuture<'_, Result<Vec<AuditEntry>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.audit(query, limit)))
+        Box::pin(self.read_op(self.inner().audit(query, limit)))
     }
 
     fn grants(&self, query: GrantQuery, limit: usize) -> BoxFuture<'_, Result<Vec<StoredGrant>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.grants(query, limit)))
+        Box::pin(self.read_op(self.inner().grants(query, limit)))
     }
 
     fn revoke(&self, revocation: Revocation) -> BoxFuture<'_, Result<(), LogError>> {
@@ -265,7 +269,7 @@ impl Log for NodeLog {
     }
 
     fn abandoned(&self, node: NodeId, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.abandoned(node, limit)))
+        Box::pin(self.read_op(self.inner().abandoned(node, limit)))
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {

@@ -86,8 +86,8 @@ impl Ledger {
             for fact in facts {
                 match &*fact {
                     Fact::Started { call: of, .. } if of == call => is_started = true,
-                    // A tool may begin in the moment in which its own node stops it.
-                    Fact::Settled { call: of, cause: Cause::Stopped, .. } if of == call && entry.node == node => {}
+                    // A tool may begin in the moment in which its own node cuts it off, and the log says that it may have.
+                    Fact::Settled { call: of, cause: Cause::Interrupted, .. } if of == call && entry.node == node => {}
                     Fact::Settled { call: of, .. } if of == call => is_settled = true,
                     Fact::Used { call: of, .. } if of == call => decision = Some(true),
                     Fact::Called { call: of, input, .. } if of == call => shown = Some(input.clone()),

@@ -26,6 +26,7 @@ pub(crate) async fn get(State(server): State<Server>, Caller(identity): Caller) 
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         node: runtime.node().map(|node| node.to_string()),
+        clock_offset_ms: runtime.clock_offset_ms(),
         model: runtime.model_version(),
         warnings: runtime.model_warnings(),
         mcp: server.inner.mcp.as_ref().map(|read| read()).unwrap_or_default(),

@@ -1,7 +1,7 @@
 use futures::poll;
 use holdpoint_runtime::log::{AppendId, MemoryLog};
 
-use super::*;
+use super::{Append, AppendFault, AppendResult, Arc, ChatId, FaultyLog, Gate, HeadQuery, Log, LogError, ReadFault};
 use crate::log_suite::append;
 
 fn logs() -> (Arc<dyn Log>, FaultyLog) {

@@ -84,7 +84,8 @@ fn entry(row: &Row) -> Result<AuditEntry, Failure> {
     })
 }
 
-/// The statement for a query. What a subject sees is two lists, each in an index: its chats, and what it did in others.
+/// The statement for a query. What a subject sees is two lists, each in an index: its chats, and what it did in
+/// others. The index of the second has nothing else, so it does not grow with what people decide in their own chats.
 fn select(query: &AuditQuery, limit: usize) -> Select {
     let mut select = Select::new("");
     let mut conditions = String::new();
@@ -126,7 +127,7 @@ fn select(query: &AuditQuery, limit: usize) -> Select {
             let others: String =
                 others.iter().map(|other| format!(" AND (owner = ${other} OR actor = ${other})")).collect();
             let own = list(&format!(" AND owner = ${first}{others}"));
-            let done = list(&format!(" AND actor = ${first} AND owner <> ${first}{others}"));
+            let done = list(&format!(" AND actor = ${first} AND actor <> owner{others}"));
             format!("({own}) UNION ALL ({done})")
         }
     };

@@ -17,7 +17,7 @@ use super::{
     pool::Pool,
     reader, schema,
 };
-use crate::log::NodeId;
+use crate::{clock::Timestamp, log::NodeId};
 
 /// How often rows of nodes that are gone are removed.
 const CLEANING: Duration = Duration::from_secs(60);
@@ -73,6 +73,14 @@ const ABANDONED: Sql = Sql {
     types: &[Type::UUID, Type::INT8],
 };
 
+const TIME: Sql = Sql { text: "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint", types: &[] };
+
+/// The length of a lease with which the turns of a node that dies are taken over within this time: others have to find that
+/// it has lapsed, and to load and write the chats.
+pub(super) fn length(taken_over_within: Duration) -> Duration {
+    taken_over_within * 2 / 3
+}
+
 /// The leases.
 pub(super) struct Leases {
     /// A connection of their own: a lease must not lapse because reads are slow.
@@ -126,6 +134,13 @@ impl Leases {
     /// See [`crate::log::Log::is_gone`].
     pub(super) async fn is_gone(&self, node: NodeId) -> Result<bool, Failure> {
         Ok(self.pool.run(HAS_LEASE, &[&uuid(node)]).await?.is_empty())
+    }
+
+    /// See [`crate::log::Log::time`].
+    pub(super) async fn time(&self) -> Result<Timestamp, Failure> {
+        let rows = self.pool.run(TIME, &[]).await?;
+        let Some(row) = rows.first() else { return Err(Failure::Damaged("the database tells no time".to_owned())) };
+        Ok(Timestamp(u64::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default()))
     }
 
     /// See [`crate::log::Log::abandoned`].

@@ -98,7 +98,8 @@ impl PostgresLog {
             last_commit: last_commit.clone(),
         };
         let is_outdated = Arc::<AtomicBool>::default();
-        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, options.lease, Arc::clone(&is_outdated));
+        let lease = lease::length(options.lease);
+        let mut writer = Writer::new(Arc::clone(&connector), waiting, reports, lease, Arc::clone(&is_outdated));
         writer.start().await?;
         tokio::spawn(writer.run());
         let listener = outbox.map(|outbox| {
@@ -109,7 +110,7 @@ impl PostgresLog {
         Ok(Self {
             requests,
             readers: Pool::new(Arc::clone(&connector), options.readers, options.request_timeout),
-            leases: Leases::new(Arc::clone(&connector), options.lease),
+            leases: Leases::new(Arc::clone(&connector), lease),
             is_outdated,
             connector,
             listener,
@@ -314,6 +315,13 @@ impl Log for PostgresLog {
         Box::pin(async move {
             let is_gone = self.leases.is_gone(node).await;
             is_gone.map_err(|failure| self.named(failure, "could not read the lease of a node"))
+        })
+    }
+
+    fn time(&self) -> BoxFuture<'_, Result<Option<Timestamp>, LogError>> {
+        Box::pin(async move {
+            let time = self.leases.time().await;
+            time.map(Some).map_err(|failure| self.named(failure, "could not read the database's clock"))
         })
     }
 

@@ -19,7 +19,7 @@ pub struct PostgresOptions {
     pub url: String,
     /// The schema of the tables, created if missing. `None`: the first one in the connection's `search_path`.
     pub schema: Option<String>,
-    /// The time after which a node that has not renewed its lease is gone.
+    /// The time within which the turns of a node that dies are taken over. Its lease is a little shorter.
     pub lease: Duration,
     /// Whether to do without LISTEN, NOTIFY, prepared statements and settings of the session, which connection poolers
     /// do not pass on. Other nodes then learn of changes by polling only.

@@ -178,7 +178,7 @@ const FORMAT_2: &str = "
     );
     CREATE INDEX audit_by_time ON @.audit (at, chat, position);
     CREATE INDEX audit_by_owner ON @.audit (owner, at, chat, position);
-    CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor IS NOT NULL;
+    CREATE INDEX audit_by_actor ON @.audit (actor, at, chat, position) WHERE actor <> owner;
     CREATE INDEX audit_by_tool ON @.audit (tool, at, chat, position);
     ALTER TABLE @.nodes ADD COLUMN format bigint;     -- of the tables that it can read; older nodes do not say
     ALTER TABLE @.tickets ADD COLUMN identity bytea;  -- JSON: subject, roles, groups

@@ -63,7 +63,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     })
 }
 
-/// The statement for a query. What a subject sees is two lists, each in an index: its chats, and what it did in others.
+/// The statement for a query. What a subject sees is two lists, each in an index: its chats, and what it did in
+/// others. The index of the second has nothing else, so it does not grow with what people decide in their own chats.
 pub(super) fn select(query: &AuditQuery, limit: usize) -> (String, Vec<Value>) {
     let mut parameters = Vec::new();
     let text = |text: &str, parameters: &mut Vec<Value>| {
@@ -113,7 +114,7 @@ pub(super) fn select(query: &AuditQuery, limit: usize) -> (String, Vec<Value>) {
             let others: String =
                 others.iter().map(|other| format!(" AND (owner = ?{other} OR actor = ?{other})")).collect();
             let own = list(&format!(" AND owner = ?{first}{others}"));
-            let done = list(&format!(" AND actor = ?{first} AND owner <> ?{first}{others}"));
+            let done = list(&format!(" AND actor = ?{first} AND actor <> owner{others}"));
             format!("SELECT * FROM ({own}) UNION ALL SELECT * FROM ({done})")
         }
     };

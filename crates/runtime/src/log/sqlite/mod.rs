@@ -39,7 +39,7 @@ use writer::{LastCommit, Reports, Request, Writer};
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
     Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
-    WAKEUPS, Wakeup,
+    WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -150,6 +150,8 @@ impl SqliteLog {
 }
 
 impl Log for SqliteLog {
+    one_node!();
+
     fn append_many(&self, appends: Vec<Append>) -> BoxFuture<'_, Vec<AppendResult>> {
         Box::pin(async move {
             let count = appends.len();

@@ -155,7 +155,7 @@ const VERSION_4: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX audit_by_time ON audit (at, chat, position);
     CREATE INDEX audit_by_owner ON audit (owner, at, chat, position);
-    CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor IS NOT NULL;
+    CREATE INDEX audit_by_actor ON audit (actor, at, chat, position) WHERE actor <> owner;
     CREATE INDEX audit_by_tool ON audit (tool, at, chat, position);
 ";
 

@@ -210,6 +210,30 @@ fn a_page_of_the_record_is_read_from_an_index() {
     }
 }
 
+/// What people decide in their own chats is found there, and makes no other list longer.
+#[tokio::test]
+async fn the_record_of_a_person_costs_the_same_however_much_they_have_decided() {
+    let (_dir, log, connection) = log_and_other(LATE);
+    log.append_many(vec![append("a", 0, "[]")]).await;
+    let steps = |lines: i64| {
+        connection
+            .execute(
+                "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1)
+                 INSERT OR IGNORE INTO audit (chat, position, at, owner, tool, actor, data)
+                 SELECT number, n, n, 'me', 'pay', 'me', x'7b7d' FROM n, chats WHERE id = 'a'",
+                [lines],
+            )
+            .expect("lines");
+        let query = AuditQuery { seen_by: Some(Subject::from("me")), ..AuditQuery::default() };
+        let (sql, parameters) = audit::select(&query, 1);
+        let mut select = connection.prepare(&sql).expect("a statement");
+        assert_eq!(select.query_map(rusqlite::params_from_iter(parameters), |_| Ok(())).expect("it reads").count(), 1);
+        select.get_status(rusqlite::StatementStatus::VmStep)
+    };
+    let (few, many) = (steps(10), steps(10_000));
+    assert!(many <= few + 50, "{few} steps for 10 lines, {many} for 10,000");
+}
+
 /// Each step of the plan must use the index with this name.
 fn assert_uses(connection: &Connection, sql: &str, indexes: &[&str]) {
     let plan: Vec<String> = connection

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use super::connect::AskBeforeSending;
 use futures::future::BoxFuture;
 use reqwest::{
     Client, Url,
@@ -52,6 +53,7 @@ pub(super) fn client(allow_private: bool, lookup: Lookup) -> Result<Client, reqw
         .connect_timeout(CONNECT_TIMEOUT)
         // A call on an idle connection that the endpoint closes at that moment would end as unknown.
         .pool_max_idle_per_host(0)
+        .connector_layer(AskBeforeSending)
         .dns_resolver(Arc::new(Checked { allow_private, lookup }))
         .redirect(redirect::Policy::custom(|attempt| {
             let is_same = attempt.previous().last().is_some_and(|from| is_same_host(from, attempt.url()));

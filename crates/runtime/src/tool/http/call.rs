@@ -6,11 +6,12 @@ use super::{
     InputPlacement,
     address::{OtherHost, PrivateAddress},
     answer::{self, Kind},
+    connect,
     template::{self, Template},
 };
 use crate::{
     redact::Mask,
-    tool::{FileLink, OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
+    tool::{FileLink, NotOurs, OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
 use holdpoint_protocol::json::{self, JsonLimits, ReadError};
@@ -55,8 +56,10 @@ enum CallError {
     Input(String),
     #[error("The endpoint did not answer within {} s, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
     Timeout(Duration),
-    #[error("The call was stopped")]
+    #[error("The call was stopped before it was sent")]
     Stopped,
+    #[error("The call was stopped after it was sent, so {OUTCOME_UNKNOWN}")]
+    CutOff,
     #[error("The endpoint's host has a private address, and this tool may not call those")]
     Private,
     #[error("The endpoint redirected to another host, which is refused, so {OUTCOME_UNKNOWN}")]
@@ -103,12 +106,17 @@ impl CallError {
 
 impl PreparedCall {
     pub(super) async fn run(&self, context: &ToolContext, input: Value) -> Result<Value, ToolError> {
+        context.nothing_done().await;
         let answered = tokio::select! {
             biased;
             () = context.cancellation.cancelled() => Err(CallError::Stopped),
             answered = tokio::time::timeout(self.timeout, self.answer(context, input)) => {
                 answered.unwrap_or(Err(CallError::Timeout(self.timeout)))
             }
+        };
+        let answered = match answered {
+            Err(CallError::Stopped) if context.is_sent() => Err(CallError::CutOff),
+            answered => answered,
         };
         let answered = answered.map(|mut answer| {
             self.echo.hide_in(&mut answer);
@@ -143,7 +151,8 @@ impl PreparedCall {
         if let Ok(key) = HeaderValue::from_str(context.call.as_str()) {
             request = request.header(IDEMPOTENCY_KEY, key);
         }
-        let response = request.headers(self.headers.clone()).send().await.map_err(no_answer)?;
+        let request = request.headers(self.headers.clone());
+        let response = connect::sending(context, request.send()).await.map_err(no_answer)?;
         let status = response.status();
         let encoding = answer::encoding(response.headers());
         let kind = Kind::of(response.headers());
@@ -233,6 +242,9 @@ fn no_answer(error: reqwest::Error) -> CallError {
         }
         if inner.is::<OtherHost>() {
             return CallError::Redirect;
+        }
+        if inner.is::<NotOurs>() {
+            return CallError::Stopped;
         }
         source = inner.source();
     }

@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod call;
+mod connect;
 mod template;
 
 use std::{sync::Arc, time::Duration};

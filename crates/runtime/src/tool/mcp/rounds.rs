@@ -77,7 +77,11 @@ pub(super) async fn make(mut call: Call) -> Result<CallToolResult, CallError> {
             Answer::Result(result) => return Ok(result),
             Answer::Task(created) => return task::follow(call, &created, round).await,
             Answer::Input(_) if round >= MAX_ROUNDS => return Err(CallError::Rounds(MAX_ROUNDS)),
-            Answer::Input(asked) => retry = Some(ask(&mut call, &asked, round + 1).await?),
+            Answer::Input(asked) => {
+                // It is made again once the server has what it needs. Until then, nothing is carried out.
+                call.context.nothing_done().await;
+                retry = Some(ask(&mut call, &asked, round + 1).await?);
+            }
         }
     }
 }

@@ -35,8 +35,10 @@ pub(super) enum CallError {
     Lost(String),
     #[error("The tool did not answer within {} s and was told to stop, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
     Slow(Duration),
-    #[error("The call was stopped")]
+    #[error("The call was stopped before it was sent")]
     Stopped,
+    #[error("The call was stopped after it was sent, so {OUTCOME_UNKNOWN}")]
+    CutOff,
     #[error("The MCP server refused the call: {message}")]
     Refused { code: ErrorCode, message: String },
     #[error("The MCP server's answer can't be understood, so {OUTCOME_UNKNOWN}")]
@@ -80,12 +82,16 @@ pub(super) async fn call(
     input: Value,
     context: ToolContext,
 ) -> Result<Value, ToolError> {
-    let cancellation = context.cancellation.clone();
+    let outside = context.clone();
     let called = tokio::select! {
         // First, so that a call that was cancelled before it is resumed can tell its server.
         biased;
         called = make(&shared, tool, timeout, input, context) => called,
-        () = cancellation.cancelled() => Err(CallError::Stopped),
+        () = outside.cancellation.cancelled() => Err(CallError::Stopped),
+    };
+    let called = match called {
+        Err(CallError::Stopped) if outside.is_sent() => Err(CallError::CutOff),
+        called => called,
     };
     called.map_err(|error| ToolError(shared.tokens.mask().hide(&shared.mask.hide(&error.to_string()))))
 }
@@ -97,6 +103,7 @@ async fn make(
     input: Value,
     context: ToolContext,
 ) -> Result<Value, CallError> {
+    context.nothing_done().await;
     let Value::Object(arguments) = input else { return Err(CallError::Input) };
     let call = Call { shared: Arc::clone(shared), tool, arguments, context, limit: timeout, left: timeout };
     let result = rounds::make(call.clone()).await?;
@@ -165,6 +172,7 @@ impl Call {
         let shared = &self.shared;
         let name = || shared.settings.name.clone();
         let entry = shared.calls.enter(self.context.clone());
+        self.context.before_sending().await?;
         // Not the library's own call function: a prompt names this request, so its id must be known.
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         // Nothing was sent: the server has just disconnected.

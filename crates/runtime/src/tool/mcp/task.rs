@@ -73,6 +73,8 @@ pub(super) async fn resume(
     answered: Vec<String>,
 ) -> Result<CallToolResult, CallError> {
     let mut following = Following::new(call, task, round, answered);
+    // Its server has been at it since before the restart.
+    following.call.context.before_sending().await?;
     if !questions.is_empty() {
         let state = following.call.context.resumed.clone().ok_or(CallError::NotResumable)?;
         let answers = following.call.context.saved_answers(&state).await?;

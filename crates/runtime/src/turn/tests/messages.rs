@@ -90,6 +90,7 @@ fn a_repeated_message_waits_for_the_answer_that_was_asked_for() {
         is_mixed: false,
         grants: &[],
         full_of_grants: None,
+        unsent: &BTreeSet::new(),
         refuses: None,
         new_id: &mut || "1".to_owned(),
     };

@@ -47,13 +47,17 @@ struct Case {
     is_mixed: bool,
     grants: Vec<UsableGrant>,
     budget: Budget,
+    /// The calls that have certainly not been carried out.
+    unsent: BTreeSet<ToolCallId>,
 }
 
 /// A chat with these facts.
 fn given(given: &'static str) -> Case {
     let (more, grants) = (Vec::new(), Vec::new());
     let (is_elsewhere, is_mixed, budget) = (false, false, Budget::default());
-    Case { given, more, at: 0, is_refused: false, max_steps: 3, max_holds: 2, is_elsewhere, is_mixed, grants, budget }
+    let unsent = BTreeSet::new();
+    let (at, is_refused, max_steps, max_holds) = (0, false, 3, 2);
+    Case { given, more, at, is_refused, max_steps, max_holds, is_elsewhere, is_mixed, grants, budget, unsent }
 }
 
 impl Case {
@@ -78,6 +82,12 @@ impl Case {
     /// Another node runs the turn.
     fn elsewhere(mut self) -> Self {
         self.is_elsewhere = true;
+        self
+    }
+
+    /// The request of this call has not been sent.
+    fn unsent(mut self, call: &str) -> Self {
+        self.unsent.insert(ToolCallId::from(call));
         self
     }
 
@@ -129,6 +139,7 @@ impl Case {
             is_mixed: self.is_mixed,
             grants: &self.grants,
             full_of_grants: None,
+            unsent: &self.unsent,
             refuses: self.is_refused.then_some(Refusal::Turns { limit: 1 }),
             new_id: &mut new_id,
         };

@@ -90,6 +90,6 @@ fn a_call_whose_state_is_gone_or_of_another_origin_is_interrupted() {
 #[test]
 fn a_call_that_is_to_be_stopped_is_told() {
     let stopped = "opened, said u1, turn, step, called look, step ended, started look, resumable look, stop requested";
-    let expected = r#"started look, settled look by stopped: error "stopped by the user", stopped"#;
+    let expected = r#"started look, settled look by interrupted: error "interrupted: outcome unknown", stopped"#;
     assert_eq!(facts_of(given(stopped).when(Input::Recover)), expected);
 }

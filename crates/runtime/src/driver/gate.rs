@@ -1,0 +1,137 @@
+//! The gate of a running call: it is passed directly before the call's request is sent, or its handler is begun.
+//!
+//! It knows two things that nothing else can tell: that this node still has the chat at that moment, and whether anything
+//! may have been done when the call is cut off. A call that has not passed was certainly not carried out; of any other,
+//! nobody knows. While the chat decides whether to end its calls, none passes.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use futures::future::BoxFuture;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use tokio::{sync::OwnedMutexGuard, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{chat::ChatTask, runtime::Inner, work::End};
+use crate::{
+    tool::{Gate, NotOurs, ToolError},
+    turn::Input,
+};
+
+pub(super) struct CallGate {
+    inner: Weak<Inner>,
+    chat: ChatId,
+    cancellation: CancellationToken,
+    /// The chat was this node's then, and still is if the lease has had no gap since.
+    owned_at: Mutex<Instant>,
+    /// Whether the call may have been carried out.
+    is_begun: Arc<tokio::sync::Mutex<bool>>,
+    /// Whether the handler says by itself when it begins.
+    is_told: AtomicBool,
+}
+
+impl CallGate {
+    pub(super) fn new(task: &ChatTask, cancellation: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::downgrade(&task.inner),
+            chat: task.id.clone(),
+            cancellation,
+            owned_at: Mutex::new(task.owned_at),
+            is_begun: Arc::default(),
+            is_told: AtomicBool::new(false),
+        })
+    }
+
+    fn owned_at(&self) -> Instant {
+        *self.owned_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Completes once the chat is certainly this node's.
+    pub(super) async fn ready(&self) -> Result<(), NotOurs> {
+        loop {
+            let inner = self.inner.upgrade().ok_or(NotOurs)?;
+            if inner.lease.is_valid_since(self.owned_at()) {
+                return Ok(());
+            }
+            inner.lease.valid().await;
+            let asked_at = Instant::now();
+            if !inner.owns(&self.chat).await {
+                // Another node has the chat. This one learns it by its next append.
+                drop(inner);
+                std::future::pending::<()>().await;
+            }
+            *self.owned_at.lock().unwrap_or_else(PoisonError::into_inner) = asked_at;
+        }
+    }
+
+    async fn enter(&self) -> Result<(), NotOurs> {
+        loop {
+            self.ready().await?;
+            let mut is_begun = self.is_begun.lock().await;
+            if self.cancellation.is_cancelled() {
+                return Err(NotOurs);
+            }
+            let inner = self.inner.upgrade().ok_or(NotOurs)?;
+            // Waiting for the chat may have taken long.
+            if inner.lease.is_valid_since(self.owned_at()) {
+                *is_begun = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// The end of a call whose handler failed after its cancellation: whether it gave up before or after its work was done,
+    /// nobody knows.
+    pub(super) async fn cut_off(&self, error: ToolError) -> End {
+        let may_have_run = *self.is_begun.lock().await;
+        // One that knows what it has sent has nothing to add.
+        let said = (!self.is_told.load(Ordering::SeqCst)).then_some(error.0);
+        End::CutOff { may_have_run, said }
+    }
+}
+
+impl Gate for CallGate {
+    fn pass(&self) -> BoxFuture<'_, Result<(), NotOurs>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                passed = self.enter() => passed,
+                () = self.cancellation.cancelled() => Err(NotOurs),
+            }
+        })
+    }
+
+    fn back(&self) -> BoxFuture<'_, ()> {
+        self.is_told.store(true, Ordering::SeqCst);
+        Box::pin(async move { *self.is_begun.lock().await = false })
+    }
+}
+
+/// Closed gates. They open when this is dropped.
+pub(super) struct ClosedGates {
+    _gates: Vec<OwnedMutexGuard<bool>>,
+}
+
+impl ChatTask {
+    /// Closes the gates of the running calls for an input that may end them, and notes which of these have certainly not
+    /// been carried out.
+    pub(super) async fn close_gates(&mut self, input: &Input) -> ClosedGates {
+        let may_end = matches!(input, Input::Stop { .. } | Input::Submit(_) | Input::Follow { .. });
+        let mut gates = Vec::new();
+        let mut unsent = BTreeSet::<ToolCallId>::new();
+        for (call, .., gate) in self.running.values().filter(|_| may_end) {
+            let is_begun = Arc::clone(&gate.is_begun).lock_owned().await;
+            if !*is_begun {
+                unsent.insert(call.clone());
+            }
+            gates.push(is_begun);
+        }
+        self.unsent = unsent;
+        ClosedGates { _gates: gates }
+    }
+}
