@@ -148,15 +148,14 @@ pub(crate) async fn record(
     Caller(identity): Caller,
     PathId(approval): PathId,
 ) -> Result<Response, Failure> {
+    let reading = server.inner.reading(identity.subject()).await?;
     let approval = ApprovalId::from(approval.as_str());
     let record = server.inner.runtime.approval_record(&identity, &approval).await?.ok_or(Failure::NotHeld)?;
-    let output = record.outcome.as_ref().and_then(|outcome| outcome.output.as_ref());
-    let values = [Some(&record.approval.input), record.edited_input.as_ref(), output];
-    let bytes = values.into_iter().flatten().map(json_bytes).sum();
-    let held = server.inner.responses.of(identity.subject()).hold(bytes).await?;
-    let response = Json(record).into_response();
-    drop(held);
-    Ok(response)
+    let bytes = serde_json::to_vec(&record).unwrap_or_default();
+    drop(record);
+    let held = server.inner.responses.of(identity.subject()).hold(bytes.len()).await?;
+    drop(reading);
+    Ok(([(header::CONTENT_TYPE, "application/json")], list::whole(bytes, held)).into_response())
 }
 
 /// Decides one approval request.
