@@ -228,7 +228,7 @@ impl ChatTask {
         task.holds = Hold::of(&task.state);
         task.choose_agent();
         task.feed.push(facts);
-        task.feed.set_bytes(task.bytes());
+        task.feed.set_bytes(task.bytes(), task.memory.bytes());
         if let Err(error) = task.resume_turn().await {
             return task.give_up(&error).await;
         }

@@ -151,6 +151,9 @@ pub(super) struct HeadData {
     /// The number of open holds.
     #[serde(deserialize_with = "count_of_holds")]
     pub(super) holds: usize,
+    /// The size of the chat in bytes, as stored. Heads of earlier versions lack it.
+    #[serde(default)]
+    pub(super) bytes: usize,
     /// Where the last turn begins. Heads of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) checkpoint: Option<Checkpoint>,
@@ -172,7 +175,13 @@ fn count_of_holds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D
 
 impl HeadData {
     pub(super) fn of(state: &ChatState, title: &str, holds: usize, checkpoint: Option<&Checkpoint>) -> Self {
-        Self { title: title.to_owned(), is_running: state.is_running(), holds, checkpoint: checkpoint.cloned() }
+        let (title, checkpoint) = (title.to_owned(), checkpoint.cloned());
+        Self { title, is_running: state.is_running(), holds, bytes: 0, checkpoint }
+    }
+
+    /// The same for a chat of this size.
+    pub(super) fn of_size(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
     }
 
     pub(super) fn read(head: &log::Head) -> Result<Self, SealError> {
@@ -212,7 +221,8 @@ mod tests {
     }
 
     fn head() -> (HeadData, log::Head) {
-        let data = HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1, checkpoint: None };
+        let data =
+            HeadData { title: "send 50 \u{1f600}".into(), is_running: true, holds: 1, bytes: 0, checkpoint: None };
         let head = data.write(&Subject::local(), Timestamp(7));
         (data, head)
     }

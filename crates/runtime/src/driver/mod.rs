@@ -20,6 +20,7 @@ mod dispatch;
 mod feed;
 mod files;
 mod follow;
+mod footprint;
 mod gone;
 mod grants;
 mod head;

@@ -142,6 +142,9 @@ impl Source {
             Source::Reading(_) => return Next::Gone,
         };
         loop {
+            if !reader.has_room() {
+                return Next::Gone;
+            }
             let facts = if std::mem::take(is_first) {
                 let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
@@ -326,6 +329,9 @@ impl LiveStream {
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
             let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };
+            if !self.reader.has_room() {
+                return Next::Gone;
+            }
             self.position += facts.len() as u64;
             self.missed = None;
             let is_theirs = |fact: &Arc<Fact>| matches!(&**fact, Fact::Opened { subject } if *subject != self.subject);
