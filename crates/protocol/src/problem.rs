@@ -89,6 +89,10 @@ kinds! {
     TooManyOpenChats = "urn:holdpoint:problem:too-many-open-chats";
     /// The owner of the chat has too many grants in force.
     TooManyGrants = "urn:holdpoint:problem:too-many-grants";
+    /// The subject has too many chats.
+    TooManyChats = "urn:holdpoint:problem:too-many-chats";
+    /// The chats of the subject have reached their size limit in total.
+    StorageFull = "urn:holdpoint:problem:storage-full";
     /// The chat has reached its size limit.
     ChatFull = "urn:holdpoint:problem:chat-full";
     /// Too many bytes are in flight or in memory.

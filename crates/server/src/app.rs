@@ -185,6 +185,11 @@ impl Server {
         self
     }
 
+    /// Whether there can be several subjects.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.inner.login.credential() != Credential::None
+    }
+
     /// The runtime.
     pub fn runtime(&self) -> &Runtime {
         &self.inner.runtime

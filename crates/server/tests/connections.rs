@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use support::process::{Running, read_until, start, start_with_descriptors};
 
 /// A server with these limits.
@@ -88,6 +89,50 @@ fn requests_over_the_limit_are_refused_and_the_inbox_is_not() {
         // That a client is gone is noticed at the next write at the latest: a ping.
         assert!(begun.elapsed() < Duration::from_secs(18), "the place is free again");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// One of several subjects takes a part of the connections, by whatever keeps a request open.
+#[test]
+fn one_subject_does_not_take_all_connections() {
+    let key = |subject: &str| {
+        let digest: String = Sha256::digest(subject).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("[[auth.keys]]\nkey_sha256 = \"{digest}\"\nsubject = \"{subject}\"\n")
+    };
+    let settings = format!("connections = 12\n{}{}", key("ann"), key("bob"));
+    let (server, _folder) = limited(&settings);
+    let begin = |who: &str, request: &str| {
+        server.request(&format!("{request}host: localhost\r\nauthorization: Bearer {who}\r\n"))
+    };
+    let get = |who: &str, path: &str| {
+        let mut stream = begin(who, &format!("GET {path} HTTP/1.1\r\n"));
+        stream.write_all(b"connection: close\r\n\r\n").expect("sent");
+        answer(stream)
+    };
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut events = begin("ann", "GET /api/events HTTP/1.1\r\n");
+        events.write_all(b"\r\n").expect("sent");
+        read_until(&mut events, "ready");
+        open.push(events);
+    }
+    assert!(get("ann", "/api/me").starts_with("HTTP/1.1 200"), "below the limit");
+    // A body that does not come.
+    let mut body = begin("ann", "POST /api/chat HTTP/1.1\r\n");
+    body.write_all(b"content-type: application/json\r\ncontent-length: 5\r\n\r\n{").expect("sent");
+    let begun = Instant::now();
+    while !get("ann", "/api/me").starts_with("HTTP/1.1 429") {
+        assert!(begun.elapsed() < SOON, "a quarter of 12 are in use");
+    }
+    let refused = get("ann", "/api/chats");
+    assert!(refused.contains("retry-after: 1") && refused.contains("3 connections of this subject"), "{refused}");
+    assert!(get("ann", "/api/approvals").starts_with("HTTP/1.1 200"), "the subject can still decide");
+    assert!(get("bob", "/api/me").starts_with("HTTP/1.1 200"), "others have theirs");
+    body.write_all(b"}   ").expect("sent");
+    read_until(&mut body, "HTTP/1.1 4");
+    let begun = Instant::now();
+    while !get("ann", "/api/me").starts_with("HTTP/1.1 200") {
+        assert!(begun.elapsed() < SOON, "one is free again");
     }
 }
 

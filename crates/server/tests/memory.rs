@@ -12,7 +12,8 @@ use std::{
 
 use futures::{SinkExt, StreamExt};
 use holdpoint_runtime::{
-    log::MemoryLog,
+    driver,
+    log::{Log, MemoryLog},
     tool::{Tool, ToolContext},
 };
 use holdpoint_server::{AuthKey, Keys, Role};
@@ -356,4 +357,80 @@ async fn a_chat_is_not_loaded_for_others() {
         assert_eq!(log.take_bytes_read().0, 0, "{method} {path} has read the chat");
     }
     assert_eq!(get(&server, "/api/chat/c/messages", "ann").await.0, 200);
+}
+
+/// What a subject stores is limited: the number of its chats, and their size. Decisions and outcomes are always written.
+#[tokio::test]
+async fn what_a_subject_stores_is_limited() {
+    for is_shared in [false, true] {
+        let limits = driver::Limits { chats_per_subject: 3, stored_bytes_per_subject: 60_000, ..Default::default() };
+        let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        let mut setup = Setup::demo().log(Arc::clone(&log));
+        (setup.keys, setup.builder) = (keys(), setup.builder.limits(limits));
+        let server = setup.start().await;
+        let try_say = async |server: &TestServer, chat: &str, who: &str, text: &str| {
+            let body = json!({"id": chat, "messages": [{"role": "user", "content": text}]}).to_string();
+            let response = request(server, "POST", "/api/chat", who, body).await;
+            (response.status().as_u16(), response.text().await.expect("a body"))
+        };
+        for chat in ["a", "b", "c"] {
+            assert_eq!(try_say(&server, chat, "ann", "send 50 dollars to Hanako").await.0, 200, "{chat}");
+        }
+        let (status, text) = try_say(&server, "d", "ann", "hello").await;
+        assert!(status == 429 && text.contains("you have 3 chats"), "{status} {text}");
+        assert_eq!(try_say(&server, "c", "ann", "hello").await.0, 200, "an existing chat goes on");
+        assert_eq!(try_say(&server, "d", "bob", "hello").await.0, 200, "others have limits of their own");
+        assert_eq!(request(&server, "DELETE", "/api/chat/c", "ann", String::new()).await.status(), 204);
+        assert_eq!(try_say(&server, "e", "ann", "hello").await.0, 200, "there is room again");
+        assert_eq!(try_say(&server, "e", "ann", &"x".repeat(60_000)).await.0, 200, "below the limit");
+        // Another node, or the next start, counts what is stored.
+        let server = match is_shared {
+            false => server,
+            true => {
+                let mut setup = Setup::demo().log(log);
+                (setup.keys, setup.builder) = (keys(), setup.builder.limits(limits));
+                setup.start().await
+            }
+        };
+        let (status, text) = try_say(&server, "a", "ann", "hello").await;
+        assert!(status == 413 && text.contains("60000 bytes"), "{status} {text}");
+        let (_, approvals) = get(&server, "/api/approvals", "ann").await;
+        let approval = approvals[0]["approvalId"].as_str().expect("a payment waits");
+        let path = format!("/api/approvals/{approval}");
+        let decided = request(&server, "POST", &path, "ann", json!({"approved": true}).to_string()).await;
+        assert_eq!(decided.status(), 200, "a decision is always taken");
+        assert_eq!(request(&server, "DELETE", "/api/chat/e", "ann", String::new()).await.status(), 204);
+        assert_eq!(try_say(&server, "a", "ann", "hello").await.0, 200, "there is room again");
+    }
+}
+
+/// A response keeps about what it has read until its client has. So many of them do not follow a large turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_that_nobody_reads_have_a_share_of_the_memory() {
+    let server = serve(&log(), MEDIUM).await;
+    let mut running = say(&server, "c", "wait").await;
+    let mut read = 0;
+    while read < 4 << 20 {
+        read += running.chunk().await.expect("open").expect("open").len();
+    }
+    let limit = driver::Limits::default().loaded_bytes_per_subject;
+    let mut open = unread(&server, "/api/chat/c/stream", "ann", 40);
+    let statuses = tokio::task::spawn_blocking(move || {
+        let statuses: Vec<_> = open.iter_mut().map(|stream| status(stream, support::PATIENCE)).collect();
+        (statuses, open)
+    });
+    let (statuses, open) = statuses.await.expect("no panic");
+    let taken = statuses.iter().filter(|status| **status == Some(200)).count();
+    let refused = statuses.iter().filter(|status| **status == Some(503)).count();
+    assert!(taken > 3 && refused > 3 && taken + refused == 40, "{statuses:?}");
+    let loaded = server.server.runtime().counts().loaded_bytes;
+    assert!(loaded <= limit, "{loaded} bytes are counted, and {limit} is the limit");
+    assert_eq!(get(&server, "/api/chats", "bob").await.0, 200);
+    drop(open);
+    let begun = std::time::Instant::now();
+    while server.server.runtime().counts().loaded_bytes > limit / 2 {
+        // That a client is gone is noticed at the next write.
+        assert!(begun.elapsed() < support::PATIENCE, "what is not followed any more is not counted");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

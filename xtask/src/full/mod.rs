@@ -1,6 +1,7 @@
 //! `cargo xtask full`: the checks that take too long for every change.
 
 mod deny;
+mod memory;
 mod nodes;
 mod outside;
 mod publish;
@@ -57,6 +58,11 @@ const CHECKS: &[Check] = &[
         name: "faults",
         what: "broken disks and files, signals, readers that do not read, hostile endpoints and MCP servers",
         run: |root| stages::npm(root, &[&["run", "faults", "-w", "tests/crash"]]),
+    },
+    Check {
+        name: "memory",
+        what: "attacks by one client on the release binary: under 400 MB, and others wait less than 0.2 s",
+        run: memory::run,
     },
     Check {
         name: "network",

@@ -142,6 +142,7 @@ impl RuntimeBuilder {
             changes: ChangeChannels::default(),
             holds_changed: Notify::new(),
             hold_counts: HoldCountCache::default(),
+            footprints: Default::default(),
             counters: Counters::default(),
             lease: Lease::new(lease),
             to_recover,

@@ -242,7 +242,7 @@ impl ChatTask {
         task.choose_agent();
         task.is_resumed_turn = task.state.turn.is_some();
         task.feed.push(facts);
-        task.feed.set_bytes(task.bytes());
+        task.feed.set_bytes(task.bytes(), task.memory.bytes());
         if let Err(error) = task.resume_turn().await {
             return task.give_up(&error).await;
         }

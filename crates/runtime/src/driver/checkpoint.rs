@@ -185,6 +185,7 @@ impl ChatTask {
         ConversationSource {
             inner: Arc::clone(&self.inner),
             chat: self.id.clone(),
+            owner: self.state.subject.clone(),
             base: self.base,
             at,
             facts: self.feed.after(at),
@@ -196,6 +197,7 @@ impl ChatTask {
 pub(super) struct ConversationSource {
     inner: Arc<Inner>,
     chat: ChatId,
+    owner: Option<Subject>,
     base: u64,
     /// The position of the checkpoint.
     at: u64,
@@ -225,7 +227,7 @@ impl ConversationSource {
             return Ok(earlier);
         }
         tracing::warn!(chat = %self.chat, "the digests of a chat can't be used; its facts are read instead");
-        let (facts, _memory) = load::earlier(&self.inner, &self.chat, self.base, self.at).await?;
+        let (facts, _memory) = load::earlier(&self.inner, self.owner.as_ref(), &self.chat, self.base, self.at).await?;
         let mut earlier = Conversation::default();
         earlier.add(Passage::of(&facts));
         Ok(earlier)

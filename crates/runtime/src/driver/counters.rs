@@ -1,6 +1,15 @@
 //! Counters for the operator.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use super::Limits;
+use crate::subject::Subject;
 
 /// Counts since the start of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +43,8 @@ pub(super) struct Counters {
     pub(super) refused_loads: AtomicU64,
     stuck_appends: AtomicUsize,
     loaded_bytes: AtomicUsize,
+    /// The part of each subject that has any.
+    loaded_by: Mutex<HashMap<Subject, usize>>,
 }
 
 pub(super) fn count(counter: &AtomicU64) {
@@ -65,25 +76,51 @@ impl Counters {
         Stuck(self)
     }
 
-    /// Reserves memory for a chat, unless that exceeds the limit.
-    pub(super) fn load(&self, bytes: usize, limit: usize) -> bool {
+    /// Reserves memory for a chat, unless that exceeds a limit. `held` is what the same reservation has already: a
+    /// subject's only one may exceed the limit of the subject, so that a large chat can be read.
+    pub(super) fn load(&self, subject: Option<&Subject>, bytes: usize, held: usize, limits: &Limits) -> bool {
+        let mut loaded_by = self.loaded_by();
+        let own = subject.and_then(|subject| loaded_by.get(subject)).copied().unwrap_or_default();
+        let is_within = own <= held || own.saturating_add(bytes) <= limits.loaded_bytes_per_subject;
         let taken = self.loaded_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |loaded| {
-            loaded.checked_add(bytes).filter(|loaded| *loaded <= limit)
+            loaded.checked_add(bytes).filter(|loaded| is_within && *loaded <= limits.loaded_bytes)
         });
-        if taken.is_err() {
-            count(&self.refused_loads);
+        match (taken, subject) {
+            (Err(_), _) => count(&self.refused_loads),
+            (Ok(_), Some(subject)) if bytes > 0 => *loaded_by.entry(subject.clone()).or_default() += bytes,
+            (Ok(_), _) => {}
         }
         taken.is_ok()
     }
 
+    /// Whether a subject has reached its limit, so that it begins nothing new.
+    pub(super) fn is_full(&self, subject: &Subject, limits: &Limits) -> bool {
+        self.loaded_by().get(subject).is_some_and(|own| *own >= limits.loaded_bytes_per_subject)
+    }
+
     /// Counts the growth of a chat.
-    pub(super) fn grow(&self, bytes: usize) {
+    pub(super) fn grow(&self, subject: Option<&Subject>, bytes: usize) {
         self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(subject) = subject {
+            *self.loaded_by().entry(subject.clone()).or_default() += bytes;
+        }
     }
 
     /// Releases the memory of a chat.
-    pub(super) fn unload(&self, bytes: usize) {
+    pub(super) fn unload(&self, subject: Option<&Subject>, bytes: usize) {
         self.loaded_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        let Some(subject) = subject else { return };
+        let mut loaded_by = self.loaded_by();
+        if let Some(own) = loaded_by.get_mut(subject) {
+            *own = own.saturating_sub(bytes);
+            if *own == 0 {
+                loaded_by.remove(subject);
+            }
+        }
+    }
+
+    fn loaded_by(&self) -> MutexGuard<'_, HashMap<Subject, usize>> {
+        self.loaded_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     fact::Fact,
+    subject::Subject,
     turn::{ChatState, EarlierId},
 };
 
@@ -28,8 +29,10 @@ pub(super) struct Feed {
     earlier: Option<Earlier>,
     facts: RwLock<Vec<Arc<Fact>>>,
     len: watch::Sender<u64>,
-    /// The size of the facts in bytes, as stored.
+    /// The size of the chat in bytes, as stored.
     bytes: AtomicUsize,
+    /// The size of the facts in memory.
+    loaded: AtomicUsize,
 }
 
 /// The place of facts that are not in memory.
@@ -49,7 +52,7 @@ impl std::fmt::Debug for Earlier {
 impl Feed {
     pub(super) fn new(origin: ChatState, earlier: Option<Earlier>) -> Self {
         let len = watch::Sender::new(origin.len);
-        Self { origin, earlier, facts: RwLock::default(), len, bytes: AtomicUsize::new(0) }
+        Self { origin, earlier, facts: RwLock::default(), len, bytes: AtomicUsize::new(0), loaded: AtomicUsize::new(0) }
     }
 
     /// Adds facts and signals once.
@@ -80,8 +83,10 @@ impl Feed {
         }
     }
 
-    pub(super) fn set_bytes(&self, bytes: usize) {
+    /// Sets the size of the chat, and that of its part in memory.
+    pub(super) fn set_bytes(&self, bytes: usize, loaded: usize) {
         self.bytes.store(bytes, Ordering::Relaxed);
+        self.loaded.store(loaded, Ordering::Relaxed);
     }
 
     /// The position of the first fact.
@@ -104,7 +109,7 @@ impl Feed {
     /// A reader of the feed. The chat stays awake while it has one, so create it before the task drops the feed.
     pub(super) fn reader(self: &Arc<Self>) -> FeedReader {
         let bell = self.len.subscribe();
-        FeedReader { feed: Arc::clone(self), bell, known: self.end() }
+        FeedReader { feed: Arc::clone(self), bell, known: self.end(), memory: None }
     }
 
     /// Whether the feed has readers.
@@ -130,9 +135,27 @@ pub(super) struct FeedReader {
     bell: watch::Receiver<u64>,
     /// The number of facts when the reader was created.
     pub(super) known: u64,
+    /// What a response that follows the chat keeps of it.
+    memory: Option<Memory>,
 }
 
+/// What a response may keep of a chat without being counted.
+const UNCOUNTED_BYTES: usize = 64 * 1024;
+
 impl FeedReader {
+    /// The reader of a response. A response keeps about what it has read, until the client has: that counts as if the chat
+    /// was in memory once more.
+    pub(super) fn of_response(mut self, subject: &Subject) -> Self {
+        self.memory = self.feed.earlier.as_ref().map(|earlier| Memory::new(&earlier.inner, Some(subject)));
+        self
+    }
+
+    /// Reserves what a response keeps. Returns whether there was room.
+    pub(super) fn has_room(&mut self) -> bool {
+        let loaded = self.feed.loaded.load(Ordering::Relaxed);
+        loaded <= UNCOUNTED_BYTES || self.memory.as_mut().is_none_or(|memory| memory.raise(loaded))
+    }
+
     /// The size of the chat in bytes, as stored.
     pub(super) fn bytes(&self) -> usize {
         self.feed.bytes.load(Ordering::Relaxed)
@@ -147,7 +170,8 @@ impl FeedReader {
     pub(super) async fn earlier(&self) -> Result<(Vec<Arc<Fact>>, Option<Memory>), RuntimeError> {
         match &self.feed.earlier {
             Some(Earlier { inner, chat, base }) if self.feed.first() > 0 => {
-                let (facts, memory) = load::earlier(inner, chat, *base, self.feed.first()).await?;
+                let (facts, memory) =
+                    load::earlier(inner, self.feed.origin.subject.as_ref(), chat, *base, self.feed.first()).await?;
                 Ok((facts, Some(memory)))
             }
             _ => Ok((Vec::new(), None)),
@@ -177,7 +201,8 @@ impl FeedReader {
                 look_back::Found::Nothing => {}
                 look_back::Found::Turn(turn) => turns.push(turn),
                 look_back::Found::NeedsAll => {
-                    let (facts, memory) = load::earlier(inner, chat, *base, self.feed.first()).await?;
+                    let (facts, memory) =
+                        load::earlier(inner, self.feed.origin.subject.as_ref(), chat, *base, self.feed.first()).await?;
                     return Ok(vec![Turn { first: 0, facts, memory }]);
                 }
             }
@@ -189,7 +214,8 @@ impl FeedReader {
     /// The turn that begins at a position before the first fact, from the log.
     pub(super) async fn turn_at(&self, position: u64) -> Result<Option<Turn>, RuntimeError> {
         let Some(Earlier { inner, chat, base }) = &self.feed.earlier else { return Ok(None) };
-        Ok(load::turn(inner, chat, *base, position..self.feed.first(), |_| true).await?)
+        let owner = self.feed.origin.subject.as_ref();
+        Ok(load::turn(inner, owner, chat, *base, position..self.feed.first(), |_| true).await?)
     }
 
     /// The facts from a position on, or from the first one on, without waiting.

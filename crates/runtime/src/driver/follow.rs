@@ -183,7 +183,7 @@ impl ChatTask {
         }
         self.durable += facts.len() as u64;
         self.memory.grow(bytes);
-        self.feed.set_bytes(self.bytes());
+        self.feed.set_bytes(self.bytes(), self.memory.bytes());
         facts.iter().for_each(|fact| self.state.apply(fact));
         facts.iter().for_each(|fact| self.note(fact));
         self.feed.push(facts.clone());

@@ -171,6 +171,9 @@ pub(super) struct HeadData {
     /// Whom the holds wait for that do not wait for the owner of the chat alone.
     #[serde(default, skip_serializing_if = "Awaited::is_nobody")]
     pub(super) awaited: Awaited,
+    /// The size of the chat in bytes, as stored. Heads of earlier versions lack it.
+    #[serde(default)]
+    pub(super) bytes: usize,
     /// Where the last turn begins. Heads of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) checkpoint: Option<Checkpoint>,
@@ -254,8 +257,14 @@ impl HeadData {
             is_running: state.is_running(),
             holds: holds.len(),
             awaited: Awaited::of(holds),
+            bytes: 0,
             checkpoint: checkpoint.cloned(),
         }
+    }
+
+    /// The same for a chat of this size.
+    pub(super) fn of_size(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
     }
 
     pub(super) fn read(head: &log::Head) -> Result<Self, SealError> {

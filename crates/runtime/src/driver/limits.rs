@@ -21,8 +21,16 @@ pub struct Limits {
     pub grants_per_subject: usize,
     /// Bytes of a chat, as stored. A full chat takes no new message; outcomes are always written.
     pub chat_bytes: usize,
+    /// Bytes of all chats of one subject, as stored. Beyond it, the subject sends no new message; outcomes are always
+    /// written.
+    pub stored_bytes_per_subject: usize,
+    /// Chats of one subject. Beyond it, the subject begins no new one.
+    pub chats_per_subject: usize,
     /// Bytes of all chats in memory, as stored: those in which something runs or that somebody follows.
     pub loaded_bytes: usize,
+    /// Bytes of the chats of one subject in memory, once more for each response that follows one. A single chat may be
+    /// larger.
+    pub loaded_bytes_per_subject: usize,
     /// Bytes of a client's id for a chat or a message.
     pub id_bytes: usize,
 }
@@ -38,7 +46,10 @@ impl Default for Limits {
             open_chats_per_subject: 10_000,
             grants_per_subject: 100,
             chat_bytes: 64 * 1024 * 1024,
+            stored_bytes_per_subject: 1024 * 1024 * 1024,
+            chats_per_subject: 100_000,
             loaded_bytes: 512 * 1024 * 1024,
+            loaded_bytes_per_subject: 96 * 1024 * 1024,
             id_bytes: 256,
         }
     }

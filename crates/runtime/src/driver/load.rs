@@ -62,12 +62,28 @@ pub(super) enum LoadError {
 /// A chat's share of the limit on loaded bytes.
 pub(super) struct Memory {
     inner: Arc<Inner>,
+    /// Whose it is; `None` while a chat has no owner yet.
+    subject: Option<Subject>,
     bytes: usize,
 }
 
 impl Memory {
-    fn new(inner: &Arc<Inner>) -> Self {
-        Self { inner: Arc::clone(inner), bytes: 0 }
+    pub(super) fn new(inner: &Arc<Inner>, subject: Option<&Subject>) -> Self {
+        Self { inner: Arc::clone(inner), subject: subject.cloned(), bytes: 0 }
+    }
+
+    /// The chat has an owner from now on.
+    pub(super) fn belongs_to(&mut self, subject: &Subject) {
+        if self.subject.is_none() {
+            self.inner.counters.unload(None, self.bytes);
+            self.inner.counters.grow(Some(subject), self.bytes);
+            self.subject = Some(subject.clone());
+        }
+    }
+
+    /// Raises it to this number of bytes, unless that exceeds a limit.
+    pub(super) fn raise(&mut self, bytes: usize) -> bool {
+        bytes <= self.bytes || self.load(bytes - self.bytes)
     }
 
     /// The size of what is loaded, in bytes.
@@ -76,21 +92,27 @@ impl Memory {
     }
 
     fn load(&mut self, bytes: usize) -> bool {
-        let is_taken = self.inner.counters.load(bytes, self.inner.limits.loaded_bytes);
+        let is_taken = self.inner.counters.load(self.subject.as_ref(), bytes, self.bytes, &self.inner.limits);
         self.bytes += if is_taken { bytes } else { 0 };
         is_taken
     }
 
     /// Counts appended bytes, even over the limit: running work continues.
     pub(super) fn grow(&mut self, bytes: usize) {
-        self.inner.counters.grow(bytes);
+        self.inner.counters.grow(self.subject.as_ref(), bytes);
         self.bytes += bytes;
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory({})", self.bytes)
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.inner.counters.unload(self.bytes);
+        self.inner.counters.unload(self.subject.as_ref(), self.bytes);
     }
 }
 
@@ -181,6 +203,7 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subje
             return Err(LoadError::NotTheirs(head.subject));
         }
         Some(Stored::Chat { head, .. }) => {
+            loaded.memory.belongs_to(&head.subject);
             // Without a checkpoint, or if it can't be decoded, the whole chat is loaded.
             let data = HeadData::read(&head).ok();
             if let Some(HeadData { title, checkpoint: Some(checkpoint), .. }) = data {
@@ -191,18 +214,24 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subje
             }
         }
     }
+    // Nothing is read for which there is no room anyway.
+    if !loaded.memory.load(0) {
+        return Err(LoadError::NoRoom);
+    }
     if loaded.read_on(inner, id).await? {
         return Ok(loaded);
     }
     // The chat was deleted in between, and its id used again.
+    let owner = loaded.memory.subject.clone();
     drop(loaded);
-    whole(inner, id).await
+    whole(inner, id, owner.as_ref()).await
 }
 
 /// Loads a chat from its beginning.
-async fn whole(inner: &Arc<Inner>, id: &ChatId) -> Result<Loaded, LoadError> {
+async fn whole(inner: &Arc<Inner>, id: &ChatId, owner: Option<&Subject>) -> Result<Loaded, LoadError> {
     loop {
         let mut loaded = Loaded::nothing(inner);
+        owner.into_iter().for_each(|owner| loaded.memory.belongs_to(owner));
         if loaded.read_on(inner, id).await? {
             return Ok(loaded);
         }
@@ -220,7 +249,7 @@ impl Loaded {
             base: 0,
             former_owner: None,
             owner: None,
-            memory: Memory::new(inner),
+            memory: Memory::new(inner, None),
         }
     }
 
@@ -264,11 +293,12 @@ impl Loaded {
 /// Loads the facts of a chat before a position.
 pub(super) async fn earlier(
     inner: &Arc<Inner>,
+    owner: Option<&Subject>,
     id: &ChatId,
     base: u64,
     before: u64,
 ) -> Result<(Vec<Arc<Fact>>, Memory), ChatError> {
-    let mut memory = Memory::new(inner);
+    let mut memory = Memory::new(inner, owner);
     let mut facts: Vec<Arc<Fact>> = Vec::new();
     let mut page = PageSize(FIRST_PAGE);
     while (facts.len() as u64) < before {
@@ -309,12 +339,13 @@ pub(super) struct Turn {
 /// one is not among them.
 pub(super) async fn turn(
     inner: &Arc<Inner>,
+    owner: Option<&Subject>,
     id: &ChatId,
     base: u64,
     range: Range<u64>,
     is_wanted: impl Fn(&Fact) -> bool,
 ) -> Result<Option<Turn>, ChatError> {
-    let (mut facts, mut memory) = (Vec::new(), Memory::new(inner));
+    let (mut facts, mut memory) = (Vec::new(), Memory::new(inner, owner));
     let (mut is_found, mut is_complete) = (false, range.is_empty());
     let mut page = PageSize(FIRST_PAGE);
     while !is_complete {
@@ -371,7 +402,7 @@ pub(super) async fn head(inner: &Arc<Inner>, id: &ChatId, head: &Head) -> HeadDa
     };
     inner.counters.unreadable_heads.fetch_add(1, Ordering::Relaxed);
     tracing::error!(chat = %id, %error, "the head of a chat can't be decoded; the chat is folded instead");
-    match whole(inner, id).await {
+    match whole(inner, id, Some(&head.subject)).await {
         Ok(loaded) => {
             let mut state = ChatState::default();
             loaded.facts.iter().for_each(|fact| state.apply(fact));

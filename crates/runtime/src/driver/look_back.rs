@@ -56,7 +56,8 @@ impl ChatTask {
 
     /// Loads all turns before the feed.
     async fn load_all(&mut self) -> Result<(), ChatError> {
-        let (facts, memory) = load::earlier(&self.inner, &self.id, self.base, self.feed.first()).await?;
+        let (facts, memory) =
+            load::earlier(&self.inner, self.state.subject.as_ref(), &self.id, self.base, self.feed.first()).await?;
         self.earlier_memory = vec![memory];
         let mut state = ChatState::default();
         facts.iter().for_each(|fact| state.apply(fact));
@@ -91,7 +92,7 @@ pub(super) async fn turn_of(
         Place::Somewhere => return Ok(Found::NeedsAll),
         Place::At(first) => first,
     };
-    let turn = load::turn(inner, chat, base, first..before, |fact| id.is_of(fact)).await?;
+    let turn = load::turn(inner, Some(subject), chat, base, first..before, |fact| id.is_of(fact)).await?;
     // A node of an earlier version may have left a position of another chat.
     Ok(turn.map_or(Found::NeedsAll, Found::Turn))
 }

@@ -21,6 +21,7 @@ mod dispatch;
 mod feed;
 mod files;
 mod follow;
+mod footprint;
 mod gate;
 mod gone;
 mod grants;

@@ -129,8 +129,18 @@ impl ChatTask {
         if self.bytes() >= limits.chat_bytes {
             return Ok(Some(Refusal::FullChat { limit: limits.chat_bytes }));
         }
+        let stored = self.inner.footprint(subject).await?;
+        if stored.bytes >= limits.stored_bytes_per_subject {
+            return Ok(Some(Refusal::StoredBytes { limit: limits.stored_bytes_per_subject }));
+        }
+        if self.state.subject.is_none() && stored.chats >= limits.chats_per_subject {
+            return Ok(Some(Refusal::Chats { limit: limits.chats_per_subject }));
+        }
         if self.place.is_some() || self.is_elsewhere() {
             return Ok(None);
+        }
+        if self.inner.counters.is_full(subject, limits) {
+            return Err(ChatError::NoRoom);
         }
         let most = limits.open_chats_per_subject.max(limits.turns_per_subject);
         let elsewhere = self.inner.log.usage(subject, self.inner.node, most).await?;
@@ -228,13 +238,16 @@ impl ChatTask {
         // Wherever the facts end up, they come after it.
         let turn = self.base + self.checkpoint_at();
         let checkpoint = moved.as_ref().map_or(self.checkpoint.as_ref(), |moved| Some(&moved.checkpoint));
+        let size = payload.len();
         let mut append = Append {
             chat: self.id.clone(),
             expected: self.base + self.durable,
             append_id: AppendId(uuid::Uuid::new_v4().as_u128()),
             count,
             payload: Bytes::from(payload),
-            head: HeadData::of(&self.state, &self.title, &holds, checkpoint).write(&subject, self.updated_at),
+            head: HeadData::of(&self.state, &self.title, &holds, checkpoint)
+                .of_size(self.bytes() + size)
+                .write(&subject, self.updated_at),
             keys: encoded.iter().flat_map(|fact| keys_of(fact, turn)).collect(),
             holds: Hold::changes(&self.holds, &holds, now),
             ownership,
@@ -244,7 +257,6 @@ impl ChatTask {
         };
         Hold::tell_of_outcomes(&encoded, &self.state, &mut append.holds.told);
         append.keys.extend(moved.iter_mut().flat_map(|moved| std::mem::take(&mut moved.keys)));
-        let bytes = append.payload.len();
         let mut foreign = Foreign::of(self.owner);
         loop {
             let asked_at = Instant::now();
@@ -286,6 +298,7 @@ impl ChatTask {
             // The next turn moves it: its position would be another one here.
             (moved, append.digest) = (None, None);
             append.head = HeadData::of(&state, &self.title, &Hold::of(&state), self.checkpoint.as_ref())
+                .of_size(self.bytes() + size)
                 .write(&subject, self.updated_at);
             // The chat stays this node's until it has acted on what others have added. If it dies before that, whoever
             // takes over does.
@@ -300,8 +313,10 @@ impl ChatTask {
             Ownership::Take(node) => Some(node),
             Ownership::Release => None,
         };
-        self.memory.grow(bytes);
-        self.feed.set_bytes(self.bytes());
+        self.memory.belongs_to(&subject);
+        self.memory.grow(size);
+        self.inner.footprints.grew(&subject, usize::from(append.expected == self.base), size);
+        self.feed.set_bytes(self.bytes(), self.memory.bytes());
         if let Some(moved) = moved {
             self.move_to(moved);
         }

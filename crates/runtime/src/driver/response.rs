@@ -143,6 +143,9 @@ impl Source {
             Source::Reading(_) => return Next::Gone,
         };
         loop {
+            if !reader.has_room() {
+                return Next::Gone;
+            }
             let facts = if std::mem::take(is_first) {
                 let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
@@ -328,6 +331,9 @@ impl LiveStream {
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
             let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };
+            if !self.reader.has_room() {
+                return Next::Gone;
+            }
             if let Some(at) = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
                 self.turn = Some(self.position + at as u64);
             }

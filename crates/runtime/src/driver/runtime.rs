@@ -23,6 +23,7 @@ use super::{
     chat::{Command, Taken},
     counters::Counters,
     feed::FeedReader,
+    footprint::Footprints,
     grants::format_of,
     lease::Lease,
     lists::HoldCountCache,
@@ -101,6 +102,7 @@ pub(super) struct Inner {
     /// Signalled when holds have opened or closed.
     pub(super) holds_changed: Notify,
     pub(super) hold_counts: HoldCountCache,
+    pub(super) footprints: Footprints,
     pub(super) metrics: Metrics,
     pub(super) counters: Counters,
     pub(super) lease: Lease,
@@ -166,7 +168,7 @@ impl Runtime {
             Profile::Adk => Box::new(AdkSse::new(view)),
             Profile::AiSdk => Box::new(AiSdk::new(view)),
         };
-        Ok((chat, ResponseStream::new(taken.reader, projection, plan)))
+        Ok((chat, ResponseStream::new(taken.reader.of_response(subject), projection, plan)))
     }
 
     /// Like `submit`, for a connection that already follows the chat.
@@ -327,7 +329,7 @@ impl Runtime {
 
     /// Follows a chat from a live connection. The chat need not exist yet.
     pub async fn live(&self, subject: &Subject, chat: &ChatId, view: View) -> Result<LiveStream, RuntimeError> {
-        let live = LiveStream::new(self.reader(subject, chat, true).await?, subject.clone(), view);
+        let live = LiveStream::new(self.response_reader(subject, chat).await?, subject.clone(), view);
         // The client has connected, so an idle turn resumes.
         match self.input(subject, chat, Input::ResumeIdle, Channel::Live).await {
             Ok(_) | Err(RuntimeError::NotFound) => Ok(live),
@@ -342,7 +344,13 @@ impl Runtime {
         chat: &ChatId,
         view: View,
     ) -> Result<LiveStream, RuntimeError> {
-        Ok(LiveStream::joining(self.reader(subject, chat, true).await?, subject.clone(), view))
+        Ok(LiveStream::joining(self.response_reader(subject, chat).await?, subject.clone(), view))
+    }
+
+    /// A reader for a response, which the chat need not exist for.
+    async fn response_reader(&self, subject: &Subject, chat: &ChatId) -> Result<FeedReader, RuntimeError> {
+        let mut reader = self.reader(subject, chat, true).await?.of_response(subject);
+        if reader.has_room() { Ok(reader) } else { Err(RuntimeError::Busy) }
     }
 
     pub(super) async fn reader(
@@ -363,7 +371,7 @@ impl Runtime {
         view: View,
         resume: Resume,
     ) -> Result<Option<ResponseStream>, RuntimeError> {
-        match self.reader(subject, chat, true).await {
+        match self.response_reader(subject, chat).await {
             Ok(reader) => Ok(ResponseStream::resume(reader, view, resume)),
             // This must not reveal whether another subject has a chat with this id.
             Err(RuntimeError::NotFound) => Ok(None),

@@ -159,6 +159,9 @@ impl ChatTask {
         }
         let deleted = self.inner.log.delete(&self.id, self.base + self.durable).await;
         let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
+        if let (Ok(true), Some(subject)) = (&is_deleted, &self.state.subject) {
+            self.inner.footprints.shrank(subject, self.bytes());
+        }
         let _ = reply.send(is_deleted.map_err(ChatError::Log));
         // Whatever came of it, the next task reads what is there.
         Err(ChatError::NotFound)
@@ -196,6 +199,7 @@ impl ChatTask {
         }
         match self.inner.log.delete(&self.id, self.base + self.durable).await {
             Ok(DeleteResult::Deleted) => {
+                self.inner.footprints.shrank(&subject, self.bytes());
                 let _ = reply.send(Ok(()));
                 Err(ChatError::NotFound)
             }

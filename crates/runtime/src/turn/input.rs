@@ -317,6 +317,18 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The subject has too many chats.
+    #[error("you have {limit} chats, which is the limit: delete some first")]
+    Chats {
+        /// The limit.
+        limit: usize,
+    },
+    /// The chats of the subject are too large in total.
+    #[error("your chats have reached {limit} bytes, which is the limit: delete some first")]
+    StoredBytes {
+        /// The limit.
+        limit: usize,
+    },
     /// The chat is too large.
     #[error("this chat is full: it has reached {limit} bytes. Start another one")]
     FullChat {

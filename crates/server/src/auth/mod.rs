@@ -24,7 +24,7 @@ pub use jwt::{Jwt, JwtError, JwtSettings};
 pub use keys::{AuthKey, KeyError, Keys};
 pub(crate) use tickets::Tickets;
 
-use crate::{app::Server, request::Failure};
+use crate::{app::Server, listen::Connection, request::Failure};
 
 /// From the parts of a request to its identity.
 pub(crate) trait Login: Send + Sync + 'static {
@@ -137,6 +137,10 @@ impl FromRequestParts<Server> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
         let identity = identify(parts, server).await?;
+        if let Some(connection) = parts.extensions.get::<Connection>() {
+            let counted = connection.belongs_to(identity.subject());
+            counted.map_err(|limit| Failure::TooManyOfSubject { limit })?;
+        }
         match server.inner.subjects.admits(identity.subject()) {
             true => Ok(Self(identity)),
             false => Err(Failure::TooManyRequests { limit: server.inner.limits.requests_per_subject }),

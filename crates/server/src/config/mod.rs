@@ -134,15 +134,28 @@ pub struct LimitsConfig {
     /// Bytes per chat, as stored.
     #[serde(deserialize_with = "number::positive")]
     pub chat_bytes: Option<usize>,
+    /// Bytes of all chats per subject, as stored.
+    #[serde(deserialize_with = "number::positive")]
+    pub stored_bytes_per_subject: Option<usize>,
+    /// Chats per subject.
+    #[serde(deserialize_with = "number::positive")]
+    pub chats_per_subject: Option<usize>,
     /// Bytes of all chats in memory, as stored.
     #[serde(deserialize_with = "number::whole")]
     pub loaded_bytes: Option<usize>,
+    /// Bytes of the chats of one subject in memory, once more for each response that follows one.
+    #[serde(deserialize_with = "number::whole")]
+    pub loaded_bytes_per_subject: Option<usize>,
     /// Bytes per client-made id.
     #[serde(deserialize_with = "number::positive")]
     pub id_bytes: Option<usize>,
     /// Connections with a request in progress.
     #[serde(deserialize_with = "number::positive")]
     pub connections: Option<usize>,
+    /// Connections with a request of one subject in progress. By default a quarter of `connections` where there can be
+    /// several subjects.
+    #[serde(deserialize_with = "number::positive")]
+    pub connections_per_subject: Option<usize>,
     /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox.
     #[serde(deserialize_with = "number::whole")]
     pub reserved_connections: Option<usize>,
@@ -170,7 +183,10 @@ impl LimitsConfig {
             open_chats_per_subject: self.open_chats_per_subject.unwrap_or(default.open_chats_per_subject),
             grants_per_subject: self.grants_per_subject.unwrap_or(default.grants_per_subject),
             chat_bytes: self.chat_bytes.unwrap_or(default.chat_bytes),
+            stored_bytes_per_subject: self.stored_bytes_per_subject.unwrap_or(default.stored_bytes_per_subject),
+            chats_per_subject: self.chats_per_subject.unwrap_or(default.chats_per_subject),
             loaded_bytes: self.loaded_bytes.unwrap_or(default.loaded_bytes),
+            loaded_bytes_per_subject: self.loaded_bytes_per_subject.unwrap_or(default.loaded_bytes_per_subject),
             id_bytes: self.id_bytes.unwrap_or(default.id_bytes),
         }
     }
@@ -180,6 +196,7 @@ impl LimitsConfig {
         let default = ConnectionLimits::default();
         ConnectionLimits {
             connections: self.connections.unwrap_or(default.connections),
+            per_subject: self.connections_per_subject,
             reserved: self.reserved_connections.unwrap_or(default.reserved),
             header_time: seconds(self.header_sec).unwrap_or(default.header_time),
             write_time: seconds(self.write_sec).unwrap_or(default.write_time),

@@ -18,7 +18,7 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use self::inflow::Inflow;
+pub(crate) use self::{inflow::Inflow, slots::Handle as Connection};
 use self::{peer::Peer, service::Service, slots::Slots};
 use crate::app::Server;
 
@@ -36,6 +36,9 @@ const DESCRIPTOR_RETRY: Duration = Duration::from_millis(50);
 pub struct ConnectionLimits {
     /// Connections with a request in progress, including streams and WebSockets. Beyond it, requests get 503.
     pub connections: usize,
+    /// Of these, connections with a request of one subject. Beyond it, its requests get 429. By default a quarter, where
+    /// there can be several subjects.
+    pub per_subject: Option<usize>,
     /// Additional connections for `/health`, `/ready`, `/metrics` and the inbox. Once all are open, a new connection
     /// replaces the one that has been idle longest.
     pub reserved: usize,
@@ -49,6 +52,7 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            per_subject: None,
             reserved: 16,
             header_time: Duration::from_secs(30),
             write_time: Duration::from_secs(30),
@@ -75,7 +79,7 @@ impl Server {
             server: self.clone(),
             app: TowerToHyperService::new(app),
             http: http(&limits),
-            slots: Arc::new(Slots::new(&limits)),
+            slots: Arc::new(Slots::new(&limits, self.is_shared())),
             limits,
             connections: TaskTracker::new(),
             closing: CancellationToken::new(),

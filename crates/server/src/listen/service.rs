@@ -46,6 +46,7 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Service {
             return self.refuse(Failure::TooManyRequests { limit });
         }
         request.extensions_mut().insert(PeerAddress(self.address));
+        request.extensions_mut().insert(self.slot.clone());
         let Some(counted) = self.slot.begin(is_reserved) else { return self.refuse(Failure::TooManyConnections) };
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(Arc::clone(&self.inflow));

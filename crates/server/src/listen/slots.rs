@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use holdpoint_runtime::subject::Subject;
 use tokio::task::AbortHandle;
 
 use super::ConnectionLimits;
@@ -14,8 +15,14 @@ pub(super) struct Slots {
     /// The maximum number of connections, and of busy ones before ordinary requests are refused.
     all: usize,
     ordinary: usize,
+    /// The maximum number of busy connections of one subject, and of ordinary ones.
+    per_subject: usize,
+    reserved: usize,
     state: Mutex<State>,
 }
+
+/// The divisor for the share of one subject, if there can be several.
+const SUBJECT_SHARE_DIVISOR: usize = 4;
 
 #[derive(Default)]
 struct State {
@@ -24,6 +31,8 @@ struct State {
     /// The idle connections, by the time since when they are idle.
     idle: BTreeMap<u64, u64>,
     busy: usize,
+    /// The number of busy connections of each subject that has any.
+    by_subject: HashMap<Subject, usize>,
 }
 
 #[derive(Default)]
@@ -31,12 +40,23 @@ struct Open {
     /// Its key among the idle ones; `None` while it has a request.
     idle: Option<u64>,
     task: Option<AbortHandle>,
+    /// Whether its request is one that the reserve is for, and whose it is.
+    is_reserved: bool,
+    subject: Option<Subject>,
 }
 
 impl Slots {
-    pub(super) fn new(limits: &ConnectionLimits) -> Self {
+    /// `is_shared`: whether there can be several subjects.
+    pub(super) fn new(limits: &ConnectionLimits, is_shared: bool) -> Self {
         let ordinary = limits.connections;
-        Self { all: ordinary.saturating_add(limits.reserved), ordinary, state: Mutex::default() }
+        let share = if is_shared { ordinary.div_ceil(SUBJECT_SHARE_DIVISOR) } else { usize::MAX };
+        Self {
+            all: ordinary.saturating_add(limits.reserved),
+            ordinary,
+            per_subject: limits.per_subject.unwrap_or(share),
+            reserved: limits.reserved,
+            state: Mutex::default(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -51,7 +71,7 @@ impl Slots {
             return None;
         }
         let id = state.tick();
-        state.open.insert(id, Open { idle: Some(id), task: None });
+        state.open.insert(id, Open { idle: Some(id), ..Open::default() });
         state.idle.insert(id, id);
         Some(Slot(Handle { slots: Arc::clone(self), id }))
     }
@@ -63,6 +83,18 @@ impl Slots {
 }
 
 impl State {
+    /// The request of a connection has ended, or the connection has: it is no longer its subject's.
+    fn release(&mut self, subject: Option<Subject>) {
+        if let Some(subject) = subject
+            && let Some(busy) = self.by_subject.get_mut(&subject)
+        {
+            *busy -= 1;
+            if *busy == 0 {
+                self.by_subject.remove(&subject);
+            }
+        }
+    }
+
     fn tick(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -91,7 +123,10 @@ impl Drop for Slot {
         let mut state = self.0.slots.lock();
         match state.open.remove(&self.0.id) {
             Some(Open { idle: Some(idle), .. }) => drop(state.idle.remove(&idle)),
-            Some(Open { idle: None, .. }) => state.busy -= 1,
+            Some(Open { idle: None, subject, .. }) => {
+                state.busy -= 1;
+                state.release(subject);
+            }
             // It was closed in favor of another.
             None => {}
         }
@@ -100,7 +135,7 @@ impl Drop for Slot {
 
 /// A handle that counts the requests of a connection.
 #[derive(Clone)]
-pub(super) struct Handle {
+pub(crate) struct Handle {
     slots: Arc<Slots>,
     id: u64,
 }
@@ -123,10 +158,34 @@ impl Handle {
         if !is_reserved && state.busy >= self.slots.ordinary {
             return None;
         }
-        let idle = state.open.get_mut(&self.id)?.idle.take()?;
+        let open = state.open.get_mut(&self.id)?;
+        open.is_reserved = is_reserved;
+        let idle = open.idle.take()?;
         state.idle.remove(&idle);
         state.busy += 1;
         Some(Request { handle: self.clone(), is_kept: false })
+    }
+}
+
+impl Handle {
+    /// Counts the request in progress as one of a subject. Fails with the limit if the subject has too many. Half of the
+    /// reserve is also for a subject that has no other place left, so that it can decide.
+    pub(crate) fn belongs_to(&self, subject: &Subject) -> Result<(), usize> {
+        let (mut state, limit) = (self.slots.lock(), self.slots.per_subject);
+        let Some(open) = state.open.get(&self.id).filter(|open| open.idle.is_none()) else { return Ok(()) };
+        let extra = if open.is_reserved { self.slots.reserved.div_ceil(2) } else { 0 };
+        if open.subject.is_some() {
+            return Ok(());
+        }
+        let busy = state.by_subject.get(subject).copied().unwrap_or_default();
+        if busy >= limit.saturating_add(extra) {
+            return Err(limit);
+        }
+        *state.by_subject.entry(subject.clone()).or_default() += 1;
+        if let Some(open) = state.open.get_mut(&self.id) {
+            open.subject = Some(subject.clone());
+        }
+        Ok(())
     }
 }
 
@@ -152,8 +211,10 @@ impl Drop for Request {
         let now = state.tick();
         if let Some(open) = state.open.get_mut(&self.handle.id) {
             open.idle = Some(now);
+            let subject = open.subject.take();
             state.idle.insert(now, self.handle.id);
             state.busy -= 1;
+            state.release(subject);
         }
     }
 }
@@ -169,7 +230,7 @@ mod tests {
     }
 
     fn slots(connections: usize, reserved: usize) -> Arc<Slots> {
-        Arc::new(Slots::new(&ConnectionLimits { connections, reserved, ..ConnectionLimits::default() }))
+        Arc::new(Slots::new(&ConnectionLimits { connections, reserved, ..ConnectionLimits::default() }, true))
     }
 
     #[test]
@@ -206,6 +267,34 @@ mod tests {
         assert!(open[0].handle().begin(false).is_none());
         drop(third);
         drop(open);
+        assert_eq!(count(&slots), (0, 0, 0));
+    }
+
+    #[test]
+    fn one_subject_has_a_share() {
+        let slots = slots(8, 2);
+        let open: Vec<Slot> = (0..5).map(|_| slots.open().expect("a place")).collect();
+        let (ann, bob) = (Subject::from("ann"), Subject::from("bob"));
+        let mut requests = Vec::new();
+        for (slot, taken) in open.iter().zip([Ok(()), Ok(()), Err(2)]) {
+            requests.push(slot.handle().begin(false).expect("below the limit"));
+            assert_eq!(slot.handle().belongs_to(&ann), taken);
+            assert_eq!(slot.handle().belongs_to(&ann), taken, "once or twice, it is one request");
+        }
+        requests.push(open[3].handle().begin(true).expect("the reserve"));
+        assert_eq!(open[3].handle().belongs_to(&ann), Ok(()), "to decide, there is a place");
+        assert_eq!(open[2].handle().belongs_to(&bob), Ok(()), "others have a share of their own");
+        drop(requests.remove(0));
+        requests.push(open[4].handle().begin(false).expect("below the limit"));
+        assert_eq!(open[4].handle().belongs_to(&ann), Err(2), "the decision counts too");
+        drop(requests.remove(2));
+        assert_eq!(open[4].handle().belongs_to(&ann), Ok(()), "one is free again");
+        // A WebSocket counts until its connection ends.
+        requests.pop().expect("a request").keep();
+        drop(requests);
+        assert_eq!(slots.lock().by_subject.get(&ann), Some(&1));
+        drop(open);
+        assert!(slots.lock().by_subject.is_empty());
         assert_eq!(count(&slots), (0, 0, 0));
     }
 }

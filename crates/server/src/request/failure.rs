@@ -110,6 +110,8 @@ pub(crate) enum Failure {
     TooManyRequests { limit: usize },
     #[error("the server has too many requests at the moment: try again in a second")]
     TooManyConnections,
+    #[error("{limit} connections of this subject have a request in progress, which is the limit: end one")]
+    TooManyOfSubject { limit: usize },
     #[error("{0}")]
     Limit(Refusal),
     #[error("the server has too much to do at the moment: try again soon")]
@@ -175,6 +177,7 @@ pub(crate) enum Limit {
     Turns,
     OpenChats,
     ChatSize,
+    Storage,
     BytesInFlight,
     BodyTime,
     Connections,
@@ -192,6 +195,7 @@ impl Limit {
         Self::Turns,
         Self::OpenChats,
         Self::ChatSize,
+        Self::Storage,
         Self::BytesInFlight,
         Self::BodyTime,
         Self::Connections,
@@ -209,6 +213,7 @@ impl Limit {
             Self::Turns => "turns",
             Self::OpenChats => "open_chats",
             Self::ChatSize => "chat_size",
+            Self::Storage => "storage",
             Self::BytesInFlight => "bytes_in_flight",
             Self::BodyTime => "body_time",
             Self::Connections => "connections",
@@ -283,6 +288,12 @@ impl Failure {
             Self::Limit(Refusal::FullChat { .. }) => {
                 (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::ChatFull, "The chat is full")
             }
+            Self::Limit(Refusal::Chats { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyChats, "Too many chats")
+            }
+            Self::Limit(Refusal::StoredBytes { .. }) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, ProblemKind::StorageFull, "Your storage is full")
+            }
             Self::Limit(Refusal::OpenChats { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyOpenChats, "Too many open chats")
             }
@@ -291,6 +302,9 @@ impl Failure {
             }
             Self::TooManyRequests { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyRequests, "Too many requests")
+            }
+            Self::TooManyOfSubject { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, ProblemKind::TooManyConnections, "Too many connections")
             }
             Self::TooManyConnections => {
                 (StatusCode::SERVICE_UNAVAILABLE, ProblemKind::TooManyConnections, "Too many connections")
@@ -315,9 +329,10 @@ impl Failure {
             Self::Limit(Refusal::Turns { .. } | Refusal::TurnsOfSubject { .. }) => Some(Limit::Turns),
             Self::Limit(Refusal::OpenChats { .. }) => Some(Limit::OpenChats),
             Self::Limit(Refusal::FullChat { .. }) => Some(Limit::ChatSize),
+            Self::Limit(Refusal::Chats { .. } | Refusal::StoredBytes { .. }) => Some(Limit::Storage),
             Self::Busy => Some(Limit::BytesInFlight),
             Self::TooSlow { .. } => Some(Limit::BodyTime),
-            Self::TooManyConnections => Some(Limit::Connections),
+            Self::TooManyConnections | Self::TooManyOfSubject { .. } => Some(Limit::Connections),
             Self::TooManyRequests { .. } => Some(Limit::Requests),
             Self::TooManyWrongKeys { .. } => Some(Limit::WrongKeys),
             _ => None,

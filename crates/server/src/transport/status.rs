@@ -67,7 +67,10 @@ fn limits(server: &Server) -> BTreeMap<String, u64> {
         ("turns", runtime.turns),
         ("open_chats_per_subject", runtime.open_chats_per_subject),
         ("chat_bytes", runtime.chat_bytes),
+        ("stored_bytes_per_subject", runtime.stored_bytes_per_subject),
+        ("chats_per_subject", runtime.chats_per_subject),
         ("loaded_bytes", runtime.loaded_bytes),
+        ("loaded_bytes_per_subject", runtime.loaded_bytes_per_subject),
         ("id_bytes", runtime.id_bytes),
         ("max_steps", runtime.steps as usize),
     ];

@@ -170,7 +170,8 @@ impl<'a> Importer<'a> {
             }
         };
         let holds = Hold::of(&state);
-        let head = HeadData::of(&state, &title, &holds, None).write(&subject, updated_at);
+        let bytes = batches.iter().map(|batch| batch.payload.len()).sum();
+        let head = HeadData::of(&state, &title, &holds, None).of_size(bytes).write(&subject, updated_at);
         // The next start recovers what was running: its owner is a node that does not exist.
         let ownership = if state.is_running() { Ownership::Take(NodeId(0)) } else { Ownership::Release };
         let changes = Hold::changes(&[], &holds, updated_at);

@@ -1,0 +1,136 @@
+// The server with its default limits, as a process whose memory is watched.
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { binary, environment } from "../server.mjs";
+
+/** What the server may take, whatever one client does, and how long others may wait. */
+export const MOST_BYTES = 400e6;
+export const MOST_WAIT_MS = 200;
+/** An attack ends here, so that it does not take the machine. */
+const STOP_BYTES = 1e9;
+
+const key = (who, roles = []) => `[[auth.keys]]
+key_sha256 = "${createHash("sha256").update(`key-of-${who}`).digest("hex")}"
+subject = "${who}"
+roles = ${JSON.stringify(roles)}
+`;
+
+/** Everything that the attacks ask for: calls with large inputs, large texts that never end. */
+const script = () => {
+  const call = (input) => ({ toolCall: { name: "deploy", input } });
+  const text = Array.from({ length: 192 }, () => "x".repeat(16 * 1024));
+  return {
+    turns: [
+      { when: "large", steps: [Array.from({ length: 12 }, () => call({ what: "x".repeat(900_000) })), [{ text: ["ok"] }]] },
+      { when: "small", steps: [[call({ what: "x" })], [{ text: ["ok"] }]] },
+      { when: "wait", steps: [[{ text }, { waitMs: 600_000 }, { text: ["late"] }]] },
+      { when: "long", steps: [[{ text }]] },
+      { when: "", steps: [[{ text: ["ok"] }]] },
+    ],
+  };
+};
+
+const settings = `${key("ann")}${key("bob")}${key("carol", ["approver"])}
+[tools.deploy]
+execution = "server"
+description = "Deploys"
+url = "http://127.0.0.1:9/"
+allow_private = true
+approval = "always"
+input_schema = { type = "object" }
+`;
+
+export class Server {
+  #child;
+  #folder;
+  #sockets = new Set();
+
+  static async start() {
+    const server = new Server();
+    server.#folder = await mkdtemp(join(tmpdir(), "holdpoint-memory-"));
+    const file = (name) => join(server.#folder, name);
+    await writeFile(file("holdpoint.toml"), settings);
+    await writeFile(file("script.json"), JSON.stringify(script()));
+    const args = ["serve", "--listen", "127.0.0.1:0", "--data", file("data"), "--config", file("holdpoint.toml")];
+    args.push("--model", `script:${file("script.json")}`);
+    server.#child = spawn(binary(), args, { env: environment(), stdio: ["ignore", "pipe", "inherit"] });
+    for await (const piece of server.#child.stdout) {
+      const address = /http:\/\/([\d.]+):(\d+)/.exec(String(piece));
+      if (!address) continue;
+      [, server.host, server.port] = address;
+      break;
+    }
+    return server;
+  }
+
+  async stop() {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#child.kill("SIGKILL");
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Its memory in use (RSS). */
+  async bytes() {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8");
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
+  }
+
+  async fetch(who, path, init = {}) {
+    const headers = { authorization: `Bearer key-of-${who}`, "content-type": "application/json" };
+    return await fetch(`http://${this.host}:${this.port}${path}`, { headers, ...init });
+  }
+
+  async say(who, chat, text) {
+    const body = JSON.stringify({ id: chat, messages: [{ role: "user", content: text }] });
+    return await this.fetch(who, "/api/chat", { method: "POST", body });
+  }
+
+  /** A connection that reads nothing unless it is told to. */
+  connect() {
+    const socket = connect(Number(this.port), this.host);
+    this.#sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.pause();
+    return socket;
+  }
+
+  /** Requests whose responses nobody reads. */
+  unread(who, path, count) {
+    for (let at = 0; at < count; at++) {
+      this.connect().write(`GET ${path} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer key-of-${who}\r\n\r\n`);
+    }
+  }
+
+  /** Ends all connections of the attack before, and waits until the server has noticed. */
+  async quiet() {
+    for (const socket of this.#sockets) socket.destroy();
+    await sleep(1500);
+  }
+
+  /** Plays an attack for a time. Returns the most memory, and the longest that somebody else waited. */
+  async under(attack, seconds) {
+    const until = Date.now() + seconds * 1000;
+    const isOver = () => Date.now() > until || most.bytes > STOP_BYTES;
+    const most = { bytes: 0, waitMs: 0 };
+    const attacking = attack(this, isOver);
+    while (!isOver()) {
+      const begun = performance.now();
+      const response = await this.fetch("bob", "/api/me");
+      await response.arrayBuffer();
+      if (response.status !== 200) throw new Error(`others get ${response.status}`);
+      most.waitMs = Math.max(most.waitMs, performance.now() - begun);
+      most.bytes = Math.max(most.bytes, await this.bytes());
+      await sleep(20);
+    }
+    await attacking;
+    await this.quiet();
+    return most;
+  }
+}
