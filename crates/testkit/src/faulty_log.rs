@@ -16,9 +16,9 @@ use holdpoint_runtime::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found,
+        GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId,
+        Revocation, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -359,11 +359,19 @@ impl Log for FaultyLog {
         self.inner.redeem_ticket(ticket, now)
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         match self.is_full() {
             true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => self.inner.delete(chat, expected),
+            false => self.inner.delete(chat, deletion),
         }
+    }
+
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.inner.ids(after, limit)
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        self.inner.approvers(chat)
     }
 }
 

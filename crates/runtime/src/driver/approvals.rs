@@ -10,8 +10,10 @@ use serde_json::Value;
 
 use super::{
     Hold, Runtime, RuntimeError,
+    audit::input_sha256,
     head::HoldApproval,
     lists::{ApprovalCursor, PAGE, Page},
+    shown::open_hold,
 };
 use crate::{
     clock::Timestamp,
@@ -147,8 +149,14 @@ impl Runtime {
             if row.approval.as_ref() != Some(approval) {
                 continue;
             }
-            let Some(hold) = self.inner.hold(&chat, &row).await else { continue };
-            let Some(request) = &hold.request else { continue };
+            let Some(listed) = self.inner.hold(&chat, &row).await else { continue };
+            let Some(request) = &listed.request else { continue };
+            if !sees_all && !request.approvers.let_decide(&by, &owner, request.is_escalated) {
+                return Ok(None);
+            }
+            // What is decided on is what is recorded, not what is listed.
+            let Some(hold) = self.inner.recorded(&chat, approval).await? else { break };
+            let Some(request) = &hold.request else { break };
             let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
             let open =
                 || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, may_decide.then_some(&by))));
@@ -167,8 +175,17 @@ impl Runtime {
         let ended = match &call.stage {
             _ if request.decision.is_some() => Cause::Decision,
             Stage::Settled { cause, .. } => *cause,
+            // It waits, and its row is gone: somebody has removed it.
+            Stage::Asked => {
+                let Some(hold) = open_hold(&state, approval) else { return Ok(None) };
+                let Some(request) = &hold.request else { return Ok(None) };
+                let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
+                let decider = may_decide.then_some(&by);
+                let open = || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, decider)));
+                return Ok((sees_all || may_decide).then(open));
+            }
             // It was answered while this was read.
-            Stage::Made | Stage::Asked | Stage::Running { .. } => Cause::Decision,
+            Stage::Made | Stage::Running { .. } => Cause::Decision,
         };
         let sees_it = sees_all || request.lets_decide(&by, &owner);
         Ok(sees_it.then_some(ApprovalState::Ended(ended)))
@@ -206,6 +223,7 @@ impl Runtime {
         let votes = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
         let tools = self.tools_of(owner, &chat_id);
         let spec = tools.get(&hold.name).map(|tool| &tool.spec);
+        let input = json::parse(hold.input.as_bytes()).unwrap_or_default();
         PendingApproval {
             approval_id: request.approval.clone(),
             tool_call_id: hold.call.clone(),
@@ -216,7 +234,8 @@ impl Runtime {
             description: spec.map(|spec| spec.description.clone()),
             input_schema: spec.map(|spec| spec.input.as_value().clone()),
             headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
-            input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
+            input_sha256: input_sha256(&input),
+            input,
             reason: Some(request.reason.to_string()),
             requested_at: request.asked_at.iso8601(),
             expires_at: hold.deadline.map(Timestamp::iso8601),

@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use super::{
     chat::{ChatError, ChatTask, Command},
-    grants,
+    deletion, grants,
     load::fact_at,
     progress,
     record::OnConflict,
@@ -157,7 +157,7 @@ impl ChatTask {
             let _ = reply.send(Ok(false));
             return Ok(());
         }
-        let deleted = self.inner.log.delete(&self.id, self.base + self.durable).await;
+        let deleted = deletion::delete(&self.inner, &self.id, self.base + self.durable, None).await;
         let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
         let _ = reply.send(is_deleted.map_err(ChatError::Log));
         // Whatever came of it, the next task reads what is there.
@@ -168,6 +168,7 @@ impl ChatTask {
     pub(super) async fn delete(
         &mut self,
         subject: Subject,
+        by: Subject,
         reply: oneshot::Sender<Result<(), ChatError>>,
     ) -> Result<(), ChatError> {
         if self.state.subject.as_ref() != Some(&subject) {
@@ -183,7 +184,7 @@ impl ChatTask {
         }
         if self.is_elsewhere() {
             self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
-            self.deferred.push(Command::Delete { subject, reply });
+            self.deferred.push(Command::Delete { subject, by, reply });
             return Ok(());
         }
         // The record tells how calls that waited have ended, and the lists of those who could decide lose them. What runs is
@@ -196,7 +197,7 @@ impl ChatTask {
             let _ = reply.send(Err(error.clone()));
             return Err(error);
         }
-        match self.inner.log.delete(&self.id, self.base + self.durable).await {
+        match deletion::delete(&self.inner, &self.id, self.base + self.durable, Some(by)).await {
             Ok(DeleteResult::Deleted) => {
                 let _ = reply.send(Ok(()));
                 Err(ChatError::NotFound)

@@ -17,9 +17,9 @@ use crate::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery,
-        HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found,
+        GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId,
+        Revocation, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -180,7 +180,15 @@ impl Log for MeteredLog {
         self.watch(Operation::Find, self.log.redeem_ticket(ticket, now))
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        self.watch(Operation::Delete, self.log.delete(chat, expected))
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        self.watch(Operation::Delete, self.log.delete(chat, deletion))
+    }
+
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.watch(Operation::List, self.log.ids(after, limit))
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        self.watch(Operation::List, self.log.approvers(chat))
     }
 }
