@@ -34,6 +34,8 @@ pub enum AuditStep {
     Used,
     /// The grant that was made with it was revoked.
     Revoked,
+    /// The chat was deleted. This is no step of a call: the call and the tool are empty.
+    Deleted,
 }
 
 /// Through what a decision came.
@@ -58,7 +60,7 @@ pub enum AuditChannel {
     Mcp,
 }
 
-/// One line of `GET /api/audit`: one step of one call.
+/// One line of `GET /api/audit`: one step of one call, or the deletion of a chat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -79,7 +81,7 @@ pub struct AuditLine {
     pub tool_name: String,
     /// The step.
     pub step: AuditStep,
-    /// Who did it, if it was a person.
+    /// Who did it, if it was a person. A chat that was deleted by nobody was removed because of its age.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub by: Option<String>,
@@ -115,6 +117,18 @@ pub struct AuditLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub original_input_sha256: Option<String>,
+    /// For `granted`: the SHA-256 of the grant's terms as they are stored, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub terms_sha256: Option<String>,
+    /// For `deleted`: the SHA-256 of all lines of the chat before this one, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub lines_sha256: Option<String>,
+    /// For `deleted`: the hash that the chat had, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub previous_hash: Option<String>,
     /// For an edit: the input that the call runs with. Not of a deleted chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional, type = "unknown"))]

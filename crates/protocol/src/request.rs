@@ -250,6 +250,11 @@ pub struct DecisionBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub remember: Option<Remember>,
+    /// The `inputSha256` of the approval request as it was shown. If the call would run with another input, nothing is
+    /// decided, and the answer is 409.
+    #[serde(default, rename = "inputSha256", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional, rename = "inputSha256"))]
+    pub input_sha256: Option<Box<str>>,
 }
 
 /// Why a decision is none.
@@ -276,7 +281,7 @@ impl TryFrom<DecisionBody> for DecisionRequest {
     type Error = DecisionError;
 
     fn try_from(body: DecisionBody) -> Result<Self, DecisionError> {
-        let DecisionBody { approved, input, output, reason, remember } = body;
+        let DecisionBody { approved, input, output, reason, remember, input_sha256: _ } = body;
         if reason.as_ref().is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
             return Err(DecisionError::LongReason);
         }
@@ -340,6 +345,11 @@ pub struct PendingApproval {
     #[serde(deserialize_with = "json::value")]
     #[cfg_attr(feature = "typescript", ts(type = "unknown"))]
     pub input: Value,
+    /// The SHA-256 of `input` in its canonical form (RFC 8785), in hexadecimal digits. A decision that repeats it is bound to
+    /// this input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub input_sha256: Option<String>,
     /// Why it is asked.
     #[serde(default)]
     pub reason: Option<String>,

@@ -66,6 +66,18 @@ impl Approver {
         }
     }
 
+    /// The one with this kind and this name in the tables of a log.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn of_parts(kind: &str, name: &str) -> Option<Self> {
+        let found = match kind {
+            "self" => Self::Owner,
+            "subject" => Self::Subject(Subject::from(name)),
+            "group" => Self::Group(Group::from(name)),
+            _ => return None,
+        };
+        (found.parts() == (kind, name)).then_some(found)
+    }
+
     /// Its kind and its name, as they are in the tables of a log.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn parts(&self) -> (&'static str, &str) {

@@ -116,6 +116,9 @@ pub enum Fact {
         /// For a prompt: the call whose tool asked. The model neither made this call nor sees it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<ToolCallId>,
+        /// Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
     },
     /// The model called an unknown tool, or used an invalid input. The error is the call's outcome.
     Invalid {
@@ -124,6 +127,9 @@ pub enum Fact {
         #[serde(deserialize_with = "json::value")]
         input: Value,
         error: String,
+        /// Older logs lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
     },
     /// The model can't answer yet, and is asked again after a delay.
     ModelDelayed {

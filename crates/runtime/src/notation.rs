@@ -92,10 +92,11 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
                 needs_approval: spec.approval.approval_reason(&json!({"n": 1})).is_some(),
                 checked: None,
                 asked_by: None,
+                at: Some(START),
             }
         }
         ("invalid", name) => {
-            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned() }
+            Fact::Invalid { call, name: name.to_owned(), input: json!("{"), error: "no JSON".to_owned(), at: None }
         }
         ("asked", name) => Fact::Asked {
             call,

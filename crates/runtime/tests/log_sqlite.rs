@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use futures::{future::join_all, poll};
 use holdpoint_runtime::log::{Append, AppendResult, HeadQuery, Log, SqliteError, SqliteLog};
-use holdpoint_testkit::log_suite::{append, every_change_breaks_the_chain};
+use holdpoint_testkit::log_suite::{append, deletion, every_change_breaks_the_chain};
 use tempfile::TempDir;
 use tokio::task::unconstrained;
 
@@ -154,7 +154,7 @@ async fn a_forgotten_chat_is_not_in_the_file_any_more() {
     drop(log);
     assert!(contains());
     let log = open(dir.path());
-    log.delete(&"chat".into(), 2).await.expect("it deletes");
+    log.delete(&"chat".into(), deletion(2)).await.expect("it deletes");
     drop(log);
     assert!(!contains());
 }

@@ -17,7 +17,7 @@ use holdpoint_protocol::{
 };
 use holdpoint_runtime::{
     clock::Timestamp,
-    driver::{Next, Profile, Runtime, RuntimeError, verify},
+    driver::{Next, Profile, Runtime, RuntimeError, verify_chain},
     internals::{project::View, turn::Answered},
     log::{Log, SqliteError, SqliteLog},
     subject::Subject,
@@ -157,7 +157,8 @@ async fn a_chain_begins_after_what_has_none_and_that_is_a_finding() {
         let log = SqliteLog::open_read_only(dir.path()).expect("it opens");
         let mut found = Vec::new();
         let mut report = |broken: holdpoint_runtime::log::Break| found.push(broken.to_string());
-        let verified = verify(&log, &"old".into(), None, &mut report).await.expect("it reads").expect("it is there");
+        let verified =
+            verify_chain(&log, &"old".into(), None, &mut report).await.expect("it reads").expect("it is there");
         (verified, found)
     };
     let runtime = start(dir.path(), &clock).await;

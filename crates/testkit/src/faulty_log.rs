@@ -12,7 +12,7 @@ use std::{
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Digest, ForwardLog, HeadQuery, Health,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, DeleteResult, Deletion, Digest, ForwardLog, HeadQuery, Health,
     HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Stored, Wakeup,
 };
 use tokio::sync::{broadcast, watch};
@@ -308,10 +308,10 @@ impl ForwardLog for FaultyLog {
         self.inner.audit(query, limit)
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         match self.is_full() {
             true => Box::pin(async { Err(LogError::Failed("the disk is full".to_owned())) }),
-            false => self.inner.delete(chat, expected),
+            false => self.inner.delete(chat, deletion),
         }
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     Hold, Runtime, RuntimeError,
+    audit::input_sha256,
     head::HoldApproval,
     lists::{ApprovalCursor, PAGE, Page},
     load::FactReader,
@@ -208,19 +209,23 @@ impl Runtime {
             let page = self.inner.held(HoldsOf::Chat(found.chat.clone()), true, after, PAGE).await?;
             let row = page.items.into_iter().find(|(_, row)| row.approval.as_ref() == Some(approval));
             if let Some((chat, row)) = row
-                && let Some(hold) = self.inner.hold(&chat, &row).await
-                && let Some(request) = &hold.request
+                && let Some(listed) = self.inner.hold(&chat, &row).await
+                && let Some(request) = &listed.request
             {
-                let may_decide = request.approvers.let_decide(&by, &owner, request.is_escalated);
-                let decider = may_decide.then_some(&by);
-                let open = || ApprovalState::Open(Box::new(self.pending(chat, &hold, request, &owner, decider)));
-                return Ok((sees_all || may_decide).then(open));
+                if !sees_all && !request.approvers.let_decide(&by, &owner, request.is_escalated) {
+                    return Ok(None);
+                }
+                // What is decided on is what is recorded, not what is listed.
+                let Some(hold) = self.inner.recorded(&chat, approval).await? else { break };
+                let Some(request) = &hold.request else { break };
+                return Ok(self.open_approval(&by, &owner, chat, &hold, request));
             }
             after = page.next;
             if after.is_none() {
                 break;
             }
         }
+        let chat = found.chat.clone();
         // It has ended: what its call has become is in its turn.
         let mut facts = FactReader::new(&self.inner, found);
         let mut ended: Option<Ended> = None;
@@ -244,9 +249,30 @@ impl Runtime {
                 }
             }
         }
+        // It waits, and its row is gone: somebody has removed it.
+        if let Some(hold) = self.inner.recorded(&chat, approval).await?
+            && let Some(request) = &hold.request
+        {
+            return Ok(self.open_approval(&by, &owner, chat, &hold, request));
+        }
         // It was answered while this was read.
         let sees_it = |ended: &Ended| sees_all || ended.approvers.let_decide(&by, &owner, ended.is_escalated);
         Ok(ended.filter(sees_it).map(|_| ApprovalState::Ended(Cause::Decision)))
+    }
+
+    /// An open approval request, for those who may see it.
+    fn open_approval(
+        &self,
+        by: &Identity,
+        owner: &Subject,
+        chat: ChatId,
+        hold: &Hold,
+        request: &HoldApproval,
+    ) -> Option<ApprovalState> {
+        let may_decide = request.approvers.let_decide(by, owner, request.is_escalated);
+        let sees_it = by.subject() == owner || by.is_admin() || may_decide;
+        let open = || self.pending(chat, hold, request, owner, may_decide.then_some(by));
+        sees_it.then(|| ApprovalState::Open(Box::new(open())))
     }
 
     /// The chat of an approval request, and its owner: that of the identity or, if it may decide for others or sees
@@ -295,6 +321,7 @@ impl Runtime {
         let votes = request.votes.iter().map(|by| by.as_str().to_owned()).collect();
         let tools = self.tools_of(owner, &chat_id);
         let spec = tools.get(&hold.name).map(|tool| &tool.spec);
+        let input = json::parse(hold.input.as_bytes()).unwrap_or_default();
         PendingApproval {
             approval_id: request.approval.clone(),
             tool_call_id: hold.call.clone(),
@@ -305,7 +332,8 @@ impl Runtime {
             description: spec.map(|spec| spec.description.clone()),
             input_schema: spec.map(|spec| spec.input.as_value().clone()),
             headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
-            input: json::parse(hold.input.as_bytes()).unwrap_or_default(),
+            input_sha256: input_sha256(&input),
+            input,
             reason: Some(request.reason.to_string()),
             requested_at: request.asked_at.iso8601(),
             expires_at: hold.deadline.map(Timestamp::iso8601),

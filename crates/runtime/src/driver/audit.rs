@@ -13,13 +13,15 @@ use serde_json::Value;
 
 use super::{
     Hold, Runtime, RuntimeError,
+    deletion::LinesHash,
+    grants,
     lists::{CursorError, Page, time_and_rest},
 };
 use crate::{
     clock::Timestamp,
     fact::Fact,
     grants::JsonDigest,
-    log::{AuditEntry, AuditQuery, AuditRow, PAGE_BYTES, REVOCATION},
+    log::{AuditEntry, AuditQuery, AuditRow, BatchHash, PAGE_BYTES, REVOCATION},
     subject::Subject,
     turn::ChatState,
 };
@@ -49,6 +51,12 @@ struct Data {
     input_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     original_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    terms_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lines_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous_hash: Option<BatchHash>,
 }
 
 /// What is removed when the chat is deleted.
@@ -76,6 +84,9 @@ impl Data {
             invalid: false,
             input_sha256: None,
             original_sha256: None,
+            terms_sha256: None,
+            lines_sha256: None,
+            previous_hash: None,
         }
     }
 
@@ -100,13 +111,13 @@ pub(super) fn rows(facts: &[&Fact], state: &ChatState, holds: &[Hold], now: Time
         let hold = holds.iter().find(|hold| hold.call == *call)?;
         holdpoint_protocol::json::parse(hold.input.as_bytes()).ok()
     };
-    // A call has no time of its own. It was made before whatever follows it.
+    // In older logs a call has no time of its own. It was made before whatever follows it.
     let now = facts.iter().filter_map(|fact| time_of(fact)).min().unwrap_or(now);
     (0..).zip(facts).filter_map(|(index, fact)| row(index, fact, state, original, now)).collect()
 }
 
 /// The entry of a fact, if it has one. `original` gives the input that a person was asked about.
-pub(super) fn row(
+fn row(
     index: u32,
     fact: &Fact,
     state: &ChatState,
@@ -118,13 +129,13 @@ pub(super) fn row(
         Some((Data { input_sha256: input_sha256(&known.input), ..Data::of(step, call) }, known))
     };
     Some(match fact {
-        Fact::Called { call, name, input, .. } => {
+        Fact::Called { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, now, name, None, None)
+            data.row(index, at.unwrap_or(now), name, None, None)
         }
-        Fact::Invalid { call, name, input, .. } => {
+        Fact::Invalid { call, name, input, at, .. } => {
             let data = Data { input_sha256: input_sha256(input), invalid: true, ..Data::of(AuditStep::Proposed, call) };
-            data.row(index, now, name, None, None)
+            data.row(index, at.unwrap_or(now), name, None, None)
         }
         Fact::Asked { call, approval, at, .. } => {
             let (data, known) = of_call(AuditStep::Asked, call)?;
@@ -162,10 +173,11 @@ pub(super) fn row(
             let has_contents = reason.is_some() || input.is_some();
             data.row(index, *at, &known.name, Some(by.clone()), has_contents.then_some(&contents))
         }
-        Fact::Granted { call, grant, by, at, .. } => {
+        Fact::Granted { call, grant, terms, by, at } => {
             let (data, known) = of_call(AuditStep::Granted, call)?;
             let approval = known.request.as_ref().map(|request| request.approval.clone());
-            let data = Data { approval, grant: Some(grant.clone()), ..data };
+            let terms_sha256 = Some(grants::terms_sha256(grant, call, terms));
+            let data = Data { approval, grant: Some(grant.clone()), terms_sha256, ..data };
             data.row(index, *at, &known.name, Some(by.clone()), None)
         }
         Fact::Used { call, grant, by, at } => {
@@ -193,12 +205,42 @@ pub(super) fn expired(call: &ToolCallId, tool: &str, at: Timestamp) -> AuditRow 
     Data { cause: Some(Cause::Expired), ..Data::of(AuditStep::Settled, call) }.row(0, at, tool, None, None)
 }
 
+/// The entry of the deletion of a chat with this hash and these lines.
+pub(super) fn deleted(at: Timestamp, by: Option<Subject>, previous: BatchHash, lines: LinesHash) -> AuditRow {
+    let nothing = ToolCallId::from("");
+    let (lines_sha256, previous_hash) = (Some(lines.to_string()), Some(previous));
+    Data { lines_sha256, previous_hash, ..Data::of(AuditStep::Deleted, &nothing) }.row(0, at, "", by, None)
+}
+
 /// What the record says of a revoked grant. The call is the one whose approval made it.
 pub(super) fn revoked(grant: &GrantId, call: Option<&ToolCallId>) -> Bytes {
     let unknown = ToolCallId::from("");
     let data = Data { grant: Some(grant.clone()), ..Data::of(AuditStep::Revoked, call.unwrap_or(&unknown)) };
     // This can't fail: all keys are strings.
     Bytes::from(serde_json::to_vec(&data).unwrap_or_default())
+}
+
+/// The step, the grant and the hash of its terms, of a line that tells of a grant.
+pub(super) fn of_grant(line: &AuditEntry) -> Option<(AuditStep, GrantId, Option<String>)> {
+    let data: Data = serde_json::from_slice(&line.data).ok()?;
+    Some((data.step, data.grant?, data.terms_sha256))
+}
+
+/// The grant that a line says was made.
+pub(super) fn granted_by(line: &AuditEntry) -> Option<GrantId> {
+    of_grant(line).filter(|(step, ..)| *step == AuditStep::Granted).map(|(_, grant, _)| grant)
+}
+
+/// The grant that a line says was revoked.
+pub(super) fn revoked_by(line: &AuditEntry) -> Option<GrantId> {
+    of_grant(line).filter(|(step, ..)| *step == AuditStep::Revoked).map(|(_, grant, _)| grant)
+}
+
+/// The hash of the lines before the deletion of a chat, and the hash that the chat had, of the line that tells of it.
+pub(super) fn deletion_of(line: &AuditEntry) -> Option<(String, BatchHash)> {
+    let data: Data = serde_json::from_slice(&line.data).ok()?;
+    (data.step == AuditStep::Deleted).then_some(())?;
+    data.lines_sha256.zip(data.previous_hash)
 }
 
 /// A line of the record. `None` if a newer version has written what this one can't read.
@@ -223,6 +265,9 @@ pub fn line(entry: &AuditEntry) -> Option<AuditLine> {
         invalid: data.invalid,
         input_sha256: data.input_sha256,
         original_input_sha256: data.original_sha256,
+        terms_sha256: data.terms_sha256,
+        lines_sha256: data.lines_sha256,
+        previous_hash: data.previous_hash.map(|hash| hash.to_string()),
         input: contents.input,
         original_input: contents.original_input,
         reason: contents.reason,
@@ -298,7 +343,7 @@ pub(super) fn time_of(fact: &Fact) -> Option<Timestamp> {
         | Fact::Used { at, .. }
         | Fact::Settled { at, .. }
         | Fact::TurnEnded { at, .. } => Some(*at),
-        Fact::Started { at, .. } => *at,
+        Fact::Started { at, .. } | Fact::Called { at, .. } | Fact::Invalid { at, .. } => *at,
         _ => None,
     }
 }

@@ -29,6 +29,7 @@ use super::{
     record::OnConflict,
     running::Place,
     runtime::Inner,
+    shown::Shown,
     unreadable,
     work::{next_events, sleep_until},
 };
@@ -53,6 +54,8 @@ pub(super) enum Command {
         input: Box<Input>,
         subject: Subject,
         channel: Channel,
+        /// For a decision from the inbox: what was shown.
+        shown: Option<Shown>,
         until: Instant,
         reply: oneshot::Sender<Result<Taken, ChatError>>,
     },
@@ -70,8 +73,8 @@ pub(super) enum Command {
     Recover { is_abandoned: bool, done: oneshot::Sender<()> },
     /// Deletes the chat if it has not changed since `before` and nothing in it is open.
     Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
-    /// Deletes the chat.
-    Delete { subject: Subject, reply: oneshot::Sender<Result<(), ChatError>> },
+    /// Deletes the chat of a subject, on behalf of somebody.
+    Delete { subject: Subject, by: Subject, reply: oneshot::Sender<Result<(), ChatError>> },
 }
 
 /// The result of an input.
@@ -99,6 +102,9 @@ pub(super) enum ChatError {
     /// Its facts can't be decoded.
     #[error("its facts can't be decoded")]
     Unreadable,
+    /// What was shown of an approval request is not what is recorded.
+    #[error("what was shown is not what is recorded")]
+    NotAsShown,
     /// The chats in memory have reached the limit.
     #[error("there is no room to load it")]
     NoRoom,
@@ -340,7 +346,7 @@ impl ChatTask {
 
     pub(super) async fn command(&mut self, command: Command) -> Result<(), ChatError> {
         match command {
-            Command::Input { input, subject, channel, until, reply } => {
+            Command::Input { input, subject, channel, shown, until, reply } => {
                 if until <= Instant::now() {
                     return Ok(());
                 }
@@ -354,6 +360,18 @@ impl ChatTask {
                     // Nothing has changed, so the chat goes on.
                     let _ = reply.send(Err(error));
                     return Ok(());
+                }
+                if let (Input::Decide { approval, .. }, Some(shown)) = (&*input, &shown) {
+                    match self.is_as_shown(approval, shown).await {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(drop(reply.send(Err(ChatError::NotAsShown)))),
+                        // Nothing has changed, so the chat goes on.
+                        Err(error @ ChatError::Log(_)) => return Ok(drop(reply.send(Err(error)))),
+                        Err(error) => {
+                            let _ = reply.send(Err(error.clone()));
+                            return Err(error);
+                        }
+                    }
                 }
                 let before = self.state.len;
                 self.channel = channel;
@@ -387,7 +405,7 @@ impl ChatTask {
                 let is_stop = matches!(*input, Input::Stop { .. });
                 if is_stop && taken.is_ok() && self.is_elsewhere() && self.state.turn.is_some() {
                     let until = Instant::now() + DEFERRED_TIMEOUT;
-                    self.deferred.push(Command::Input { input, subject, channel, until, reply });
+                    self.deferred.push(Command::Input { input, subject, channel, shown, until, reply });
                     return Ok(());
                 }
                 if let Ok(Reply::Rejected(Rejection::Limit(_))) = taken {
@@ -436,7 +454,7 @@ impl ChatTask {
                 Ok(())
             }
             Command::Retire { before, reply } => self.retire(before, reply).await,
-            Command::Delete { subject, reply } => self.delete(subject, reply).await,
+            Command::Delete { subject, by, reply } => self.delete(subject, by, reply).await,
         }
     }
 }

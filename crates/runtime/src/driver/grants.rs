@@ -9,6 +9,7 @@ use holdpoint_protocol::{
     request::DecisionRequest,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{
     Runtime, RuntimeError, audit,
@@ -62,6 +63,20 @@ impl GrantData {
         let is_whole = data.id == grant.id && *until == grant.until && *uses == grant.uses;
         if is_whole && is_for_chat == grant.chat.is_some() { Ok(data) } else { Err(SealError::Sum) }
     }
+}
+
+/// The SHA-256 of the terms of a grant as they are stored, in hexadecimal digits. The record has it.
+pub(super) fn terms_sha256(grant: &GrantId, call: &ToolCallId, terms: &GrantTerms) -> String {
+    sha256(&seal(&GrantData { id: grant.clone(), call: call.clone(), terms: terms.clone() }))
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the terms of a stored grant have this SHA-256, and its columns say the same.
+pub(super) fn has_terms(grant: &StoredGrant, wanted: &str) -> bool {
+    sha256(&grant.data) == wanted && GrantData::read(grant).is_ok()
 }
 
 /// What the turn machine has to know of grants.

@@ -122,7 +122,7 @@ impl Hold {
     }
 
     /// Who else than the owner of the chat may decide.
-    fn others(&self) -> impl Iterator<Item = &Approver> {
+    pub(super) fn others(&self) -> impl Iterator<Item = &Approver> {
         let named = self.request.iter().flat_map(|request| request.approvers.named(request.is_escalated));
         named.filter(|approver| **approver != Approver::Owner)
     }
@@ -146,6 +146,13 @@ impl Hold {
             deadline: self.wakes_at(),
             data: seal(self),
         }
+    }
+
+    /// Whether a row says of it what it is. A time that no fact has is not compared.
+    pub(super) fn is_stored_as(&self, row: &HoldRow) -> bool {
+        let own = self.row(row.since);
+        let columns = |row: &HoldRow| (row.since, row.deadline, row.tool.clone(), row.approval.clone());
+        Self::read(row).is_ok_and(|stored| stored == *self) && columns(&own) == columns(row)
     }
 
     /// Reads a row. A damaged row must not pass for another hold: people approve what they are shown.

@@ -165,6 +165,7 @@ impl From<ChatError> for RuntimeError {
         match error {
             ChatError::NotFound => Self::NotFound,
             ChatError::Unreadable => Self::Unreadable,
+            ChatError::NotAsShown => Self::NotAsShown,
             ChatError::NoRoom => Self::Busy,
             ChatError::Log(error) => Self::Log(error),
             ChatError::Closing | ChatError::Lost | ChatError::Conflict | ChatError::NotGranted => Self::ShuttingDown,

@@ -20,8 +20,9 @@ use super::{
     work::prompt_response,
 };
 use crate::{
+    clock::Timestamp,
     fact::{Cause, Fact, Outcome},
-    log::{Append, AppendId, Key, LogError, Ownership},
+    log::{Append, AppendId, AuditRow, Key, LogError, Ownership},
     metrics::Channel,
     model::{ModelError, ModelRequest},
     subject::Subject,
@@ -297,6 +298,7 @@ impl ChatTask {
             foreign.facts.iter().for_each(|fact| state.apply(fact));
             // The next turn moves it: its position would be another one here.
             (moved, append.digest) = (None, None);
+            append.audit = self.rows_behind(&foreign.facts, &encoded, pending.len(), now);
             append.head = HeadData::of(&state, &self.title, &Hold::of(&state), self.checkpoint.as_ref())
                 .of_size(self.bytes() + size)
                 .write(&subject, self.updated_at);
@@ -327,6 +329,17 @@ impl ChatTask {
         let foreign = foreign.now_owned_by(self.owner);
         self.absorb(foreign).await;
         Ok(())
+    }
+
+    /// What a batch adds to the record if it is written behind facts of others. The record follows the order of the log, and
+    /// what is shown here has them in another one.
+    fn rows_behind(&self, foreign: &[Arc<Fact>], batch: &[&Fact], pending: usize, now: Timestamp) -> Vec<AuditRow> {
+        let (mut state, shown) = (self.origin.clone(), self.feed.after(0));
+        let durable = shown.len().saturating_sub(pending);
+        shown.iter().take(durable).chain(foreign).for_each(|fact| state.apply(fact));
+        let holds = Hold::of(&state);
+        batch.iter().for_each(|fact| state.apply(fact));
+        audit::rows(batch, &state, &holds, now)
     }
 
     /// Carries out the effect of a fact that is on disk.

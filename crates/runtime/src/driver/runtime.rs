@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use holdpoint_protocol::{
     holds::ChatHold,
-    ids::{ApprovalId, ChatId, ToolCallId},
+    ids::{ChatId, ToolCallId},
     message::UiMessage,
-    request::{AckRequest, Answer, ChatRequest, DecisionRequest},
+    request::{AckRequest, Answer, ChatRequest},
 };
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
@@ -24,11 +24,11 @@ use super::{
     counters::Counters,
     feed::FeedReader,
     footprint::Footprints,
-    grants::format_of,
     lease::Lease,
     lists::HoldCountCache,
     recovery::ToRecover,
     running::Running,
+    shown::Shown,
 };
 use crate::{
     clock::{Clock, SharedClock, Timestamp},
@@ -71,6 +71,11 @@ pub enum RuntimeError {
         "a node of an earlier version is still running, which could not read this: upgrade it first, then try again"
     )]
     MixedVersions,
+    /// What was shown of an approval request is not what is recorded. Nothing was decided.
+    #[error(
+        "not decided: what was shown of this request is not what is recorded. Open the request itself, which shows what is recorded. If this stays, its entry in the inbox was changed in the database: run `holdpoint verify`"
+    )]
+    NotAsShown,
     /// The log failed.
     #[error("the server can't write to its log right now: try again in a moment")]
     Log(LogError),
@@ -237,11 +242,22 @@ impl Runtime {
         input: Input,
         channel: Channel,
     ) -> Result<Taken, RuntimeError> {
+        self.input_shown(subject, chat, input, channel, None).await
+    }
+
+    async fn input_shown(
+        &self,
+        subject: &Subject,
+        chat: &ChatId,
+        input: Input,
+        channel: Channel,
+        shown: Option<Shown>,
+    ) -> Result<Taken, RuntimeError> {
         // This event alone has both ids: the request's, in its span, and the chat's.
         tracing::info!(%chat, ?channel, "a request for a chat");
         let command = |until, reply| {
             let input = Box::new(input.clone());
-            Command::Input { input, subject: subject.clone(), channel, until, reply }
+            Command::Input { input, subject: subject.clone(), channel, shown: shown.clone(), until, reply }
         };
         self.inner.send(chat, command).await
     }
@@ -289,33 +305,18 @@ impl Runtime {
     ) -> Result<Answered, RuntimeError> {
         let found = self.inner.log.find(subject, call.as_str()).await.map_err(RuntimeError::Log)?;
         let Some(Found { chat, .. }) = found else { return Ok(Answered::Unknown) };
-        self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }, channel).await
+        self.answered(subject, &chat, Input::Result { call, result: Arc::new(result) }, channel, None).await
     }
 
-    /// Takes a person's decision from the inbox. Whether it counts is for the policy of the tool to say, as it was when the
-    /// approval was requested.
-    pub async fn decide(
-        &self,
-        by: impl Into<Identity>,
-        approval: ApprovalId,
-        decision: impl Into<DecisionRequest>,
-    ) -> Result<Answered, RuntimeError> {
-        let (by, decision) = (by.into(), decision.into());
-        if !self.inner.may_write(format_of(&decision)) {
-            return Err(RuntimeError::MixedVersions);
-        }
-        let Some((owner, chat)) = self.chat_of_approval(&by, &approval).await? else { return Ok(Answered::Unknown) };
-        self.answered(&owner, &chat, Input::Decide { approval, decision, by: Arc::new(by) }, Channel::Inbox).await
-    }
-
-    async fn answered(
+    pub(super) async fn answered(
         &self,
         subject: &Subject,
         chat: &ChatId,
         input: Input,
         channel: Channel,
+        shown: Option<Shown>,
     ) -> Result<Answered, RuntimeError> {
-        match self.input(subject, chat, input, channel).await {
+        match self.input_shown(subject, chat, input, channel, shown).await {
             Ok(Taken { reply: Reply::Answered(answered), .. }) => Ok(answered),
             Ok(_) | Err(RuntimeError::NotFound) => Ok(Answered::Unknown),
             Err(error) => Err(error),
@@ -405,12 +406,6 @@ impl Runtime {
         let by = by.into();
         let tools = self.tools_of(by.subject(), chat);
         self.open(by.subject(), chat).await?.holds(listed, &tools, &by).await
-    }
-
-    /// Deletes a chat and all its facts. Two nodes that do so at the same moment both succeed: a deletion is repeated when
-    /// its result got lost, so a log can't tell the two from one that is repeated.
-    pub async fn delete(&self, subject: &Subject, chat: &ChatId) -> Result<(), RuntimeError> {
-        self.inner.send(chat, |_, reply| Command::Delete { subject: subject.clone(), reply }).await
     }
 
     /// Changes to somebody's chats, and to the approval requests that they may decide, from now on. Lossy.

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     append, audit,
     chat::{ChatError, Command},
+    deletion,
     head::HeadData,
     runtime::Inner,
 };
@@ -28,7 +29,7 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
     inner.forget(&id, &mut mailbox);
     while let Some(command) = mailbox.recv().await {
         match command {
-            Command::Delete { subject, reply } => drop(reply.send(delete(&inner, &id, &subject).await)),
+            Command::Delete { subject, by, reply } => drop(reply.send(delete(&inner, &id, &subject, by).await)),
             Command::Retire { before, reply } => drop(reply.send(retire(&inner, &id, before).await)),
             Command::Expired { call, permit } => {
                 if let Err(error) = expire(&inner, &id, &call).await {
@@ -43,12 +44,12 @@ pub(super) async fn serve(inner: Arc<Inner>, id: ChatId, mut mailbox: mpsc::Rece
     }
 }
 
-async fn delete(inner: &Inner, id: &ChatId, subject: &Subject) -> Result<(), ChatError> {
+async fn delete(inner: &Inner, id: &ChatId, subject: &Subject, by: Subject) -> Result<(), ChatError> {
     let (len, head) = stored(inner, id).await?;
     if head.subject != *subject {
         return Err(ChatError::NotFound);
     }
-    match inner.log.delete(id, len).await? {
+    match deletion::delete(inner, id, len, Some(by)).await? {
         DeleteResult::Deleted => Ok(()),
         DeleteResult::Conflict => Err(ChatError::Lost),
     }
@@ -59,7 +60,7 @@ async fn retire(inner: &Inner, id: &ChatId, before: Timestamp) -> Result<bool, C
     if head.updated_at >= before || head.is_open {
         return Ok(false);
     }
-    Ok(inner.log.delete(id, len).await? == DeleteResult::Deleted)
+    Ok(deletion::delete(inner, id, len, None).await? == DeleteResult::Deleted)
 }
 
 async fn stored(inner: &Inner, id: &ChatId) -> Result<(u64, Head), ChatError> {

@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use super::{
     chat::{ChatError, ChatTask, Command},
+    deletion,
     gate::CallGate,
     grants,
     load::fact_at,
@@ -157,7 +158,7 @@ impl ChatTask {
             let _ = reply.send(Ok(false));
             return Ok(());
         }
-        let deleted = self.inner.log.delete(&self.id, self.base + self.durable).await;
+        let deleted = deletion::delete(&self.inner, &self.id, self.base + self.durable, None).await;
         let is_deleted = deleted.map(|deleted| deleted == DeleteResult::Deleted);
         if let (Ok(true), Some(subject)) = (&is_deleted, &self.state.subject) {
             self.inner.footprints.shrank(subject, self.bytes());
@@ -171,6 +172,7 @@ impl ChatTask {
     pub(super) async fn delete(
         &mut self,
         subject: Subject,
+        by: Subject,
         reply: oneshot::Sender<Result<(), ChatError>>,
     ) -> Result<(), ChatError> {
         if self.state.subject.as_ref() != Some(&subject) {
@@ -186,7 +188,7 @@ impl ChatTask {
         }
         if self.is_elsewhere() {
             self.input(Input::Stop { reason: Some("deleted".to_owned()) }).await?;
-            self.deferred.push(Command::Delete { subject, reply });
+            self.deferred.push(Command::Delete { subject, by, reply });
             return Ok(());
         }
         // The record tells how its calls have ended, those that ran included, and the lists of those who could decide lose
@@ -197,7 +199,7 @@ impl ChatTask {
             let _ = reply.send(Err(error.clone()));
             return Err(error);
         }
-        match self.inner.log.delete(&self.id, self.base + self.durable).await {
+        match deletion::delete(&self.inner, &self.id, self.base + self.durable, Some(by)).await {
             Ok(DeleteResult::Deleted) => {
                 self.inner.footprints.shrank(&subject, self.bytes());
                 let _ = reply.send(Ok(()));

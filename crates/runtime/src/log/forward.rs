@@ -7,9 +7,9 @@ use holdpoint_protocol::ids::ChatId;
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
-    Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
-    Wakeup,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
+    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
+    Stored, StoredGrant, Usage, Wakeup,
 };
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
@@ -77,5 +77,7 @@ forward! {
         ticket: &'a [u8],
         now: Timestamp
     ) -> BoxFuture<'a, Result<Option<Identity>, LogError>>;
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>>;
 }

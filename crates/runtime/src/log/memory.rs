@@ -12,9 +12,10 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use tokio::sync::{broadcast, watch};
 
 use super::{
-    Append, AppendId, AppendResult, AuditEntry, AuditQuery, Batch, BatchHash, ChatChange, Deadline, DeleteResult,
-    Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldCounts, HoldQuery, HoldRow, Listed, ListedHold, Log,
-    LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
+    Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, Deadline,
+    DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery,
+    HoldRow, Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS,
+    Wakeup, one_node::one_node,
 };
 use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -38,8 +39,8 @@ pub struct MemoryLog {
 #[derive(Debug, Default)]
 struct Chats {
     by_id: BTreeMap<ChatId, Chat>,
-    /// The length, the owner and the last hash of each deleted chat.
-    tombstones: HashMap<ChatId, (u64, Subject, Option<BatchHash>)>,
+    /// The length, the owner and the hash of the deletion of each deleted chat.
+    tombstones: BTreeMap<ChatId, (u64, Subject, Option<BatchHash>)>,
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
@@ -220,9 +221,17 @@ impl Log for MemoryLog {
         })
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        Box::pin(async move { Ok(self.chats().ids(after.as_ref(), limit)) })
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        Box::pin(async move { Ok(self.chats().approvers(chat)) })
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         Box::pin(async move {
-            let deleted = self.chats().delete(chat, expected);
+            let deleted = self.chats().delete(chat, deletion);
             Ok(match deleted {
                 Ok(Some(change)) => {
                     let _ = self.wakeups.send(Wakeup::Chat(change));
@@ -391,12 +400,13 @@ impl Chats {
     }
 
     /// Deletes a chat. `None` if there is none.
-    fn delete(&mut self, id: &ChatId, expected: u64) -> Result<Option<ChatChange>, DeleteResult> {
-        let len = match self.by_id.get(id) {
+    fn delete(&mut self, id: &ChatId, deletion: Deletion) -> Result<Option<ChatChange>, DeleteResult> {
+        let Deletion { expected: len, hash, row } = deletion;
+        match self.by_id.get(id) {
             None => return Ok(None),
-            Some(chat) if chat.len() != expected => return Err(DeleteResult::Conflict),
-            Some(chat) => chat.len(),
-        };
+            Some(chat) if chat.len() != len => return Err(DeleteResult::Conflict),
+            Some(_) => {}
+        }
         let Some(mut chat) = self.by_id.remove(id) else { return Ok(None) };
         self.owned.remove(id);
         self.record.forget(id);
@@ -414,7 +424,8 @@ impl Chats {
                 }
             });
         }
-        self.tombstones.insert(id.clone(), (len + 1, subject.clone(), chat.hash));
+        self.record.add(id, len, &subject, vec![AuditRow { index: 0, ..row }]);
+        self.tombstones.insert(id.clone(), (len + 1, subject.clone(), Some(hash)));
         Ok(Some(ChatChange { chat: id.clone(), subject, len: Some(len + 1), holds: true, approvers: Vec::new() }))
     }
 }

@@ -32,9 +32,9 @@ pub use sqlite::{SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
-    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Digest, Found, Head, HeadOrder,
-    HeadQuery, Health, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key, Listed, ListedHold,
-    LogError, NodeId, Ownership, Stored, Usage, Wakeup,
+    Append, AppendId, AppendResult, Batch, ChatChange, Deadline, DeleteResult, Deletion, Digest, Found, Head,
+    HeadOrder, HeadQuery, Health, HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, Key,
+    Listed, ListedHold, LogError, NodeId, Ownership, Stored, Usage, Wakeup,
 };
 
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
@@ -76,8 +76,10 @@ const WAKEUPS: usize = 1024;
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
 /// - **Deletion** is a compare-and-set too. It removes the events, the digests, the head, the keys and the holds of a chat, and nothing
-///   of other chats. What is left is a [`Stored::Tombstone`]: no position is ever used twice.
-/// - **The record** is what appends have added to it, in pages. A deletion removes the contents of its entries only.
+///   of other chats. What is left is a [`Stored::Tombstone`] with the hash of the [`Deletion`]: no position is ever used
+///   twice.
+/// - **The record** is what appends and deletions have added to it, in pages. A deletion removes the contents of its chat's
+///   entries only.
 /// - **Grants** are made and used by appends. A use is claimed in the append's own transaction: of many appends that use a
 ///   grant for one use, one is committed, and a repeated append uses it once. After a revocation has returned, no append
 ///   that uses the grant is committed. A deletion removes those that are for its chat only.
@@ -244,5 +246,11 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Deletes a chat of this length: its events, its head, its keys and its holds. A tombstone stays. Deleting what is
     /// deleted, or was never there, succeeds.
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
+
+    /// The ids of all chats, the deleted ones included, in the order of their bytes, at most `limit`.
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
+
+    /// Who may decide about the holds of a chat besides its owner, as stored beside them.
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>>;
 }

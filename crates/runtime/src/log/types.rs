@@ -142,6 +142,9 @@ pub struct HoldRow {
     pub data: Bytes,
 }
 
+/// Somebody who may decide about a hold: its call, and who it is. `None` is a row that names nobody who could.
+pub type HoldApprover = (ToolCallId, Option<Approver>);
+
 /// The deadline of a hold: its time, its chat and its call.
 pub type Deadline = (Timestamp, ChatId, ToolCallId);
 
@@ -225,7 +228,7 @@ pub enum Stored {
         len: u64,
         /// The owner of the chat.
         subject: Subject,
-        /// The hash of its last batch. The next batch goes on from it.
+        /// The hash of its [`Deletion`]. The next batch goes on from it.
         hash: Option<BatchHash>,
     },
 }
@@ -260,6 +263,17 @@ pub enum AppendResult {
     NotGranted,
     /// Whether it was committed is not known. Repeat it with the same id at the same position to find out.
     Unknown,
+}
+
+/// The deletion of a chat: an event of its own, at the next position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// The number of events that the chat must have had so far.
+    pub expected: u64,
+    /// The hash that the tombstone gets. The batch of a chat that uses the id again carries it.
+    pub hash: BatchHash,
+    /// What it adds to the record: who deleted the chat, and what was left of it. The position is that of the deletion.
+    pub row: AuditRow,
 }
 
 /// The result of a deletion.

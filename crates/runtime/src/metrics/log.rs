@@ -13,9 +13,9 @@ use crate::{
     clock::Timestamp,
     identity::Identity,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, ForwardLog, Found,
-        GrantQuery, HeadQuery, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored,
-        StoredGrant, Usage,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
+        Found, GrantQuery, HeadQuery, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId,
+        Revocation, Stored, StoredGrant, Usage,
     },
     subject::Subject,
 };
@@ -164,7 +164,15 @@ impl ForwardLog for MeteredLog {
         self.watch(Operation::Find, self.log.redeem_ticket(ticket, now))
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
-        self.watch(Operation::Delete, self.log.delete(chat, expected))
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        self.watch(Operation::Delete, self.log.delete(chat, deletion))
+    }
+
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.watch(Operation::List, self.log.ids(after, limit))
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        self.watch(Operation::List, self.log.approvers(chat))
     }
 }

@@ -60,6 +60,7 @@ fn names_that_the_model_makes_up_are_no_labels() {
         name: "made_up".to_owned(),
         input: serde_json::Value::Null,
         error: "there is no such tool".to_owned(),
+        at: None,
     };
     metrics.fact(&invalid, &ChatState::default(), Channel::Chat);
     let text = text(&metrics);
@@ -85,6 +86,7 @@ fn facts_become_counts() {
             needs_approval: true,
             checked: None,
             asked_by: None,
+            at: None,
         },
         Fact::Asked {
             call: call.clone(),

@@ -162,7 +162,7 @@ impl Turn {
                 }
             }
             // The node that showed its input could not write it, and another one has ended the turn.
-            Fact::Invalid { call, name, input, error } if self.shown.contains_key(call) => {
+            Fact::Invalid { call, name, input, error, .. } if self.shown.contains_key(call) => {
                 out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Invalid { call, .. } => {

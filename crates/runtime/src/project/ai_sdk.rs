@@ -187,7 +187,7 @@ impl Turn {
                     self.show(call, out);
                 }
             }
-            Fact::Invalid { call, name, input, error } => {
+            Fact::Invalid { call, name, input, error, .. } => {
                 self.show_start(call, out);
                 if let Some(wire) = self.wire.get_mut(call) {
                     wire.shown = Shown::Input;

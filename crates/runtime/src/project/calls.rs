@@ -246,7 +246,7 @@ impl TurnCalls {
                 made.needs_approval = *needs_approval;
                 made.is_resubmit = is_resubmit;
             }
-            Fact::Invalid { call, name, input, error } => {
+            Fact::Invalid { call, name, input, error, .. } => {
                 let at = self.started_at;
                 let made = self.made(call, name, input);
                 made.is_invalid = true;

@@ -243,6 +243,7 @@ pub(super) fn prompt(draft: &mut Draft<'_>, by: &ToolCallId, prompt: tool::Promp
         needs_approval: false,
         checked: None,
         asked_by: Some(by.clone()),
+        at: Some(env.now),
     });
     draft.push(Fact::Started { call: call.clone(), deadline: Some(env.now.after(timeout)), at: Some(env.now) });
     Reply::Prompted(call)
@@ -330,7 +331,7 @@ pub(super) fn follow(draft: &mut Draft<'_>, is_watched: bool, env: &mut Env<'_>)
     let Some(turn) = draft.state.turn.as_ref() else { return begin_last(draft, env) };
     match turn.stop.clone() {
         Some(StopRequest { is_superseded: true, .. }) => {
-            stop_writing(draft, "superseded");
+            stop_writing(draft, "superseded", env);
             supersede_calls(draft, &[], env);
             let end = TurnEnd::Stopped { reason: Some("superseded".to_owned()) };
             draft.push(Fact::TurnEnded { end, at: env.now });
@@ -371,7 +372,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, reason: Option<String>, env: &mut Env<
         Some(reason) => format!("stopped: {reason}"),
         None => "stopped by the user".to_owned(),
     };
-    stop_writing(draft, &text);
+    stop_writing(draft, &text, env);
     for id in open(draft) {
         let (outcome, cause) = match may_have_run(draft, &id, env) {
             true => interrupted(),
@@ -388,7 +389,7 @@ pub(super) fn supersede(draft: &mut Draft<'_>, env: &mut Env<'_>) {
         return;
     }
     let was_running = draft.state.is_running();
-    stop_writing(draft, "superseded");
+    stop_writing(draft, "superseded", env);
     supersede_calls(draft, &[], env);
     if was_running {
         end_stopped(draft, Some("superseded".to_owned()), env);
@@ -426,13 +427,13 @@ fn open(draft: &Draft<'_>) -> Vec<ToolCallId> {
 }
 
 /// Closes the block and the inputs that the model is writing.
-pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str) {
+pub(super) fn stop_writing(draft: &mut Draft<'_>, why: &str, env: &Env<'_>) {
     let Some(turn) = &mut draft.state.turn else { return };
     let inputs = std::mem::take(&mut turn.inputs);
     if let Some((_, id)) = turn.block.clone() {
         draft.push(Fact::BlockEnded { id });
     }
     for OpenInput { call, name, .. } in inputs {
-        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned() });
+        draft.push(Fact::Invalid { call, name, input: Value::Null, error: why.to_owned(), at: Some(env.now) });
     }
 }

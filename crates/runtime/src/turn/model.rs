@@ -47,7 +47,7 @@ pub(super) fn event(draft: &mut Draft<'_>, event: ModelEvent, env: &mut Env<'_>)
         ModelEvent::Finish { usage, reason, version, state } => {
             let is_cut = reason == FinishReason::Length;
             let why = if is_cut { "the token limit cut this call off" } else { "the model did not finish this call" };
-            calls::stop_writing(draft, why);
+            calls::stop_writing(draft, why, env);
             draft.push(Fact::StepEnded { usage, reason, version, state: state.map(Box::new) });
             let Some(turn) = &draft.state.turn else { return };
             if turn.calls.is_empty() {
@@ -137,23 +137,23 @@ fn call(
                 Err(over) => format!("the input can't be used: {over}"),
             };
             let input = excerpt_text(&text);
-            return draft.push(Fact::Invalid { call, name, input, error });
+            return draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) });
         }
     };
     if let Err(error) = admit_input(&input) {
         let error = format!("the input can't be used: {error}");
-        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error });
+        return draft.push(Fact::Invalid { call, name, input: excerpt(&input), error, at: Some(env.now) });
     }
     let Some(tool) = env.tools.offered(&name) else {
         let error = format!("there is no tool {name:?}");
-        return draft.push(Fact::Invalid { call, name, input, error });
+        return draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) });
     };
     let needs_approval = match (&tool.spec.approval, &checked) {
         (ApprovalPolicy::Check(_), Some(checked)) => checked.reason.is_some(),
         (policy, _) => policy.approval_reason(&input).is_some(),
     };
     match fits(&tool.spec, &input, &streamed, needs_approval) {
-        Err(error) => draft.push(Fact::Invalid { call, name, input, error }),
+        Err(error) => draft.push(Fact::Invalid { call, name, input, error, at: Some(env.now) }),
         Ok(()) => draft.push(Fact::Called {
             call,
             name,
@@ -170,6 +170,7 @@ fn call(
             returns: tool.spec.returns,
             origin: tool.spec.origin.clone(),
             asked_by: None,
+            at: Some(env.now),
         }),
     }
 }
@@ -193,7 +194,7 @@ pub(super) fn failed(draft: &mut Draft<'_>, message: String, env: &mut Env<'_>) 
     if draft.state.turn.as_ref().is_none_or(|turn| turn.phase != Phase::Model) {
         return;
     }
-    calls::stop_writing(draft, "the model failed before this call was complete");
+    calls::stop_writing(draft, "the model failed before this call was complete", env);
     refuse_open(draft, "not run: the model failed in the middle of its answer", env);
     calls::end(draft, TurnEnd::Failed { message }, env);
 }

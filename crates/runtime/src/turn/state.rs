@@ -226,7 +226,7 @@ impl ChatState {
                 };
                 self.add_call(call, made);
             }
-            Fact::Invalid { call, name, input, error } => {
+            Fact::Invalid { call, name, input, error, .. } => {
                 let made = Call {
                     name: name.clone(),
                     input: input.clone(),

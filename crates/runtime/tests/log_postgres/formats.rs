@@ -3,7 +3,7 @@
 use holdpoint_runtime::log::{BatchHash, FORMAT, Health, LogError, NodeId, Walk};
 use holdpoint_testkit::{
     Postgres,
-    log_suite::{append, every_change_breaks_the_chain},
+    log_suite::{append, deletion, every_change_breaks_the_chain},
 };
 
 use super::*;
@@ -42,7 +42,7 @@ async fn a_running_node_stops_writing_when_its_tables_become_too_new() {
     tokio::time::timeout(millis(5000), outdated).await.expect("by itself").expect("it runs");
     assert_eq!(log.probe().await, Health::Outdated);
     assert_eq!(log.append_many(vec![append("chat", 2, 3)]).await, [AppendResult::Unknown]);
-    assert!(log.delete(&"chat".into(), 2).await.is_err());
+    assert!(log.delete(&"chat".into(), deletion(2)).await.is_err());
     assert_eq!(sql(&options, "SELECT count(*) FROM @.batches"), "2");
     // The newer node is gone, and has left the tables as they were.
     sql(&options, &format!("UPDATE @.holdpoint SET format = {FORMAT}, compatible = {FORMAT}"));

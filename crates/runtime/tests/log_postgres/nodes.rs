@@ -8,7 +8,10 @@ use holdpoint_runtime::{
     identity::{Identity, Role},
     log::{Append, ChatChange, DeleteResult, NodeId, Ownership, Wakeup, tail},
 };
-use holdpoint_testkit::{Postgres, log_suite::append};
+use holdpoint_testkit::{
+    Postgres,
+    log_suite::{append, deletion},
+};
 use tokio::{
     sync::broadcast,
     time::{sleep, timeout},
@@ -172,7 +175,7 @@ async fn a_change_wakes_the_other_nodes() {
     };
     assert_eq!(next(&mut own).await, expected);
     assert_eq!(next(&mut wakeups).await, expected);
-    assert_eq!(here.delete(&strange.chat, 1).await, Ok(DeleteResult::Deleted));
+    assert_eq!(here.delete(&strange.chat, deletion(1)).await, Ok(DeleteResult::Deleted));
     let expected = ChatChange { len: Some(2), holds: true, ..expected };
     assert_eq!(next(&mut own).await, expected);
     assert_eq!(next(&mut wakeups).await, expected);

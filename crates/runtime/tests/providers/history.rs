@@ -76,6 +76,7 @@ fn facts() -> Vec<Fact> {
         name: "get_weather".into(),
         input: Value::String("{\"location\": ".into()),
         error: "the input is not valid JSON".into(),
+        at: None,
     });
     facts.push(step_ended());
     facts.push(settled("done", Outcome::Output(json!({"temperature": 21})), Cause::Ran));

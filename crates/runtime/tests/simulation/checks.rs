@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::FutureExt;
 use holdpoint_protocol::ids::{ChatId, GrantId, ToolCallId};
 use holdpoint_runtime::{
+    driver::{Finding, verify, verify_grants},
     grants::{GrantScope, GrantTerms},
     internals::{
         fact::{CallOrder, Cause, Fact, Outcome},
@@ -46,6 +47,7 @@ pub(crate) async fn check(world: &World, is_answered: bool) -> Vec<String> {
         check_chat(world, chat, is_answered, &mut found);
         check_nodes(world, chat, &mut found).await;
     }
+    check_record(world, &mut found).await;
     for run in world.ledger.runs() {
         if let Some(forbidden) = run.forbidden {
             found.push(format!("{} was run on node {}: {forbidden}", run.call, run.node));
@@ -53,6 +55,17 @@ pub(crate) async fn check(world: &World, is_answered: bool) -> Vec<String> {
     }
     found.extend(world.responses.violations());
     found
+}
+
+/// The record, and everything else beside the facts, follows from them, whoever wrote it and in whatever order.
+async fn check_record(world: &World, found: &mut Vec<String>) {
+    let log = &*world.journal.log;
+    for chat in log.ids(None, usize::MAX).await.expect("it lists") {
+        let mut report = |finding: Finding| found.push(format!("{chat}, verified: {finding}"));
+        verify(log, &chat, None, &mut report).await.expect("it reads").expect("it is there");
+    }
+    let mut report = |finding: Finding| found.push(format!("verified: {finding}"));
+    verify_grants(log, &mut report, &mut |_| {}).await.expect("it reads");
 }
 
 fn check_calls(world: &World, chat: &ChatId, found: &mut Vec<String>) {

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use holdpoint_protocol::ids::{ChatId, GrantId};
 use holdpoint_runtime::{
     internals::{fact::Fact, turn::ChatState},
-    log::{Append, AppendResult, DeleteResult, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
+    log::{Append, AppendResult, DeleteResult, Deletion, Log, LogError, MemoryLog, NodeId, Ownership, Revocation},
 };
 use holdpoint_testkit::SharedLog;
 
@@ -176,9 +176,9 @@ impl Journal {
         result
     }
 
-    pub(crate) fn delete(&self, node: usize, chat: &ChatId, expected: u64) -> Result<DeleteResult, LogError> {
+    pub(crate) fn delete(&self, node: usize, chat: &ChatId, deletion: Deletion) -> Result<DeleteResult, LogError> {
         let was_there = self.len_of(chat) > 0;
-        let result = self.log.delete(chat, expected).now_or_never().expect("memory does not wait");
+        let result = self.log.delete(chat, deletion).now_or_never().expect("memory does not wait");
         if result == Ok(DeleteResult::Deleted) && was_there {
             let mut entries = self.lock();
             let of_chat = entries.chats.entry(chat.clone()).or_default();

@@ -12,9 +12,9 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
     log::{
-        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, ForwardLog, Found,
-        GrantQuery, HeadQuery, Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
-        Stored, StoredGrant, Usage, Wakeup,
+        Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
+        Found, GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
+        NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -272,12 +272,20 @@ impl ForwardLog for NodeLog {
         Box::pin(self.read_op(self.inner().abandoned(node, limit)))
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         Box::pin(async move {
             let (journal, node, chat) = (Arc::clone(&self.journal), self.condition.node, chat.clone());
-            let deleted = self.write_op(move || journal.delete(node, &chat, expected)).await;
+            let deleted = self.write_op(move || journal.delete(node, &chat, deletion)).await;
             deleted.unwrap_or_else(|| Err(LogError::Failed("a simulated fault".to_owned())))
         })
+    }
+
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        Box::pin(self.read_op(self.journal.log.ids(after, limit)))
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        Box::pin(self.read_op(self.journal.log.approvers(chat)))
     }
 }
 

@@ -157,6 +157,8 @@ fn text(line: &AuditLine, inputs: &HashMap<ToolCallId, String>) -> String {
         AuditStep::Granted => format!("remembered by {by}, as {grant}"),
         AuditStep::Used => format!("approved by {grant}, which {by} has made"),
         AuditStep::Revoked => format!("{grant} revoked by {by}"),
+        AuditStep::Deleted if line.by.is_none() => "the chat was removed because of its age".to_owned(),
+        AuditStep::Deleted => format!("the chat was deleted by {by}"),
         AuditStep::Started => "started".to_owned(),
         AuditStep::Settled => match line.cause {
             Some(Cause::Interrupted) => "interrupted: whether it was done is not known".to_owned(),

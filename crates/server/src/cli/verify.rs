@@ -1,34 +1,36 @@
-//! `holdpoint verify`: walks the hash chains of chats and says where one is broken.
+//! `holdpoint verify`: says what of the record is not as it was written.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
-    io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write},
-    path::{Path, PathBuf},
+    io::{self, BufRead, BufReader, BufWriter, IsTerminal, Lines, Write},
+    path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::{Anchor, Verified, verify},
-    log::{Break, HeadOrder, HeadQuery, Log, LogError, Stored},
+    driver::{Anchor, Finding, GrantAnchor, Verified, verify, verify_grants},
+    log::{Log, LogError},
 };
 use holdpoint_server::config::ConfigError;
+use serde::{Deserialize, Serialize};
 
 use super::data_args::{DataArgs, PlaceError};
 
 /// How often progress is printed: often for a person who waits, seldom for a file.
 const PROGRESS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+/// The number of ids per read.
+const PAGE: usize = 1000;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The chat [default: all chats].
+    /// The chat [default: all chats, and all grants].
     chat: Option<String>,
-    /// Writes the length and the last hash of each chat into a new file, to keep elsewhere.
+    /// Writes the length and the last hash of each chat, and what became of each grant, into a new file, to keep elsewhere.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Compares with the hashes in a file that was saved before: this shows what was removed, or hashed anew.
+    /// Compares with a file that was saved before: this shows what was removed, or hashed anew.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     #[command(flatten)]
@@ -48,27 +50,100 @@ enum Failure {
     NotFound(String),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
-    #[error("{}: line {line} is no hash that `--save` has written", path.display())]
+    #[error("{}: line {line} is nothing that `--save` has written, or is not in its order", path.display())]
     NoAnchor { path: PathBuf, line: usize },
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
+/// A line of the file that `--save` writes: the chats in the order of their ids, then the grants.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Chat(Anchor),
+    Grant(GrantAnchor),
+}
+
+/// What was kept elsewhere, read along with the chats, so that it does not have to fit into memory.
+struct Against {
+    path: PathBuf,
+    lines: Lines<BufReader<File>>,
+    line: usize,
+    next: Option<Kept>,
+    last: Option<ChatId>,
+}
+
+impl Against {
+    fn open(path: PathBuf) -> Result<Self, Failure> {
+        match File::open(&path) {
+            Ok(file) => {
+                let lines = BufReader::new(file).lines();
+                let mut against = Self { path, lines, line: 0, next: None, last: None };
+                against.read()?;
+                Ok(against)
+            }
+            Err(error) => Err(Failure::File { path, error }),
+        }
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        let Some(line) = self.lines.next() else {
+            self.next = None;
+            return Ok(());
+        };
+        self.line += 1;
+        let line = line.map_err(|error| Failure::File { path: self.path.clone(), error })?;
+        let wrong = || Failure::NoAnchor { path: self.path.clone(), line: self.line };
+        let kept = serde_json::from_str(&line).map_err(|_| wrong())?;
+        if let Kept::Chat(Anchor { chat, .. }) = &kept {
+            if self.last.as_ref().is_some_and(|last| last >= chat) || matches!(self.next, Some(Kept::Grant(_))) {
+                return Err(wrong());
+            }
+            self.last = Some(chat.clone());
+        }
+        self.next = Some(kept);
+        Ok(())
+    }
+
+    /// What was kept of the next chat, if its id comes before this one, or is this one.
+    fn next_chat(&mut self, until: Option<&ChatId>) -> Result<Option<Anchor>, Failure> {
+        match &self.next {
+            Some(Kept::Chat(anchor)) if until.is_none_or(|until| anchor.chat <= *until) => {
+                let anchor = anchor.clone();
+                self.read()?;
+                Ok(Some(anchor))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn next_grant(&mut self) -> Result<Option<GrantAnchor>, Failure> {
+        match &self.next {
+            Some(Kept::Grant(anchor)) => {
+                let anchor = anchor.clone();
+                self.read()?;
+                Ok(Some(anchor))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
 /// What was found so far.
 struct Summary {
     chats: u64,
+    tombstones: u64,
+    grants: u64,
     chained: u64,
     unchained: u64,
     broken: u64,
     /// Chats that were deleted since their hash was saved.
     deleted: u64,
-    /// What was saved before, of chats that were not looked at yet.
-    kept: BTreeMap<ChatId, Anchor>,
     save: Option<(PathBuf, BufWriter<File>)>,
     next_report: Instant,
 }
 
-/// Exit code 0: every chain is whole; 1: some are broken; 2: they could not be read.
+/// Exit code 0: everything is as it was written; 1: something is not; 2: it could not be read.
 pub(super) fn run(args: &Args) -> ExitCode {
     match begin(args) {
         Ok(summary) => {
@@ -91,98 +166,145 @@ fn begin(args: &Args) -> Result<Summary, Failure> {
 }
 
 async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
-    let kept = args.against.as_deref().map(anchors).transpose()?.unwrap_or_default();
+    let mut against = args.against.clone().map(Against::open).transpose()?;
     let save = args.save.clone().map(|path| match File::create_new(&path) {
         Ok(file) => Ok((path, BufWriter::new(file))),
         Err(error) => Err(Failure::File { path, error }),
     });
     let mut summary = Summary {
         chats: 0,
+        tombstones: 0,
+        grants: 0,
         chained: 0,
         unchained: 0,
         broken: 0,
         deleted: 0,
-        kept,
         save: save.transpose()?,
         next_report: Instant::now() + PROGRESS.0,
     };
     if let Some(chat) = &args.chat {
-        let found = summary.add(log, &ChatId::from(chat.as_str())).await?;
+        let id = ChatId::from(chat.as_str());
+        let mut kept = None;
+        while let Some(anchor) = against.as_mut().map(|against| against.next_chat(Some(&id))).transpose()?.flatten() {
+            kept = Some(anchor).filter(|anchor| anchor.chat == id);
+        }
+        let found = summary.add(log, &id, kept).await?;
         let found = found.ok_or_else(|| Failure::NotFound(chat.clone()))?;
-        if let Some(hash) = found.hash.filter(|_| found.breaks == 0) {
+        if let Some(hash) = found.hash.filter(|_| found.findings == 0) {
             println!("{chat:?}: whole, and its last hash is {hash}");
         }
         summary.saved()?;
         return Ok(summary);
     }
-    let mut query = HeadQuery::default();
+    let mut after = None;
     loop {
-        let page = log.heads(query.clone(), 1000).await?;
-        let Some((last, ..)) = page.last() else { break };
-        query.order = HeadOrder::Id { after: Some(last.clone()) };
-        for (chat, ..) in &page {
-            summary.add(log, chat).await?;
+        let page = log.ids(after, PAGE).await?;
+        after = page.last().cloned();
+        for chat in &page {
+            let kept = summary.kept(log, against.as_mut(), Some(chat)).await?;
+            summary.add(log, chat, kept).await?;
+        }
+        if after.is_none() {
+            break;
         }
     }
-    for (chat, _) in std::mem::take(&mut summary.kept) {
-        match log.stored(&chat).await? {
-            Some(Stored::Tombstone { .. }) => summary.deleted += 1,
-            // It was written while the others were looked at.
-            Some(Stored::Chat { .. }) => {}
-            None => {
-                println!("{:?}: it is gone, and there is no trace of its deletion", chat.as_str());
-                summary.broken += 1;
-            }
-        }
-    }
+    summary.kept(log, against.as_mut(), None).await?;
+    summary.add_grants(log, against.as_mut()).await?;
     summary.saved()?;
     Ok(summary)
 }
 
-/// The hashes that were saved, by chat.
-fn anchors(path: &Path) -> Result<BTreeMap<ChatId, Anchor>, Failure> {
-    let failed = |error| Failure::File { path: path.to_owned(), error };
-    let mut anchors = BTreeMap::new();
-    for (at, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
-        let line = line.map_err(failed)?;
-        let anchor: Result<Anchor, _> = serde_json::from_str(&line);
-        let Ok(anchor) = anchor else { return Err(Failure::NoAnchor { path: path.to_owned(), line: at + 1 }) };
-        anchors.insert(anchor.chat.clone(), anchor);
-    }
-    Ok(anchors)
-}
-
 impl Summary {
-    /// Verifies a chat, and prints each break as a line. `None` if there is no such chat.
-    async fn add(&mut self, log: &dyn Log, chat: &ChatId) -> Result<Option<Verified>, Failure> {
-        let mut report = |broken: Break| println!("{:?}: {broken}", chat.as_str());
-        let anchor = self.kept.get(chat);
-        let found = match verify(log, chat, anchor, &mut report).await {
+    fn found(&mut self, what: impl std::fmt::Display) {
+        println!("{what}");
+        self.broken += 1;
+    }
+
+    /// What was kept of a chat. Chats that were kept and come before it are not listed any more, or were begun meanwhile.
+    async fn kept(
+        &mut self,
+        log: &dyn Log,
+        against: Option<&mut Against>,
+        chat: Option<&ChatId>,
+    ) -> Result<Option<Anchor>, Failure> {
+        let Some(against) = against else { return Ok(None) };
+        while let Some(anchor) = against.next_chat(chat)? {
+            if chat == Some(&anchor.chat) {
+                return Ok(Some(anchor));
+            }
+            let gone = anchor.chat.clone();
+            if self.add(log, &gone, Some(anchor)).await?.is_none() {
+                self.found(format_args!("{:?}: it is gone, and there is no trace of its deletion", gone.as_str()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Verifies a chat, and prints each finding as a line. `None` if there is no such chat.
+    async fn add(&mut self, log: &dyn Log, chat: &ChatId, kept: Option<Anchor>) -> Result<Option<Verified>, Failure> {
+        let mut report = |finding: Finding| println!("{:?}: {finding}", chat.as_str());
+        let found = match verify(log, chat, kept.as_ref(), &mut report).await {
             Ok(None) => return Ok(None),
             Ok(Some(found)) => found,
             // What can't be decoded was changed, and the other chats are to be looked at all the same.
             Err(LogError::Damaged(problem)) => {
                 println!("{:?}: it can't be read: {problem}", chat.as_str());
-                Verified { breaks: 1, ..Verified::default() }
+                Verified { findings: 1, ..Verified::default() }
             }
             Err(error) => return Err(error.into()),
         };
-        self.kept.remove(chat);
-        if let (Some((path, file)), Some(hash), 0) = (&mut self.save, found.hash, found.breaks) {
-            let anchor = Anchor { chat: chat.clone(), len: found.len, hash };
-            let written = serde_json::to_writer(&mut *file, &anchor).map_err(io::Error::from);
-            let written = written.and_then(|()| file.write_all(b"\n"));
-            written.map_err(|error| Failure::File { path: path.clone(), error })?;
+        if let (Some((at, by)), Some(Anchor { deleted: false, .. })) = (&found.deleted, &kept) {
+            let by = by.as_ref().map_or_else(|| "because of its age".to_owned(), |by| format!("by {:?}", by.as_str()));
+            println!("{:?}: it was deleted since, {by}, at {}", chat.as_str(), at.iso8601());
+            self.deleted += 1;
         }
-        self.chats += 1;
+        if let (Some(hash), 0) = (found.hash, found.findings) {
+            let (chat, deleted) = (chat.clone(), found.deleted.is_some());
+            self.save(&Kept::Chat(Anchor { chat, len: found.len, hash, deleted }))?;
+        }
+        self.chats += u64::from(found.deleted.is_none());
+        self.tombstones += u64::from(found.deleted.is_some());
         self.chained += found.chained;
         self.unchained += found.unchained;
-        self.broken += u64::from(found.breaks > 0);
+        self.broken += u64::from(found.findings > 0);
         if Instant::now() >= self.next_report {
             eprintln!("holdpoint verify: so far {}", self.text());
             self.next_report = Instant::now() + if io::stderr().is_terminal() { PROGRESS.0 } else { PROGRESS.1 };
         }
         Ok(Some(found))
+    }
+
+    async fn add_grants(&mut self, log: &dyn Log, against: Option<&mut Against>) -> Result<(), Failure> {
+        let (mut broken, mut saved) = (0, Ok(()));
+        let mut report = |finding: Finding| {
+            println!("{finding}");
+            broken += 1;
+        };
+        let grants = {
+            let mut save = |anchor| {
+                if saved.is_ok() {
+                    saved = self.save(&Kept::Grant(anchor));
+                }
+            };
+            verify_grants(log, &mut report, &mut save).await?
+        };
+        saved?;
+        self.grants = grants;
+        self.broken += broken;
+        let Some(against) = against else { return Ok(()) };
+        while let Some(anchor) = against.next_grant()? {
+            if let Some(finding) = anchor.verify(log).await? {
+                self.found(finding);
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, kept: &Kept) -> Result<(), Failure> {
+        let Some((path, file)) = &mut self.save else { return Ok(()) };
+        let written = serde_json::to_writer(&mut *file, kept).map_err(io::Error::from);
+        let written = written.and_then(|()| file.write_all(b"\n"));
+        written.map_err(|error| Failure::File { path: path.clone(), error })
     }
 
     /// Everything that was to be saved is in the file.
@@ -192,9 +314,10 @@ impl Summary {
     }
 
     fn text(&self) -> String {
-        let Self { chats, chained, unchained, broken, deleted, .. } = self;
+        let Self { chats, tombstones, grants, chained, unchained, broken, deleted, .. } = self;
         let chats = if *chats == 1 { "1 chat".to_owned() } else { format!("{chats} chats") };
-        let mut text = format!("{chats} with {chained} batches, {broken} broken");
+        let mut text =
+            format!("{chats} with {chained} batches, {tombstones} deleted chats, {grants} grants, {broken} broken");
         if *deleted > 0 {
             text += &format!("; {deleted} that were saved have been deleted since");
         }

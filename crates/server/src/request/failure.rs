@@ -427,7 +427,9 @@ impl From<RuntimeError> for Failure {
                 Failure::Invalid { detail: error.to_string(), pointer: Some("/id".to_owned()) }
             }
             RuntimeError::Busy => Failure::Busy,
-            RuntimeError::Rejected(Rejection::NoSuchQuestion) => Failure::Conflict(error.to_string()),
+            RuntimeError::NotAsShown | RuntimeError::Rejected(Rejection::NoSuchQuestion) => {
+                Failure::Conflict(error.to_string())
+            }
             RuntimeError::Rejected(_) => Failure::invalid(error.to_string()),
             RuntimeError::Unreadable => Failure::Unreadable(error.to_string()),
             RuntimeError::Log(LogError::Damaged(_)) => Failure::Unreadable(DAMAGED.to_owned()),

@@ -9,7 +9,7 @@ use axum::{
 };
 use holdpoint_protocol::{
     ids::{ApprovalId, ChatId},
-    request::{AckResponse, ApprovalRecord, DecisionBody, DecisionRequest, PendingApproval},
+    request::{AckResponse, ApprovalRecord, DecisionBody, DecisionError, DecisionRequest, PendingApproval},
 };
 use holdpoint_runtime::{
     driver::{ApprovalFilter, ApprovalState},
@@ -158,10 +158,27 @@ pub(crate) async fn record(
     Ok(([(header::CONTENT_TYPE, "application/json")], list::whole(bytes, held)).into_response())
 }
 
+/// A decision, and what it is about.
+#[derive(Deserialize)]
+#[serde(try_from = "DecisionBody")]
+struct Decision {
+    request: DecisionRequest,
+    input_sha256: Option<Box<str>>,
+}
+
+impl TryFrom<DecisionBody> for Decision {
+    type Error = DecisionError;
+
+    fn try_from(mut body: DecisionBody) -> Result<Self, DecisionError> {
+        let input_sha256 = body.input_sha256.take();
+        Ok(Self { request: body.try_into()?, input_sha256 })
+    }
+}
+
 /// Decides one approval request.
 ///
 /// 200 means that the decision is in force or, with `votes` and `quorum`, that the approval counts and others have to
-/// approve as well. 409 if the other decision is in force, 410 if it is too late, 403 if others decide about it or the
+/// approve as well. 409 if the other decision is in force, or if what was shown is not what is recorded; 410 if it is too late, 403 if others decide about it or the
 /// tool does not allow this kind of decision, 404 if there is no such approval request, or none that you may see.
 #[utoipa::path(
     post,
@@ -180,8 +197,8 @@ pub(crate) async fn decide(
 ) -> Result<Json<AckResponse>, Failure> {
     let limits = server.inner.limits;
     let received = body(request, limits.body, &server.inner.bodies.of(identity.subject())).await?;
-    let decision: DecisionRequest = parse_decision(&received.bytes, limits.json())?;
+    let Decision { request, input_sha256 } = parse_decision(&received.bytes, limits.json())?;
     let approval = ApprovalId::from(approval.as_str());
-    let decided = server.inner.runtime.decide(&identity, approval, decision).await;
+    let decided = server.inner.runtime.decide_shown(&identity, approval, request, input_sha256).await;
     Ok(Json(in_force(decided?)?))
 }

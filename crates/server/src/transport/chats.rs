@@ -192,7 +192,10 @@ pub(crate) async fn delete(
     }
     let (runtime, chat) = (&server.inner.runtime, ChatId::from(chat.as_str()));
     match runtime.delete(identity.subject(), &chat).await {
-        Err(RuntimeError::NotFound) => runtime.delete(&owner(&server, &identity, &chat).await?, &chat).await?,
+        Err(RuntimeError::NotFound) => {
+            let owner = owner(&server, &identity, &chat).await?;
+            runtime.delete_as(identity.subject(), &owner, &chat).await?;
+        }
         deleted => deleted?,
     }
     Ok(StatusCode::NO_CONTENT)

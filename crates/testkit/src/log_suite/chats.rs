@@ -7,7 +7,7 @@ use holdpoint_runtime::{
     subject::Subject,
 };
 
-use super::{Shared, all, append, append_events, head, must, one};
+use super::{Shared, all, append, append_events, deletion, head, must, one};
 
 /// Every combination of filters and orders, in full and in pages of any size.
 pub async fn heads_are_listed_in_order_and_in_pages(log: Shared) {
@@ -143,13 +143,31 @@ pub async fn a_key_finds_the_chat_for_its_subject_only(log: Shared) {
     ] {
         assert_eq!(log.find(&subject, key).await, Ok(is_found.then(|| "d".into())), "{key:?} for {subject:?}");
     }
-    assert_eq!(log.delete(&"d".into(), 1).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"d".into(), deletion(1)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.find(&Subject::nobody(), "both").await, Ok(None));
     must(&*log, with(append("c", 0, 1), "ann", &["one"])).await;
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "the last one counts");
-    assert_eq!(log.delete(&"a".into(), 7).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"a".into(), deletion(7)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.find(&"ann".into(), "one").await, Ok(Some("c".into())), "it is the other chat's now");
     assert_eq!(log.find(&"ann".into(), "two").await, Ok(None), "keys go with their chat");
+}
+
+/// All ids, in pages, in the order in which what was saved of them can be read along.
+pub async fn ids_are_those_of_all_chats_in_order_and_in_pages(log: Shared) {
+    assert_eq!(log.ids(None, 10).await, Ok(vec![]));
+    for chat in ["b", "é", "a\u{1f600}", "a", "c"] {
+        must(&*log, append(chat, 0, 1)).await;
+    }
+    assert_eq!(log.delete(&"b".into(), deletion(1)).await, Ok(DeleteResult::Deleted));
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = log.ids(after.clone(), 2).await.expect("it lists");
+        assert!(page.len() <= 2);
+        let Some(last) = page.last() else { break };
+        after = Some(last.clone());
+        ids.extend(page.iter().map(ToString::to_string));
+    }
+    assert_eq!(ids, ["a", "a\u{1f600}", "b", "c", "é"], "by their bytes, the deleted one too");
 }
 
 /// A deleted chat leaves its length and its owner behind, and nothing else. Its neighbours stay. No position is used
@@ -163,7 +181,7 @@ pub async fn a_deleted_chat_leaves_a_tombstone(log: Shared) {
     for chat in ["b", "c"] {
         // Twice: whoever does not learn the result repeats it.
         for _ in 0..2 {
-            assert_eq!(log.delete(&chat.into(), 3).await, Ok(DeleteResult::Deleted));
+            assert_eq!(log.delete(&chat.into(), deletion(3)).await, Ok(DeleteResult::Deleted));
         }
         assert_eq!(all(&*log, chat).await, []);
         let tombstone = Stored::Tombstone { len: 4, subject: "ann".into(), hash: None };
@@ -207,14 +225,14 @@ pub async fn a_deletion_is_a_compare_and_set(log: Shared) {
     must(&*log, append("chat", 0, 1)).await;
     must(&*log, Append { head: head("ann", true, Timestamp(9).0), ..append("chat", 1, 2) }).await;
     for expected in [0, 1, 3] {
-        assert_eq!(log.delete(&"chat".into(), expected).await, Ok(DeleteResult::Conflict), "at {expected}");
+        assert_eq!(log.delete(&"chat".into(), deletion(expected)).await, Ok(DeleteResult::Conflict), "at {expected}");
     }
     assert_eq!(all(&*log, "chat").await.len(), 2);
-    assert_eq!(log.delete(&"none".into(), 0).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"none".into(), deletion(0)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.stored(&"none".into()).await, Ok(None));
-    assert_eq!(log.delete(&"chat".into(), 2).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"chat".into(), deletion(2)).await, Ok(DeleteResult::Deleted));
     must(&*log, append("chat", 3, 3)).await;
-    assert_eq!(log.delete(&"chat".into(), 2).await, Ok(DeleteResult::Conflict), "it is another chat by now");
+    assert_eq!(log.delete(&"chat".into(), deletion(2)).await, Ok(DeleteResult::Conflict), "it is another chat by now");
 }
 
 /// The lengths of many chats are read at once.
@@ -226,7 +244,7 @@ pub async fn lengths_are_those_of_the_last_append_or_deletion(log: Shared) {
             must(&*log, append(chat, at, at.into())).await;
         }
     }
-    assert_eq!(log.delete(&"gone".into(), 2).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"gone".into(), deletion(2)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.lengths(chats()).await, Ok(vec![3, 0, 1, 3, 3]));
     assert_eq!(log.lengths(Vec::new()).await, Ok(vec![]));
 }

@@ -190,7 +190,7 @@ pub async fn a_revocation_is_recorded_once(log: Shared) {
     assert_eq!(log.revoke(revocation("g", "ann", 30)).await, Ok(()));
     assert_eq!(log.revoke(revocation("g", "carol", 40)).await, Ok(()));
     assert_eq!(grant(&*log, "g").await.revoked, Some((Timestamp(30), "ann".into())));
-    assert_eq!(log.delete(&"a".into(), 2).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"a".into(), deletion(2)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.revoke(revocation("h", "carol", 50)).await, Ok(()));
     let entries = log.audit(AuditQuery::default(), 10).await.expect("it lists");
     let found: Vec<_> = entries
@@ -208,7 +208,7 @@ pub async fn a_deleted_chat_takes_its_grants_along(log: Shared) {
     must(&*log, making(append("a", 0, 1), rows)).await;
     must(&*log, making(append("b", 0, 1), vec![row("there", GrantScope::Chat)])).await;
     assert_eq!(grant(&*log, "here").await.chat, Some("a".into()));
-    assert_eq!(log.delete(&"a".into(), 1).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"a".into(), deletion(1)).await, Ok(DeleteResult::Deleted));
     assert_eq!(usable(&*log, "ann", None, 20).await, ["there", "all"]);
     assert_eq!(one(&*log, using(append("a", 2, 2), 20, &["here"])).await, AppendResult::NotGranted);
     must(&*log, using(append("a", 2, 3), 20, &["all"])).await;

@@ -11,7 +11,7 @@ use holdpoint_runtime::{
     },
 };
 
-use super::{Shared, append, head, must, one};
+use super::{Shared, append, deletion, head, must, one};
 
 fn hold(call: &str, since: u64) -> HoldRow {
     HoldRow {
@@ -63,7 +63,7 @@ pub async fn holds_are_opened_and_closed_with_the_append(log: Shared) {
     assert_eq!(one(&*log, closes(append("a", 2, 4), &["one"])).await, AppendResult::Committed { len: 3 });
     let expected = vec![("b".to_owned(), hold("one", 3)), ("a".to_owned(), again)];
     assert_eq!(listed(&*log, of("ann")).await, expected, "a repeated append changes nothing");
-    assert_eq!(log.delete(&"a".into(), 4).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"a".into(), deletion(4)).await, Ok(DeleteResult::Deleted));
     assert_eq!(listed(&*log, of("ann")).await, [("b".to_owned(), hold("one", 3))]);
     assert_eq!(log.deadlines(Timestamp(u64::MAX), 10).await, Ok(vec![]));
 }
@@ -155,7 +155,10 @@ pub async fn approvers_are_those_of_the_hold_now(log: Shared) {
     must(&*log, opens(append("a", 2, 4), "two", &["group:finance"])).await;
     must(&*log, closes(append("a", 3, 5), &["one"])).await;
     assert_eq!(found("group:finance").await, ["b one", "a two"]);
-    assert_eq!(log.delete(&"b".into(), 1).await, Ok(DeleteResult::Deleted));
+    let finance: Approver = "group:finance".parse().expect("a name");
+    assert_eq!(log.approvers(&"a".into()).await, Ok(vec![("two".into(), Some(finance))]));
+    assert_eq!(log.approvers(&"unknown".into()).await, Ok(vec![]));
+    assert_eq!(log.delete(&"b".into(), deletion(1)).await, Ok(DeleteResult::Deleted));
     assert_eq!(found("group:finance").await, ["a two"]);
     // Another append of the same call says that the owner decides.
     must(&*log, opens(append("a", 4, 6), "two", &[])).await;

@@ -26,7 +26,7 @@ pub use grants::*;
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
     clock::Timestamp,
-    log::{Append, AppendId, AppendResult, Batch, GrantChanges, Head, HoldChanges, Log, Ownership},
+    log::{Append, AppendId, AppendResult, AuditRow, Batch, Deletion, GrantChanges, Head, HoldChanges, Log, Ownership},
     subject::Subject,
 };
 pub use holds::*;
@@ -64,6 +64,7 @@ macro_rules! log_contract_suite {
                 batches_carry_the_hash_of_the_one_before,
                 conflicts_and_repetitions_leave_the_chain_whole,
                 a_chat_goes_on_from_the_hash_in_its_tombstone,
+                ids_are_those_of_all_chats_in_order_and_in_pages,
                 the_record_is_listed_in_order_and_in_pages,
                 the_record_of_a_deleted_chat_stays_without_contents,
                 a_page_of_a_large_record_ends_early,
@@ -117,6 +118,16 @@ pub fn append(chat: &str, expected: u64, append_id: u128) -> Append {
         audit: Vec::new(),
         grants: GrantChanges::default(),
     }
+}
+
+/// The deletion of a chat of this length, by "ann", with a unique hash.
+pub fn deletion(expected: u64) -> Deletion {
+    let mut hash = [7; 32];
+    hash[..8].copy_from_slice(&expected.to_be_bytes());
+    let data = Bytes::from(format!("{{\"deleted\":{expected}}}"));
+    let (at, by) = (Timestamp(expected + 1), Some(Subject::from("ann")));
+    let row = AuditRow { index: 0, at, tool: "".into(), by, data, contents: None };
+    Deletion { expected, hash: hash.into(), row }
 }
 
 /// An append of several events.

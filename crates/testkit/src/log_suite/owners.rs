@@ -2,7 +2,7 @@
 
 use holdpoint_runtime::log::{Append, AppendResult, DeleteResult, Log, NodeId, Ownership, Usage};
 
-use super::{Shared, all, append, head, must, one};
+use super::{Shared, all, append, deletion, head, must, one};
 
 const HERE: NodeId = NodeId(u128::MAX);
 const GONE: NodeId = NodeId(1);
@@ -40,7 +40,7 @@ pub async fn an_owner_is_written_with_the_append(log: Shared) {
     assert_eq!(owners(&*log, "chat").await.last(), Some(&Some(GONE)), "a lost append takes nothing");
     must(&*log, with(append("other", 0, 1), Ownership::Take(GONE))).await;
     assert_eq!(log.abandoned(HERE, 1).await.expect("it lists").len(), 1, "a limit is kept");
-    assert_eq!(log.delete(&"chat".into(), 8).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"chat".into(), deletion(8)).await, Ok(DeleteResult::Deleted));
     assert_eq!(log.abandoned(HERE, 10).await, Ok(vec!["other".into()]));
     must(&*log, with(append("chat", 9, 1), Ownership::Keep)).await;
     assert_eq!(owners(&*log, "chat").await, [None], "a new chat has no owner");

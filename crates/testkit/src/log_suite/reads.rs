@@ -7,7 +7,7 @@ use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{Append, AppendResult, ChatChange, DeleteResult, HeadQuery, Wakeup};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::{Shared, all, append, append_events, join, must, one};
+use super::{Shared, all, append, append_events, deletion, join, must, one};
 
 /// A read returns everything committed before it, by any writer.
 pub async fn a_commit_can_be_read_at_once(log: Shared) {
@@ -85,7 +85,7 @@ pub async fn an_unknown_chat_is_empty(log: Shared) {
         assert_eq!(log.read(&unknown, 5, 10).await, Ok(vec![]));
         assert_eq!(log.heads(HeadQuery::default(), 10).await, Ok(vec![]));
         assert_eq!(log.find(&"ann".into(), "unknown").await, Ok(None));
-        assert_eq!(log.delete(&unknown, 0).await, Ok(DeleteResult::Deleted));
+        assert_eq!(log.delete(&unknown, deletion(0)).await, Ok(DeleteResult::Deleted));
     }
 }
 
@@ -99,7 +99,7 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     let mut wakeups = log.wakeups();
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "only from now on");
     assert!(matches!(one(&*log, append("before", 0, 2)).await, AppendResult::Conflict { .. }));
-    log.delete(&"unknown".into(), 0).await.expect("it deletes");
+    log.delete(&"unknown".into(), deletion(0)).await.expect("it deletes");
 
     let writer = {
         let log = Arc::clone(&log);
@@ -118,7 +118,7 @@ pub async fn a_wakeup_comes_after_the_commit(log: Shared) {
     }
     writer.await.expect("it writes");
     assert_eq!(wakeups.try_recv(), Err(TryRecvError::Empty), "one for each commit");
-    log.delete(&"a".into(), 50).await.expect("it deletes");
+    log.delete(&"a".into(), deletion(50)).await.expect("it deletes");
     assert_eq!(wakeups.recv().await, Ok(wakeup("a", 51, true)), "a chat that is deleted has changed");
     // The first result may have been unknown, with its wakeup lost.
     must(&*log, append("b", 0, 1)).await;
@@ -146,7 +146,7 @@ pub async fn digests_are_read_in_order_and_in_pages(log: Shared) {
     assert_eq!(read(&chat, 4, 10).await, [5].map(|at| (at, digest(at))));
     assert_eq!(read(&chat, u64::MAX, 10).await, []);
     assert_eq!(read(&"nobody".into(), 0, 10).await, []);
-    assert_eq!(log.delete(&chat, 6).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&chat, deletion(6)).await, Ok(DeleteResult::Deleted));
     assert_eq!(read(&chat, 0, 10).await, [], "deleted");
     must(&*log, append("chat", 7, 7)).await;
     assert_eq!(read(&chat, 0, 10).await, []);

@@ -76,14 +76,16 @@ pub async fn the_record_of_a_deleted_chat_stays_without_contents(log: Shared) {
     for chat in ["a", "b"] {
         must(&*log, Append { audit: vec![row(0, 1, "pay", Some("ann"))], ..append(chat, 0, 1) }).await;
     }
-    assert_eq!(log.delete(&"a".into(), 1).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.delete(&"a".into(), deletion(1)).await, Ok(DeleteResult::Deleted));
     must(&*log, Append { audit: vec![row(0, 2, "pay", None)], ..append("a", 2, 2) }).await;
     let entries = log.audit(AuditQuery::default(), 10).await.expect("it lists");
     let mut found: Vec<_> =
         entries.iter().map(|entry| (entry.chat.as_str(), entry.position, entry.contents.is_some())).collect();
     found.sort_unstable();
-    assert_eq!(found, [("a", 0, false), ("a", 2, true), ("b", 0, true)]);
-    assert!(entries.iter().all(|entry| &*entry.tool == "pay" && !entry.data.is_empty()));
+    assert_eq!(found, [("a", 0, false), ("a", 1, false), ("a", 2, true), ("b", 0, true)]);
+    let told = entries.iter().find(|entry| (entry.chat.as_str(), entry.position) == ("a", 1)).expect("the deletion");
+    let AuditRow { at, tool, by, data, .. } = deletion(1).row;
+    assert_eq!((told.at, &told.tool, &told.by, &told.data, told.owner.as_str()), (at, &tool, &by, &data, "ann"));
 }
 
 /// Contents can be large.

@@ -255,8 +255,8 @@ impl Draft {
         if first != self.state.len || values.is_empty() {
             return Err(ImportError::Gap { chat: self.chat.clone(), found: self.state.len, wanted: first });
         }
-        let (mut keys, mut audit) = (Vec::new(), Vec::new());
-        for (index, value) in (0..).zip(values) {
+        let (mut keys, mut facts, holds) = (Vec::new(), Vec::new(), Hold::of(&self.state));
+        for value in values {
             let at = self.state.len;
             let wrong = |problem: String| ImportError::Fact { at, problem };
             if has_forbidden_key(value) {
@@ -276,15 +276,15 @@ impl Draft {
                 self.title = text_of(message).chars().take(80).collect();
             }
             keys.extend(keys_of(&fact, self.turn));
-            let original = |call: &_| self.state.calls.get(call).map(|call| call.input.clone());
-            let original = if let Fact::Decided { call, .. } = &fact { original(call) } else { None };
             self.state.apply(&fact);
-            self.time = audit::time_of(&fact).unwrap_or(self.time);
-            audit.extend(audit::row(index, &fact, &self.state, |_| original, self.time));
             if matches!(fact, Fact::TurnEnded { .. }) {
                 self.turn = self.state.len;
             }
+            facts.push(fact);
         }
+        // The same rows as when it was written.
+        let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds, self.time);
+        self.time = facts.iter().filter_map(audit::time_of).last().unwrap_or(self.time);
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
         let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);

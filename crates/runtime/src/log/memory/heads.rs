@@ -1,6 +1,6 @@
 //! The lists of chats of a log in memory.
 
-use std::{cmp::Reverse, ops::Bound};
+use std::{cmp::Reverse, collections::BTreeSet, ops::Bound};
 
 use holdpoint_protocol::ids::ChatId;
 
@@ -8,6 +8,15 @@ use super::Chats;
 use crate::log::{HeadOrder, HeadQuery, Listed};
 
 impl Chats {
+    /// See [`crate::log::Log::ids`].
+    pub(super) fn ids(&self, after: Option<&ChatId>, limit: usize) -> Vec<ChatId> {
+        let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let (living, deleted) = (self.by_id.range::<ChatId, _>(range), self.tombstones.range::<ChatId, _>(range));
+        let living = living.map(|(id, _)| id).take(limit);
+        let both: BTreeSet<&ChatId> = living.chain(deleted.map(|(id, _)| id).take(limit)).collect();
+        both.into_iter().take(limit).cloned().collect()
+    }
+
     /// See [`crate::log::Log::heads`].
     pub(super) fn heads(&self, query: &HeadQuery, limit: usize) -> Vec<Listed> {
         let owned = query.subject.as_ref().map(|subject| self.by_subject.get(subject));

@@ -10,7 +10,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use super::Chats;
 use crate::{
     clock::Timestamp,
-    log::{HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, PAGE_BYTES},
+    log::{HoldApprover, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, PAGE_BYTES},
     subject::Subject,
 };
 
@@ -43,6 +43,12 @@ impl Chats {
             (!is_full).then_some((at, hold))
         });
         within.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
+    }
+
+    /// See [`crate::log::Log::approvers`].
+    pub(super) fn approvers(&self, chat: &ChatId) -> Vec<HoldApprover> {
+        let of_chat = self.by_id.get(chat).into_iter().flat_map(|chat| &chat.approvers);
+        of_chat.map(|(call, approver)| (call.clone(), Some(approver.clone()))).collect()
     }
 
     pub(super) fn count_holds(&self, times: &[Timestamp]) -> HoldCounts {

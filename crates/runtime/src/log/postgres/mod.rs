@@ -49,9 +49,9 @@ use uuid::Uuid;
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
-    Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
-    WAKEUPS, Wakeup,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
+    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
+    Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
@@ -332,9 +332,23 @@ impl Log for PostgresLog {
         })
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
         Box::pin(async move {
-            let deleted = self.ask(|answer| Request::Delete { chat: chat.clone(), expected, answer }).await;
+            let listed = reader::ids(&self.readers, after.as_ref(), limit).await;
+            listed.map_err(|failure| self.named(failure, "could not list the chats"))
+        })
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        Box::pin(async move {
+            let listed = reader::approvers(&self.readers, chat).await;
+            listed.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+        Box::pin(async move {
+            let deleted = self.ask(|answer| Request::Delete { chat: chat.clone(), deletion, answer }).await;
             let deleted = deleted.unwrap_or(Err(Failure::Stopped));
             deleted.map_err(|failure| self.named(failure, format_args!("could not delete chat {chat}")))
         })

@@ -13,10 +13,11 @@ use super::{
     pool::Pool,
 };
 use crate::{
+    approvers::Approver,
     clock::Timestamp,
     log::{
-        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery,
-        HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
+        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -43,6 +44,10 @@ const STORED: Sql = Sql {
     types: &[Type::BYTEA],
 };
 const LENGTHS: Sql = Sql { text: "SELECT id, len FROM @.chats WHERE id = ANY($1)", types: &[Type::BYTEA_ARRAY] };
+const APPROVERS: Sql = Sql {
+    text: "SELECT call, kind, name FROM @.approvers WHERE chat = (SELECT number FROM @.chats WHERE id = $1)",
+    types: &[Type::BYTEA],
+};
 const FIND: Sql = Sql {
     text: "SELECT id, at FROM @.keys AS keys JOIN @.chats AS chats ON number = chat
            WHERE keys.subject = $1 AND key = $2",
@@ -135,6 +140,26 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
         })
     };
     rows.first().map(stored).transpose()
+}
+
+/// See [`crate::log::Log::ids`].
+pub(super) async fn ids(pool: &Pool, after: Option<&ChatId>, limit: usize) -> Result<Vec<ChatId>> {
+    let mut select = Select::new("SELECT id FROM @.chats");
+    if let Some(after) = after {
+        let after = select.bytes(after.as_str());
+        select.and(format_args!(" WHERE id > ${after}"));
+    }
+    select.order("id", limit);
+    select.run(pool).await?.iter().map(|row| Ok(ChatId::from(text(row, 0)?))).collect()
+}
+
+/// See [`crate::log::Log::approvers`].
+pub(super) async fn approvers(pool: &Pool, chat: &ChatId) -> Result<Vec<HoldApprover>> {
+    let rows = pool.run(APPROVERS, &[&chat.as_str().as_bytes()]).await?;
+    let approver = |row: &Row| {
+        Ok((ToolCallId::from(text(row, 0)?), Approver::of_parts(row.try_get::<_, &str>(1)?, text(row, 2)?)))
+    };
+    rows.iter().map(approver).collect()
 }
 
 /// See [`crate::log::Log::lengths`].

@@ -17,7 +17,7 @@ use super::{
     reader,
 };
 use crate::{
-    log::{Append, AppendResult},
+    log::{Append, AppendResult, Deletion},
     subject::Subject,
 };
 
@@ -131,8 +131,7 @@ const RENEW: Sql = Sql {
 const DELETE: Sql = Sql {
     text: "WITH gone AS (
                UPDATE @.chats
-               SET len = len + 1, is_open = false, head = '', owner = NULL,
-                   deleted_at = (extract(epoch FROM clock_timestamp()) * 1000)::int8
+               SET len = len + 1, is_open = false, head = '', owner = NULL, hash = $3, deleted_at = $4
                WHERE id = $1 AND len = $2 AND deleted_at IS NULL
                RETURNING number, subject
            ),
@@ -142,12 +141,16 @@ const DELETE: Sql = Sql {
                UPDATE @.audit AS old SET contents = NULL FROM gone
                WHERE old.chat = gone.number AND old.contents IS NOT NULL
            ),
+           deletion AS (
+               INSERT INTO @.audit (chat, position, at, owner, tool, actor, data)
+               SELECT number, $2, $4, subject, $5, $6, $7 FROM gone
+           ),
            keys AS (DELETE FROM @.keys AS old USING gone WHERE old.chat = gone.number),
            holds AS (DELETE FROM @.holds AS old USING gone WHERE old.chat = gone.number),
            approvers AS (DELETE FROM @.approvers AS old USING gone WHERE old.chat = gone.number),
            grants AS (DELETE FROM @.grants AS old USING gone WHERE old.chat = gone.number)
            SELECT subject FROM gone",
-    types: &[Type::BYTEA, Type::INT8],
+    types: &[Type::BYTEA, Type::INT8, Type::BYTEA, Type::INT8, Type::BYTEA, Type::BYTEA, Type::BYTEA],
 };
 const EXISTS: Sql = Sql { text: "SELECT 1 FROM @.chats WHERE id = $1 AND deleted_at IS NULL", types: &[Type::BYTEA] };
 /// Besides a write, it needs what an append needs: the tables, their columns, and the right to change them.
@@ -205,7 +208,7 @@ pub(super) const PREPARED: &[Sql] = &[
 ];
 
 /// What a deletion found.
-pub(super) enum Deletion {
+pub(super) enum Deleted {
     Nothing,
     Deleted(Subject),
     Conflict,
@@ -235,12 +238,12 @@ impl Transaction for Appends<'_> {
 }
 
 /// See [`delete`].
-pub(super) struct Delete<'a>(pub(super) &'a ChatId, pub(super) u64);
+pub(super) struct Delete<'a>(pub(super) &'a ChatId, pub(super) &'a Deletion);
 
 impl Transaction for Delete<'_> {
-    type Done = Deletion;
+    type Done = Deleted;
 
-    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Deletion, Failure>> {
+    fn run<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Deleted, Failure>> {
         Box::pin(delete(connection, self.0, self.1))
     }
 }
@@ -409,14 +412,17 @@ async fn unless(
 }
 
 /// Deletes a chat of this length, and leaves its tombstone.
-async fn delete(connection: &Connection, chat: &ChatId, expected: u64) -> Result<Deletion, Failure> {
+async fn delete(connection: &Connection, chat: &ChatId, deletion: &Deletion) -> Result<Deleted, Failure> {
     let id = chat.as_str().as_bytes();
-    if let Ok(expected) = i64::try_from(expected)
-        && let [gone, ..] = &connection.run(DELETE, &[&id, &expected]).await?[..]
+    let Deletion { expected, hash, row } = deletion;
+    let (hash, at, tool, data) = (&hash.as_bytes()[..], row.at.0.cast_signed(), row.tool.as_bytes(), &row.data[..]);
+    let by = row.by.as_ref().map(|by| by.as_str().as_bytes());
+    if let Ok(expected) = i64::try_from(*expected)
+        && let [gone, ..] = &connection.run(DELETE, &[&id, &expected, &hash, &at, &tool, &by, &data]).await?[..]
     {
         let subject: &[u8] = gone.try_get(0)?;
-        return Ok(Deletion::Deleted(Subject::from(&*String::from_utf8_lossy(subject))));
+        return Ok(Deleted::Deleted(Subject::from(&*String::from_utf8_lossy(subject))));
     }
     let exists = connection.run(EXISTS, &[&id]).await?;
-    Ok(if exists.is_empty() { Deletion::Nothing } else { Deletion::Conflict })
+    Ok(if exists.is_empty() { Deleted::Nothing } else { Deleted::Conflict })
 }

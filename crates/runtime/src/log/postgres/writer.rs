@@ -21,9 +21,9 @@ use super::{
     error::{Failure, PostgresError, Reach},
     notify::Outbox,
     schema,
-    transaction::{Appends, Delete, Deletion, PREPARED, Probe, Transaction},
+    transaction::{Appends, Delete, Deleted, PREPARED, Probe, Transaction},
 };
-use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Health, Wakeup};
+use crate::log::{Append, AppendResult, ChatChange, DeleteResult, Deletion, Health, Wakeup};
 
 /// Requests per group, bounded so that the first does not wait too long for the last.
 const MAX_GROUP_REQUESTS: usize = 512;
@@ -41,7 +41,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from
 /// A request to the writer.
 pub(super) enum Request {
     Append { appends: Vec<Append>, answer: oneshot::Sender<Vec<AppendResult>> },
-    Delete { chat: ChatId, expected: u64, answer: oneshot::Sender<Result<DeleteResult, Failure>> },
+    Delete { chat: ChatId, deletion: Deletion, answer: oneshot::Sender<Result<DeleteResult, Failure>> },
     Probe { answer: oneshot::Sender<Health> },
 }
 
@@ -135,7 +135,7 @@ impl Writer {
                     answers.push((more.len(), answer));
                     appends.extend(more);
                 }
-                Request::Delete { chat, expected, answer } => deletions.push((chat, expected, answer)),
+                Request::Delete { chat, deletion, answer } => deletions.push((chat, deletion, answer)),
                 Request::Probe { answer } => probes.push(answer),
             }
         }
@@ -146,8 +146,8 @@ impl Writer {
                 let _ = answer.send(results.by_ref().take(count).collect());
             }
         }
-        for (chat, expected, answer) in deletions {
-            let _ = answer.send(self.delete(chat, expected).await);
+        for (chat, deletion, answer) in deletions {
+            let _ = answer.send(self.delete(chat, &deletion).await);
         }
         if !probes.is_empty() {
             drop(self.probe().await);
@@ -196,12 +196,13 @@ impl Writer {
         self.write(more, &Appends { appends, lease: self.lease }).await
     }
 
-    async fn delete(&mut self, chat: ChatId, expected: u64) -> Result<DeleteResult, Failure> {
-        Ok(match self.write(Duration::ZERO, &Delete(&chat, expected)).await? {
-            Deletion::Conflict => DeleteResult::Conflict,
-            Deletion::Nothing => DeleteResult::Deleted,
-            Deletion::Deleted(subject) => {
-                self.wake(ChatChange { chat, subject, len: Some(expected + 1), holds: true, approvers: Vec::new() });
+    async fn delete(&mut self, chat: ChatId, deletion: &Deletion) -> Result<DeleteResult, Failure> {
+        Ok(match self.write(Duration::ZERO, &Delete(&chat, deletion)).await? {
+            Deleted::Conflict => DeleteResult::Conflict,
+            Deleted::Nothing => DeleteResult::Deleted,
+            Deleted::Deleted(subject) => {
+                let len = Some(deletion.expected + 1);
+                self.wake(ChatChange { chat, subject, len, holds: true, approvers: Vec::new() });
                 DeleteResult::Deleted
             }
         })

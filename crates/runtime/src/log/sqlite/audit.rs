@@ -8,13 +8,19 @@ use rusqlite::{Connection, Row, Transaction, params_from_iter, types::Value};
 
 use crate::{
     clock::Timestamp,
-    log::{Append, AuditEntry, AuditQuery, AuditRow, PAGE_BYTES},
+    log::{AuditEntry, AuditQuery, AuditRow, PAGE_BYTES},
     subject::Subject,
 };
 
-/// Writes what an append at a position adds.
-pub(super) fn add(transaction: &Transaction<'_>, number: i64, first: u64, append: &Append) -> rusqlite::Result<()> {
-    for AuditRow { index, at, tool, by, data, contents } in &append.audit {
+/// Writes what an append or a deletion at a position adds.
+pub(super) fn add(
+    transaction: &Transaction<'_>,
+    number: i64,
+    first: u64,
+    owner: &str,
+    rows: &[AuditRow],
+) -> rusqlite::Result<()> {
+    for AuditRow { index, at, tool, by, data, contents } in rows {
         transaction
             .prepare_cached(
                 "INSERT INTO audit (chat, position, at, owner, tool, actor, data, contents)
@@ -24,7 +30,7 @@ pub(super) fn add(transaction: &Transaction<'_>, number: i64, first: u64, append
                 number,
                 (first + u64::from(*index)).cast_signed(),
                 at.0.cast_signed(),
-                append.head.subject.as_str(),
+                owner,
                 tool,
                 by.as_ref().map(Subject::as_str),
                 &data[..],

@@ -37,9 +37,9 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
-    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Digest, Found, GrantQuery, HeadQuery,
-    Health, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation, Stored, StoredGrant, Usage,
-    WAKEUPS, Wakeup, one_node::one_node,
+    Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
+    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
+    Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -262,9 +262,24 @@ impl Log for SqliteLog {
         )
     }
 
-    fn delete<'a>(&'a self, chat: &'a ChatId, expected: u64) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
+    fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
+        self.query(
+            move |connection| reader::ids(connection, after.as_ref(), limit),
+            || "could not list the chats".to_owned(),
+        )
+    }
+
+    fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
+        let wanted = chat.clone();
+        self.query(
+            move |connection| reader::approvers(connection, &wanted),
+            move || format!("could not read chat {chat}"),
+        )
+    }
+
+    fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         Box::pin(async move {
-            let deleted = self.ask(|answer| Request::delete(chat.clone(), expected, answer)).await;
+            let deleted = self.ask(|answer| Request::delete(chat.clone(), deletion, answer)).await;
             let deleted = deleted.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
             deleted.map_err(|error| error.doing(format_args!("could not delete chat {chat} in {}", self.folder)))
         })

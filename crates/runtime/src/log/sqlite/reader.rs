@@ -18,10 +18,11 @@ use super::{
     open::Folder,
 };
 use crate::{
+    approvers::Approver,
     clock::Timestamp,
     log::{
-        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldCount, HoldCounts, HoldQuery,
-        HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
+        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
     },
     subject::Subject,
 };
@@ -123,6 +124,33 @@ pub(super) fn batches(
         Ok(Batch { first, count: row.get(1)?, payload: bytes(row, 2)?, owner, previous_hash: hash(row, 4)? })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
+}
+
+/// See [`crate::log::Log::ids`].
+pub(super) fn ids(connection: &Connection, after: Option<&ChatId>, limit: usize) -> rusqlite::Result<Vec<ChatId>> {
+    let id = |row: &Row<'_>| Ok(ChatId::from(row.get_ref(0)?.as_str()?));
+    match after {
+        None => {
+            let mut select = connection.prepare_cached("SELECT id FROM chats ORDER BY id LIMIT ?1")?;
+            select.query_map([most(limit)], id)?.collect()
+        }
+        Some(after) => {
+            let mut select = connection.prepare_cached("SELECT id FROM chats WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+            select.query_map((after.as_str(), most(limit)), id)?.collect()
+        }
+    }
+}
+
+/// See [`crate::log::Log::approvers`].
+pub(super) fn approvers(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Vec<HoldApprover>> {
+    let mut select = connection.prepare_cached(
+        "SELECT call, kind, name FROM approvers WHERE chat = (SELECT number FROM chats WHERE id = ?1)",
+    )?;
+    let approver = |row: &Row<'_>| {
+        let approver = Approver::of_parts(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        Ok((ToolCallId::from(row.get_ref(0)?.as_str()?), approver))
+    };
+    select.query_map([chat.as_str()], approver)?.collect()
 }
 
 /// See [`crate::log::Log::digests`].

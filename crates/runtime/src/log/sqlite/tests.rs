@@ -24,6 +24,18 @@ fn append(chat: &str, expected: u64, payload: &'static str) -> Append {
     Append { chat, expected, append_id, count, payload, head, keys, holds, ownership, digest, audit, grants }
 }
 
+fn deletion(expected: u64) -> Deletion {
+    let row = crate::log::AuditRow {
+        index: 0,
+        at: Timestamp(1),
+        tool: "".into(),
+        by: None,
+        data: Bytes::new(),
+        contents: None,
+    };
+    Deletion { expected, hash: crate::log::BatchHash::BEGINNING, row }
+}
+
 /// Short enough for a test that waits for the writer to give up.
 const SOON: Duration = Duration::from_millis(20);
 /// Longer than any test takes.
@@ -101,7 +113,7 @@ async fn while_somebody_else_writes_nothing_is_known_and_afterwards_all_is_settl
     other.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let appends = ["a", "b", "c"].map(|chat| log.append_many(vec![append(chat, 0, "x"); 2]));
     assert_eq!(join_all(appends).await, vec![[AppendResult::Unknown; 2]; 3]);
-    let error = log.delete(&"a".into(), 1).await.expect_err("it can't be written");
+    let error = log.delete(&"a".into(), deletion(1)).await.expect_err("it can't be written");
     let text = error.to_string();
     assert!(text.contains("could not delete chat a in ") && text.contains("database is locked"), "{text}");
     assert_eq!(log.read(&"a".into(), 0, 10).await, Ok(vec![]), "reading goes on");
@@ -145,7 +157,9 @@ async fn what_cannot_be_written_does_not_take_others_with_it() {
 #[test]
 fn the_writer_waits_for_the_disk() {
     let dir = TempDir::new().expect("a temporary folder");
-    let connection = Folder::lock(dir.path()).and_then(|folder| folder.writer()).expect("it opens");
+    let folder = Folder::lock(dir.path()).expect("it is free");
+    folder.create().expect("it is made");
+    let connection = folder.writer().expect("it opens");
     let setting = |name: &str| -> String {
         let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
         connection.query_row(&sql, [], |row| row.get(0)).expect("it is set")

@@ -14,8 +14,10 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, Transactio
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use super::{audit, error::QueryFailure, grants, holds, open::Folder, schema};
-use crate::log::{Append, AppendResult, BatchHash, ChatChange, DeleteResult, Health, Ownership, Revocation, Wakeup};
-use crate::subject::Subject;
+use crate::{
+    log::{Append, AppendResult, BatchHash, ChatChange, DeleteResult, Deletion, Health, Ownership, Revocation, Wakeup},
+    subject::Subject,
+};
 
 /// Requests per transaction, bounded so that the first does not wait too long for the last.
 const MAX_GROUP_REQUESTS: usize = 512;
@@ -29,8 +31,8 @@ pub(super) enum Request {
     },
     Delete {
         chat: ChatId,
-        expected: u64,
-        result: Deletion,
+        deletion: Deletion,
+        result: Deleted,
         answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
     },
     Revoke {
@@ -43,7 +45,7 @@ pub(super) enum Request {
 }
 
 /// What a deletion found.
-pub(super) enum Deletion {
+pub(super) enum Deleted {
     Nothing,
     Deleted(Subject),
     Conflict,
@@ -58,10 +60,10 @@ impl Request {
     /// See [`crate::log::Log::delete`].
     pub(super) fn delete(
         chat: ChatId,
-        expected: u64,
+        deletion: Deletion,
         answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
     ) -> Self {
-        Self::Delete { chat, expected, result: Deletion::Nothing, answer }
+        Self::Delete { chat, deletion, result: Deleted::Nothing, answer }
     }
 
     /// See [`crate::log::Log::probe`].
@@ -189,15 +191,15 @@ impl Writer {
                 }
                 let _ = answer.send(results);
             }
-            Request::Delete { chat, expected, result, answer } => {
+            Request::Delete { chat, deletion, result, answer } => {
                 let deleted = match result {
-                    Deletion::Conflict => DeleteResult::Conflict,
-                    Deletion::Nothing => DeleteResult::Deleted,
-                    Deletion::Deleted(subject) => {
+                    Deleted::Conflict => DeleteResult::Conflict,
+                    Deleted::Nothing => DeleteResult::Deleted,
+                    Deleted::Deleted(subject) => {
                         self.wake(ChatChange {
                             chat,
                             subject,
-                            len: Some(expected + 1),
+                            len: Some(deletion.expected + 1),
                             holds: true,
                             approvers: Vec::new(),
                         });
@@ -249,7 +251,7 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
                 results.push(append(transaction, one)?);
             }
         }
-        Request::Delete { chat, expected, result, .. } => *result = delete(transaction, chat, *expected)?,
+        Request::Delete { chat, deletion, result, .. } => *result = delete(transaction, chat, deletion)?,
         Request::Revoke { revocation, .. } => grants::revoke(transaction, revocation)?,
         Request::Probe { .. } => schema::touch(transaction)?,
     }
@@ -308,7 +310,7 @@ fn append(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<Ap
         ))?;
     }
     holds::change(transaction, number, &append.head.subject, &append.holds)?;
-    audit::add(transaction, number, len, append)?;
+    audit::add(transaction, number, len, append.head.subject.as_str(), &append.audit)?;
     grants::make(transaction, number, len, append)?;
     Ok(AppendResult::Committed { len: end })
 }
@@ -407,22 +409,23 @@ fn set_head(
 }
 
 /// Deletes a chat of this length, and leaves its tombstone.
-fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqlite::Result<Deletion> {
+fn delete(transaction: &Transaction<'_>, chat: &ChatId, deletion: &Deletion) -> rusqlite::Result<Deleted> {
+    let Deletion { expected, hash, row } = deletion;
     let found: Option<(i64, i64, String)> = transaction
         .prepare_cached("SELECT number, len, subject FROM chats WHERE id = ?1 AND deleted_at IS NULL")?
         .query_row([chat.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((number, len, subject)) = found else { return Ok(Deletion::Nothing) };
-    if len.cast_unsigned() != expected {
-        return Ok(Deletion::Conflict);
+    let Some((number, len, subject)) = found else { return Ok(Deleted::Nothing) };
+    if len.cast_unsigned() != *expected {
+        return Ok(Deleted::Conflict);
     }
     transaction
         .prepare_cached(
             "UPDATE chats
-             SET len = len + 1, is_open = 0, head = x'', owner = NULL, deleted_at = unixepoch('subsec') * 1000
+             SET len = len + 1, is_open = 0, head = x'', owner = NULL, hash = ?2, deleted_at = ?3
              WHERE number = ?1",
         )?
-        .execute([number])?;
+        .execute((number, hash.as_bytes(), row.at.0.cast_signed()))?;
     for sql in [
         "DELETE FROM batches WHERE chat = ?1",
         "DELETE FROM digests WHERE chat = ?1",
@@ -434,5 +437,6 @@ fn delete(transaction: &Transaction<'_>, chat: &ChatId, expected: u64) -> rusqli
     ] {
         transaction.prepare_cached(sql)?.execute([number])?;
     }
-    Ok(Deletion::Deleted(Subject::from(&*subject)))
+    audit::add(transaction, number, *expected, &subject, std::slice::from_ref(row))?;
+    Ok(Deleted::Deleted(Subject::from(&*subject)))
 }

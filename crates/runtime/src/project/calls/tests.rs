@@ -29,6 +29,7 @@ fn called(call: &str, execution: Execution, wait: Wait) -> Fact {
         needs_approval: false,
         checked: None,
         asked_by: None,
+        at: None,
     }
 }
 
@@ -53,7 +54,7 @@ fn writing(call: &str) -> Fact {
 }
 
 fn invalid(call: &str) -> Fact {
-    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned() }
+    Fact::Invalid { call: id(call), name: "pay".to_owned(), input: json!("?"), error: "no object".to_owned(), at: None }
 }
 
 fn asked(call: &str) -> Fact {

@@ -44,6 +44,7 @@ fn an_answer_that_does_not_fit_leaves_the_prompt_open() {
         needs_approval: false,
         checked: None,
         asked_by: Some(ToolCallId::from("look")),
+        at: Some(START),
     };
     let started = Fact::Started { call: ToolCallId::from("prompt"), deadline: None, at: Some(START) };
     let when = |output: Value| {

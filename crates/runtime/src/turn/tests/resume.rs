@@ -63,6 +63,7 @@ fn a_call_with_a_state_is_resumed_and_its_prompts_stay_open() {
             needs_approval: false,
             checked: None,
             asked_by: Some(ToolCallId::from("look")),
+            at: Some(START),
         },
         Fact::Started { call: ToolCallId::from("p"), deadline: Some(START.after(TIMEOUT)), at: Some(START) },
     ];

@@ -1,0 +1,141 @@
+//! Decisions from the inbox: bound to what the inbox has shown.
+//!
+//! The inbox lists rows that are stored beside the facts, and a call runs by the facts. Whoever can write to the database
+//! can change a row, so a decision is refused where the two differ. See `docs/adr/0030-the-record-follows-from-the-facts.md`.
+
+use std::sync::Arc;
+
+use holdpoint_protocol::{
+    ids::{ApprovalId, ChatId},
+    request::DecisionRequest,
+};
+
+use super::{
+    Hold, Runtime, RuntimeError,
+    audit::input_sha256,
+    chat::{ChatError, ChatTask},
+    grants::format_of,
+    load::load,
+    runtime::Inner,
+};
+use crate::{
+    identity::Identity,
+    log::{HoldQuery, HoldRow, HoldsOf, LogError},
+    metrics::Channel,
+    turn::{Answered, ChatState, Input},
+};
+
+/// The number of rows per read.
+const PAGE: usize = 1000;
+/// How often rows are read again because another node has appended meanwhile.
+const MAX_ATTEMPTS: usize = 8;
+
+/// What somebody has seen of an approval request before deciding.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    /// The SHA-256 of the input, as the list and the single request give it. Not every client says.
+    pub(super) input_sha256: Option<Box<str>>,
+}
+
+impl Runtime {
+    /// Takes a person's decision from the inbox. Whether it counts is for the policy of the tool to say, as it was when the
+    /// approval was requested.
+    ///
+    /// Fails with [`RuntimeError::NotAsShown`], and decides nothing, if what the inbox lists of it is not what is recorded.
+    pub async fn decide(
+        &self,
+        by: impl Into<Identity>,
+        approval: ApprovalId,
+        decision: impl Into<DecisionRequest>,
+    ) -> Result<Answered, RuntimeError> {
+        self.decide_shown(by, approval, decision, None).await
+    }
+
+    /// Like [`decide`](Self::decide), for somebody who was shown the input with this SHA-256
+    /// ([`PendingApproval::input_sha256`](holdpoint_protocol::request::PendingApproval::input_sha256)). Fails too if the call
+    /// would run with another one.
+    pub async fn decide_shown(
+        &self,
+        by: impl Into<Identity>,
+        approval: ApprovalId,
+        decision: impl Into<DecisionRequest>,
+        input_sha256: Option<Box<str>>,
+    ) -> Result<Answered, RuntimeError> {
+        let (by, decision) = (by.into(), decision.into());
+        if !self.inner.may_write(format_of(&decision)) {
+            return Err(RuntimeError::MixedVersions);
+        }
+        let Some((owner, chat)) = self.chat_of_approval(&by, &approval).await? else { return Ok(Answered::Unknown) };
+        let input = Input::Decide { approval, decision, by: Arc::new(by) };
+        self.answered(&owner, &chat, input, Channel::Inbox, Some(Shown { input_sha256 })).await
+    }
+}
+
+impl ChatTask {
+    /// Whether what was shown of an approval request is what is recorded. One that has ended is nobody's business here: its
+    /// answer says so.
+    pub(super) async fn is_as_shown(&mut self, approval: &ApprovalId, shown: &Shown) -> Result<bool, ChatError> {
+        for _ in 0..MAX_ATTEMPTS {
+            if self.inner.lease.is_shared() {
+                self.catch_up_or_end().await?;
+            }
+            let rows = rows(&self.inner, &self.id, approval).await?;
+            let Some(hold) = open_hold(&self.state, approval) else { return Ok(true) };
+            if shown.input_sha256.as_deref().is_some_and(|shown| !hold.has_input(shown)) {
+                return Ok(false);
+            }
+            // A row that can't be decoded is not listed: the facts are.
+            if rows.iter().all(|row| Hold::read(row).is_err() || hold.is_stored_as(row)) {
+                return Ok(true);
+            }
+            // Another node may have appended between the two reads.
+            if !self.inner.lease.is_shared() || !self.catch_up().await? {
+                tracing::error!(
+                    chat = %self.id, call = %hold.call,
+                    "the stored row of a hold is not what the facts say; nothing is decided by it: run `holdpoint verify`"
+                );
+                return Ok(false);
+            }
+        }
+        Err(ChatError::Lost)
+    }
+}
+
+impl Hold {
+    fn has_input(&self, sha256: &str) -> bool {
+        let input = holdpoint_protocol::json::parse(self.input.as_bytes()).ok();
+        input.as_ref().and_then(input_sha256).is_some_and(|own| own == sha256)
+    }
+}
+
+/// The open approval request of a chat with this id.
+pub(super) fn open_hold(state: &ChatState, approval: &ApprovalId) -> Option<Hold> {
+    let is_it = |hold: &Hold| hold.request.as_ref().is_some_and(|request| request.approval == *approval);
+    Hold::of(state).into_iter().find(is_it)
+}
+
+/// The rows of a chat that are listed as this approval request. There is one, unless somebody has changed the table.
+async fn rows(inner: &Inner, chat: &ChatId, approval: &ApprovalId) -> Result<Vec<HoldRow>, LogError> {
+    let mut query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: true, after: None };
+    let mut found = Vec::new();
+    loop {
+        let page = inner.log.holds(query.clone(), PAGE).await?;
+        let Some((chat, last)) = page.last() else { return Ok(found) };
+        query.after = Some((last.since, last.call.clone(), chat.clone()));
+        found.extend(page.into_iter().map(|(_, row)| row).filter(|row| row.approval.as_ref() == Some(approval)));
+    }
+}
+
+impl Inner {
+    /// An open approval request as the facts of its chat have it.
+    pub(super) async fn recorded(
+        self: &Arc<Self>,
+        chat: &ChatId,
+        approval: &ApprovalId,
+    ) -> Result<Option<Hold>, RuntimeError> {
+        let loaded = load(self, chat).await.map_err(|error| RuntimeError::from(ChatError::from(error)))?;
+        let mut state = loaded.origin;
+        loaded.facts.iter().for_each(|fact| state.apply(fact));
+        Ok(open_hold(&state, approval))
+    }
+}

@@ -1,0 +1,114 @@
+//! What is stored beside the facts of a chat: the rows of its holds, those who may decide, its head, and the revocations of
+//! its grants.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdpoint_protocol::ids::ToolCallId;
+
+use super::{
+    Finding, LineChange,
+    lines::revocations,
+    walk::{ChatWalk, Findings, Fold},
+};
+use crate::{
+    approvers::Approver,
+    driver::{
+        audit,
+        head::{HeadData, Hold},
+    },
+    log::{AuditEntry, Head, HoldApprover, HoldQuery, HoldRow, HoldsOf, LogError, REVOCATION, Stored},
+};
+
+/// The number of rows per read.
+const PAGE: usize = 256;
+
+impl ChatWalk<'_> {
+    /// Compares what is beside the facts of a chat of this length. Returns `false` if it has grown meanwhile: then nothing was
+    /// compared.
+    pub(super) async fn beside(&mut self, len: u64) -> Result<bool, LogError> {
+        let rows = self.hold_rows().await?;
+        let approvers = self.log.approvers(self.chat).await?;
+        let head = match self.log.stored(self.chat).await? {
+            Some(Stored::Chat { len: now, head, .. }) if now == len => head,
+            // Its lines can't be told from those that came since.
+            Some(Stored::Chat { .. }) => return Ok(false),
+            Some(Stored::Tombstone { .. }) | None => return Ok(true),
+        };
+        if let Some(fold) = &self.fold {
+            compare_holds(fold, rows, approvers, &mut self.findings);
+            if let Some(what) = head_differs(fold, &head) {
+                self.findings.add(Finding::Head(what));
+            }
+        }
+        while let Some(line) = self.lines.next_before(u64::MAX, len).await? {
+            self.findings.line(line.position, LineChange::Added);
+        }
+        self.revocations().await?;
+        Ok(true)
+    }
+
+    async fn hold_rows(&self) -> Result<Vec<HoldRow>, LogError> {
+        let mut query = HoldQuery { of: HoldsOf::Chat(self.chat.clone()), only_approvals: false, after: None };
+        let mut rows = Vec::new();
+        loop {
+            let page = self.log.holds(query.clone(), PAGE).await?;
+            let Some((chat, last)) = page.last() else { return Ok(rows) };
+            query.after = Some((last.since, last.call.clone(), chat.clone()));
+            rows.extend(page.into_iter().map(|(_, row)| row));
+        }
+    }
+
+    /// Each revocation is of a grant that was made where it says.
+    pub(super) async fn revocations(&mut self) -> Result<(), LogError> {
+        for line in revocations(self.log, self.chat).await? {
+            let made_at = line.position - REVOCATION;
+            let is_of = |line: &AuditEntry| {
+                let grant = audit::revoked_by(line)?;
+                let made = self.granted.iter().find(|made| made.position == made_at && made.grant == grant)?;
+                Some(made.owner == line.owner && made.tool == line.tool && line.contents.is_none())
+            };
+            if is_of(&line) != Some(true) {
+                self.findings.line(made_at, LineChange::Added);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compare_holds(fold: &Fold, rows: Vec<HoldRow>, approvers: Vec<HoldApprover>, findings: &mut Findings) {
+    let mut rows: BTreeMap<ToolCallId, HoldRow> = rows.into_iter().map(|row| (row.call.clone(), row)).collect();
+    let mut named: BTreeMap<ToolCallId, Vec<Option<Approver>>> = BTreeMap::new();
+    for (call, approver) in approvers {
+        named.entry(call).or_default().push(approver);
+    }
+    for hold in Hold::of(&fold.state) {
+        if !rows.remove(&hold.call).is_some_and(|row| hold.is_stored_as(&row)) {
+            findings.add(Finding::Hold { call: hold.call.clone() });
+        }
+        let stored: BTreeSet<_> = named.remove(&hold.call).unwrap_or_default().into_iter().collect();
+        let wanted: BTreeSet<_> = hold.others().cloned().map(Some).collect();
+        if stored != wanted {
+            findings.add(Finding::Approvers { call: hold.call });
+        }
+    }
+    rows.into_keys().for_each(|call| findings.add(Finding::Hold { call }));
+    named.into_keys().for_each(|call| findings.add(Finding::Approvers { call }));
+}
+
+/// What in a head is not what the facts say. The time of the last change, and where a start begins to read, are not compared.
+fn head_differs(fold: &Fold, head: &Head) -> Option<&'static str> {
+    let Fold { state, title, .. } = fold;
+    let Ok(data) = HeadData::read(head) else { return Some("it can't be decoded") };
+    let holds = Hold::of(state).len();
+    if Some(&head.subject) != state.subject.as_ref() {
+        Some("the owner")
+    } else if data.title != *title {
+        Some("the title")
+    } else if data.holds != holds || data.is_running != state.is_running() {
+        Some("what waits or runs")
+    } else if head.is_open != (holds > 0 || state.is_running()) {
+        Some("whether anything waits or runs")
+    } else {
+        None
+    }
+}
