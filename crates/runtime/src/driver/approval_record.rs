@@ -6,7 +6,7 @@ use holdpoint_protocol::{
     request::{ApprovalRecord, PendingApproval},
 };
 
-use super::{Runtime, RuntimeError, StoredChat};
+use super::{Runtime, RuntimeError, StoredChat, audit::input_sha256};
 use crate::{
     identity::Identity,
     project::{Asked, asked},
@@ -84,6 +84,7 @@ fn record(asked: Asked, approval_id: ApprovalId, chat_id: ChatId, owner: &Subjec
         input_schema: spec.map(|spec| spec.input.as_value().clone()),
         headline: spec.and_then(|spec| spec.headline.as_ref().map(ToString::to_string)),
         tool_name,
+        input_sha256: input_sha256(&input),
         input,
         reason: Some(reason),
         requested_at,

@@ -133,7 +133,7 @@ impl Inner {
         chat: &ChatId,
         approval: &ApprovalId,
     ) -> Result<Option<Hold>, RuntimeError> {
-        let loaded = load(self, chat).await.map_err(|error| RuntimeError::from(ChatError::from(error)))?;
+        let loaded = load(self, chat, None).await.map_err(|error| RuntimeError::from(ChatError::from(error)))?;
         let mut state = loaded.origin;
         loaded.facts.iter().for_each(|fact| state.apply(fact));
         Ok(open_hold(&state, approval))
