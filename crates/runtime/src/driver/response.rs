@@ -19,7 +19,8 @@ use crate::{
     fact::Fact,
     identity::Identity,
     project::{
-        AdkLive, Listed, Out, Projection, Response, Resume, View, asked_again, history, holds, is_step, settled_in,
+        AdkLive, Listed, Out, Projection, Response, Resume, StepShown, View, asked_again, history, holds, is_step,
+        settled_in,
     },
     subject::Subject,
     tool::{StoredFile, ToolSet},
@@ -142,7 +143,7 @@ impl Source {
             // `ResponseStream::read` finishes it, and polling does not read a source that is being read.
             Source::Reading(_) => return Next::Gone,
         };
-        loop {
+        while !response.is_cut_off() {
             let facts = if std::mem::take(is_first) {
                 let mut first = reader.origin().len;
                 let mut facts = reader.after(0);
@@ -165,12 +166,13 @@ impl Source {
                 }
             };
             if response.take(facts.iter().map(|fact| &**fact), out).is_break() {
-                return Next::End;
+                return if response.is_cut_off() { Next::Gone } else { Next::End };
             }
             if !out.is_empty() {
                 return Next::More;
             }
         }
+        Next::Gone
     }
 }
 
@@ -241,6 +243,8 @@ pub struct LiveStream {
     subject: Subject,
     /// Set until something of the open turn is shown: its output before this connection was opened.
     unseen: Option<Vec<Out>>,
+    /// What the client has of the step that is being written.
+    step: StepShown,
 }
 
 impl LiveStream {
@@ -253,7 +257,16 @@ impl LiveStream {
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
         let missed = started.filter(|at| is_over(*at)).map(|at| first + at as u64);
-        Self { reader, projection, view, position: first + position as u64, missed, subject, unseen: None }
+        Self {
+            reader,
+            projection,
+            view,
+            position: first + position as u64,
+            missed,
+            subject,
+            unseen: None,
+            step: StepShown::default(),
+        }
     }
 
     /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.
@@ -343,7 +356,17 @@ impl LiveStream {
             if facts.iter().any(is_theirs) {
                 return Next::Gone;
             }
-            facts.iter().for_each(|fact| self.projection.apply(fact, out));
+            for fact in &facts {
+                let sent = out.len();
+                self.projection.apply(fact, out);
+                let written = out[sent..].iter().filter_map(|written| match written {
+                    Out::Chunks(chunks) => Some(chunks),
+                    Out::End => None,
+                });
+                if self.step.is_taken_back(fact, written) {
+                    return Next::Gone;
+                }
+            }
             if !out.is_empty() {
                 return Next::More;
             }

@@ -14,6 +14,7 @@ mod conversation;
 mod history;
 mod holds;
 mod response;
+mod step_shown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,6 +29,7 @@ use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};
 pub use response::{Response, Resume, earlier};
 pub(crate) use response::{asked_again, is_step, settled_in};
+pub(crate) use step_shown::StepShown;
 
 use crate::{fact::Fact, metrics::Channel};
 

@@ -124,13 +124,14 @@ async fn a_commit_that_the_standby_does_not_have_is_not_acknowledged() {
     }
     block_in_place(|| standby.crash());
     // An operator who ends every wait.
-    let (primary, is_over) = (Arc::new(primary), Arc::new(AtomicBool::new(false)));
+    let (primary, goes_on) = (Arc::new(primary), Arc::new(()));
     let operator = tokio::task::spawn_blocking({
-        let (primary, is_over) = (Arc::clone(&primary), Arc::clone(&is_over));
+        let (primary, goes_on) = (Arc::clone(&primary), Arc::downgrade(&goes_on));
         move || {
             let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
             let mut cancelled = 0;
-            while !is_over.load(Ordering::SeqCst) {
+            // Also if the test fails.
+            while goes_on.strong_count() > 0 {
                 cancelled += primary.sql("postgres", cancel).trim().parse::<u32>().expect("a number");
                 std::thread::sleep(millis(20));
             }
@@ -145,7 +146,7 @@ async fn a_commit_that_the_standby_does_not_have_is_not_acknowledged() {
         // After a failure, the writer waits for a moment.
         sleep(millis(500)).await;
     }
-    is_over.store(true, Ordering::SeqCst);
+    drop(goes_on);
     let cancelled = operator.await.expect("no panic");
     assert!(cancelled >= 4, "{cancelled} waits were ended");
     // It is there, which says nothing.
