@@ -20,7 +20,7 @@ use holdpoint_runtime::{
     identity::{Identity, Role},
     internals::{
         fact::Fact,
-        project::{Out, View},
+        project::{Out, Resume, View},
         turn::Answered,
     },
     log::{Log, MemoryLog, Stored, Wakeup},
@@ -510,6 +510,49 @@ async fn text_that_was_never_written_is_taken_back() {
     until("both show the same", async || messages(&nodes.a).await.contains("second answer")).await;
     assert_eq!(messages(&nodes.a).await, messages(&nodes.b).await);
     drop(watched);
+}
+
+/// The owner dies in the middle of a step. Whoever follows from another node has its beginning, which the step that is done
+/// again would repeat. So the response ends there, and the message is had anew, with each word once.
+#[tokio::test]
+async fn a_response_with_a_part_of_an_abandoned_step_ends() {
+    let steps = json!([[{"reasoning": ["hm"]}, {"text": ["once "]}, {"waitMs": 1500}, {"text": ["and only"]}]]);
+    let Nodes { a, b, .. } = Nodes::start(steps).await;
+    let view = View { profile: holdpoint_runtime::driver::Profile::AiSdk, ..View::default() };
+    let mut own = a.submit(&me(), said("go"), view).await.expect("is taken").1;
+    let mut seen = Vec::new();
+    within("the text is shown", async {
+        while !format!("{seen:?}").contains("once") {
+            assert_eq!(own.read(&mut seen).await, Next::More);
+        }
+    })
+    .await;
+    let mut response = b.resume(&me(), &chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
+    let mut live = b.live(&me(), &chat(), View { is_progressive: true, ..View::default() }).await.expect("live");
+    let (mut shown, mut live_shown) = (Vec::new(), Vec::new());
+    within("both follow", async {
+        while !format!("{shown:?}").contains("once") {
+            assert_eq!(response.read(&mut shown).await, Next::More);
+        }
+        while !format!("{live_shown:?}").contains("once") {
+            assert_eq!(live.next(&mut live_shown).await, Next::More);
+        }
+    })
+    .await;
+    drop((own, a));
+    within("both end", async {
+        while response.read(&mut shown).await == Next::More {}
+        while live.next(&mut live_shown).await == Next::More {}
+    })
+    .await;
+    assert_eq!(response.read(&mut shown).await, Next::Gone);
+    let shown = text(shown);
+    assert_eq!((shown.matches("once").count(), shown.contains("text-end")), (1, true), "{shown}");
+    assert_eq!(format!("{live_shown:?}").matches("once").count(), 1, "{live_shown:?}");
+    let again = b.resume(&me(), &chat(), view, Resume::Message).await.expect("it reads").expect("it is written");
+    let again = read(again).await;
+    assert_eq!((again.matches("once").count(), again.matches("and only").count()), (1, 1), "{again}");
+    assert!(again.contains("\"finish\""), "{again}");
 }
 
 /// A node that can't read the log says so. It does not show less than what another node has confirmed.

@@ -18,8 +18,8 @@ use crate::{
     fact::Fact,
     identity::Identity,
     project::{
-        AdkLive, Listed, Out, Projection, Response, Resume, View, asked_again, history, holds, is_call_start, is_end,
-        is_start, is_step,
+        AdkLive, Listed, Out, Projection, Response, Resume, StepShown, View, asked_again, history, holds,
+        is_call_start, is_end, is_start, is_step,
     },
     subject::Subject,
     tool::ToolSet,
@@ -142,7 +142,7 @@ impl Source {
             // `ResponseStream::read` finishes it, and polling does not read a source that is being read.
             Source::Reading(_) => return Next::Gone,
         };
-        loop {
+        while !response.is_cut_off() {
             if !reader.has_room() {
                 return Next::Gone;
             }
@@ -168,12 +168,13 @@ impl Source {
                 }
             };
             if response.take(facts.iter().map(|fact| &**fact), out).is_break() {
-                return Next::End;
+                return if response.is_cut_off() { Next::Gone } else { Next::End };
             }
             if !out.is_empty() {
                 return Next::More;
             }
         }
+        Next::Gone
     }
 }
 
@@ -234,6 +235,8 @@ pub struct LiveStream {
     subject: Subject,
     /// Whether this connection has shown the beginning of the last turn.
     is_begun: bool,
+    /// What the client has of the step that is being written.
+    step: StepShown,
 }
 
 impl LiveStream {
@@ -246,7 +249,8 @@ impl LiveStream {
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
         let turn = started.map(|at| first + at as u64);
-        Self { reader, projection, view, position: first + position as u64, turn, subject, is_begun: false }
+        let (is_begun, step) = (false, StepShown::default());
+        Self { reader, projection, view, position: first + position as u64, turn, subject, is_begun, step }
     }
 
     /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.
@@ -342,7 +346,17 @@ impl LiveStream {
             if facts.iter().any(is_theirs) {
                 return Next::Gone;
             }
-            facts.iter().for_each(|fact| self.projection.apply(fact, out));
+            for fact in &facts {
+                let sent = out.len();
+                self.projection.apply(fact, out);
+                let written = out[sent..].iter().filter_map(|written| match written {
+                    Out::Chunks(chunks) => Some(chunks),
+                    Out::End => None,
+                });
+                if self.step.is_taken_back(fact, written) {
+                    return Next::Gone;
+                }
+            }
             self.is_begun = out.iter().any(is_start) || self.is_begun && !self.projection.is_closed();
             if !out.is_empty() {
                 return Next::More;

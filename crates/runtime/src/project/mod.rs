@@ -14,6 +14,7 @@ mod conversation;
 mod history;
 mod holds;
 mod response;
+mod step_shown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -29,6 +30,7 @@ pub(crate) use holds::{Asked, asked};
 pub use holds::{Listed, holds};
 pub use response::{Response, Resume, earlier};
 pub(crate) use response::{asked_again, is_call_start, is_end, is_start, is_step};
+pub(crate) use step_shown::StepShown;
 
 use crate::{fact::Fact, metrics::Channel};
 

@@ -10,7 +10,7 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 
-use super::{AiSdk, Out, Past, Profile, Projection, View, chunks};
+use super::{AiSdk, Out, Past, Profile, Projection, StepShown, View, chunks};
 use crate::{
     fact::{Fact, Outcome},
     model::Usage,
@@ -53,6 +53,9 @@ pub struct Response {
     started: HashSet<ToolCallId>,
     /// The calls whose input an approver has changed.
     edited: HashSet<ToolCallId>,
+    /// What the client has of the step that is being written.
+    step: StepShown,
+    is_cut_off: bool,
 }
 
 impl Response {
@@ -73,6 +76,8 @@ impl Response {
             answered: HashSet::new(),
             started: HashSet::new(),
             edited: HashSet::new(),
+            step: StepShown::default(),
+            is_cut_off: false,
         }
     }
 
@@ -154,6 +159,12 @@ impl Response {
         self.position = position;
     }
 
+    /// Whether it ended because the client has something of a step that was abandoned. A client that resumes gets the message
+    /// anew, without that.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
     /// The position of the next fact to take.
     pub fn position(&self) -> u64 {
         self.position
@@ -183,7 +194,13 @@ impl Response {
                     written = self.replay();
                 }
             }
-            self.forward(&mut written, out)?;
+            let sent = out.len();
+            let flow = self.forward(&mut written, out);
+            if self.step.is_taken_back(fact, &out[sent.min(out.len())..]) {
+                self.is_cut_off = true;
+                return ControlFlow::Break(());
+            }
+            flow?;
             if self.has_joined && matches!(fact, Fact::TurnEnded { .. }) {
                 return self.end_turn(out);
             }

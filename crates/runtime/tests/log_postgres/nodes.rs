@@ -245,7 +245,8 @@ fn taken(chat: &str, at: u64, node: NodeId) -> Append {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chats_of_a_node_are_abandoned_once_its_lease_has_lapsed() {
     let mut options = options();
-    options.lease = millis(2000);
+    // The lease is shorter than the time within which others have to have taken over.
+    options.lease = millis(3000);
     let (a, b) = (open(&options).await, open(&options).await);
     assert_eq!(a.lease(), Some(millis(2000)));
     a.renew(A).await.expect("it renews");

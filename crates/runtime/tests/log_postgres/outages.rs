@@ -7,7 +7,8 @@ use std::{
 };
 
 use futures::future::{join_all, try_join_all};
-use holdpoint_runtime::log::{Append, AppendResult, Health, NodeId};
+use holdpoint_protocol::ids::ChatId;
+use holdpoint_runtime::log::{Append, AppendResult, DeleteResult, Health, NodeId};
 use holdpoint_testkit::{Postgres, log_suite::append};
 use tokio::time::sleep;
 
@@ -103,6 +104,64 @@ async fn a_primary_that_is_lost_and_replaced_by_its_standby() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_hangs_and_is_replaced_by_its_standby() {
     fail_over(Postgres::pause).await;
+}
+
+/// The standby is away, and an operator ends the wait for it. PostgreSQL then commits on the primary alone, and says so in a
+/// warning. Nothing of that is acknowledged, however often it is repeated, until a standby has it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_the_standby_does_not_have_is_not_acknowledged() {
+    let primary = Postgres::start(&[]);
+    let standby = block_in_place(|| primary.standby());
+    block_in_place(|| primary.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'"));
+    block_in_place(|| primary.sql("postgres", "SELECT pg_reload_conf()"));
+    let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+    eventually("the standby is synchronous", async || block_in_place(|| primary.sql("postgres", synchronous)) == "1")
+        .await;
+    let log = open(&hasty(primary.url("postgres"))).await;
+    let chat = |id: &str| ChatId::from(id);
+    for id in ["kept", "deleted"] {
+        assert_eq!(log.append_many(vec![append(id, 0, 1)]).await, [AppendResult::Committed { len: 1 }]);
+    }
+    block_in_place(|| standby.crash());
+    // An operator who ends every wait.
+    let (primary, goes_on) = (Arc::new(primary), Arc::new(()));
+    let operator = tokio::task::spawn_blocking({
+        let (primary, goes_on) = (Arc::clone(&primary), Arc::downgrade(&goes_on));
+        move || {
+            let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+            let mut cancelled = 0;
+            // Also if the test fails.
+            while goes_on.strong_count() > 0 {
+                cancelled += primary.sql("postgres", cancel).trim().parse::<u32>().expect("a number");
+                std::thread::sleep(millis(20));
+            }
+            cancelled
+        }
+    });
+    for _ in 0..3 {
+        let appended = log.append_many(vec![append("kept", 1, 1)]).await;
+        assert_eq!(appended, [AppendResult::Unknown], "it is on the primary alone");
+        let deleted = log.delete(&chat("deleted"), 1).await;
+        assert!(deleted.is_err(), "{deleted:?}");
+        // After a failure, the writer waits for a moment.
+        sleep(millis(500)).await;
+    }
+    drop(goes_on);
+    let cancelled = operator.await.expect("no panic");
+    assert!(cancelled >= 4, "{cancelled} waits were ended");
+    // It is there, which says nothing.
+    assert_eq!(log.read(&chat("kept"), 1, 10).await.expect("it reads").len(), 1);
+    block_in_place(|| standby.resume_after_stop());
+    eventually("it is acknowledged", async || {
+        log.append_many(vec![append("kept", 1, 1)]).await == [AppendResult::Committed { len: 2 }]
+            && log.delete(&chat("deleted"), 1).await == Ok(DeleteResult::Deleted)
+    })
+    .await;
+    block_in_place(|| primary.crash());
+    block_in_place(|| standby.promote());
+    let log = open(&hasty(standby.url("postgres"))).await;
+    assert_eq!(log.read(&chat("kept"), 0, 10).await.expect("it reads").len(), 2);
+    assert_eq!(log.read(&chat("deleted"), 0, 10).await.expect("it reads").len(), 0);
 }
 
 async fn fail_over(lose: fn(&Postgres)) {

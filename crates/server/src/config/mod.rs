@@ -47,7 +47,7 @@ pub struct Config {
     /// no variable; write `{ env = "NAME" }`.
     #[cfg_attr(test, schemars(with = "reference::Secret"))]
     pub log: Option<SecretText>,
-    /// With `log`: the time after which a node that has not been heard of is gone, and its turns are taken over.
+    /// With `log`: the time within which the turns of a node that dies are taken over by another.
     #[serde(deserialize_with = "number::lease")]
     pub lease_sec: Option<NonZeroU32>,
     /// With `log`: do without LISTEN, NOTIFY and prepared statements, which connection poolers do not pass on.

@@ -3,13 +3,17 @@
 use std::{
     collections::HashMap,
     future::poll_fn,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use tokio::{sync::mpsc, task::AbortHandle, time::timeout};
 use tokio_postgres::{
     AsyncMessage, Client, Error, Notification, Row, Statement,
+    error::{DbError, Severity, SqlState},
     types::{ToSql, Type},
 };
 
@@ -104,13 +108,21 @@ impl Connector {
         let (place, limit) = (&self.place, self.connect_timeout);
         let connecting = async {
             let (client, mut connection) = self.hosts.connect(&self.tls).await?;
+            let unconfirmed = Arc::new(AtomicU64::new(0));
+            let counter = Arc::clone(&unconfirmed);
             let task = tokio::spawn(async move {
                 while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                     match (message, &notified) {
                         (AsyncMessage::Notification(notification), Some(notified)) => {
                             let _ = notified.try_send(notification);
                         }
-                        (AsyncMessage::Notice(notice), _) => tracing::debug!(%notice, "PostgreSQL says"),
+                        (AsyncMessage::Notice(notice), _) => {
+                            // Before the result of the commit is passed on: messages are handled in their order.
+                            if is_unconfirmed(&notice) {
+                                counter.fetch_add(1, Ordering::SeqCst);
+                            }
+                            tracing::debug!(%notice, "PostgreSQL says");
+                        }
                         _ => {}
                     }
                 }
@@ -120,6 +132,7 @@ impl Connector {
                 task: task.abort_handle(),
                 statements: Mutex::default(),
                 connector: Arc::clone(self),
+                unconfirmed,
             };
             if !self.is_poll_only {
                 connection.client.batch_execute(&format!("{PLANNER} {}", self.settings(false))).await?;
@@ -172,9 +185,24 @@ pub(super) struct Connection {
     task: AbortHandle,
     statements: Mutex<HashMap<Box<str>, Statement>>,
     connector: Arc<Connector>,
+    unconfirmed: Arc<AtomicU64>,
+}
+
+/// Whether PostgreSQL says that it has committed without its synchronous standby: somebody ended the wait for it. Its words
+/// depend on the language of the server, so the function that says it decides. Where that is not told, it counts as one.
+fn is_unconfirmed(notice: &DbError) -> bool {
+    notice.parsed_severity() == Some(Severity::Warning)
+        && *notice.code() == SqlState::WARNING
+        && notice.routine().is_none_or(|routine| routine == "SyncRepWaitForLSN")
 }
 
 impl Connection {
+    /// How many commits have succeeded here and not on the synchronous standby. What such a commit wrote may be lost with this
+    /// server. It is safe once a later commit is confirmed, since a standby gets everything in order.
+    pub(super) fn unconfirmed(&self) -> u64 {
+        self.unconfirmed.load(Ordering::SeqCst)
+    }
+
     /// Whether it is of no more use.
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_closed()

@@ -213,6 +213,8 @@ pub(super) enum Failure {
     Connect(PostgresError),
     /// No result within this time.
     Late(Duration),
+    /// It was committed, but somebody ended the wait for the synchronous standby: it may be lost with this server.
+    Unconfirmed,
     /// Something in the tables can't be read.
     Damaged(String),
     /// There was no usable connection a moment ago, and the next attempt is yet to come.
@@ -245,6 +247,8 @@ impl Failure {
         let error = match self {
             Self::Statement(error) => error,
             Self::Damaged(_) => return Reach::Request,
+            // The same again waits for the standby again, and its commit confirms this one.
+            Self::Unconfirmed => return Reach::Connection,
             Self::Connect(_) | Self::Late(_) | Self::Waiting | Self::Stopped => return Reach::Database,
         };
         let Some(db) = error.as_db_error() else {
@@ -314,6 +318,9 @@ impl std::fmt::Display for Failure {
             },
             Self::Connect(error) => write!(f, "{error}"),
             Self::Late(limit) => write!(f, "no reply within {} ms", limit.as_millis()),
+            Self::Unconfirmed => {
+                f.write_str("the wait for the synchronous standby was ended, so it may not have been replicated")
+            }
             Self::Damaged(what) => f.write_str(what),
             Self::Waiting => f.write_str("it could not be used a moment ago"),
             Self::Stopped => f.write_str("the log has stopped"),

@@ -10,6 +10,7 @@ use super::{
     error::Failure,
     pool::Pool,
     reader::{self, Select},
+    transaction::PROBE,
 };
 use crate::{
     clock::Timestamp,
@@ -58,7 +59,7 @@ const REVOKE: Sql = Sql {
                RETURNING made_in, position, subject, tool
            )
            INSERT INTO @.audit (chat, position, at, owner, tool, actor, data)
-           SELECT made_in, position + $4, $2, subject, tool, $3, $5 FROM revoked",
+           SELECT made_in, position + $4, $2, subject, tool, $3, $5 FROM revoked RETURNING 1",
     types: &[Type::BYTEA, Type::INT8, Type::BYTEA, Type::INT8, Type::BYTEA],
 };
 
@@ -184,7 +185,10 @@ pub(super) async fn revoke(pool: &Pool, revocation: &Revocation) -> Result<(), F
     let Revocation { grant, by, at, data } = revocation;
     let (grant, by) = (grant.as_str().as_bytes(), by.as_str().as_bytes());
     let (at, offset) = (reader::number(at.0), REVOCATION.cast_signed());
-    pool.run(REVOKE, &[&grant, &at, &by, &offset, &&data[..]]).await?;
+    if pool.run(REVOKE, &[&grant, &at, &by, &offset, &&data[..]]).await?.is_empty() {
+        // If this is the repetition of one that was not confirmed, a later commit has to be.
+        pool.run(PROBE, &[]).await?;
+    }
     Ok(())
 }
 

@@ -118,7 +118,9 @@ impl<'a> Lent<'a> {
 
     async fn query(mut self, text: &str, types: &[Type], parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Failure> {
         let Some(connection) = &self.connection else { return Err(Failure::Stopped) };
+        let before = connection.unconfirmed();
         let done = connection.query(text, types, parameters).await.map_err(Failure::from);
+        let done = if connection.unconfirmed() == before { done } else { Err(Failure::Unconfirmed) };
         self.is_reusable = Some(done.as_ref().err().is_none_or(|failure| failure.reach() != Reach::Connection));
         done
     }

@@ -154,7 +154,7 @@ const DELETE: Sql = Sql {
 };
 const EXISTS: Sql = Sql { text: "SELECT 1 FROM @.chats WHERE id = $1 AND deleted_at IS NULL", types: &[Type::BYTEA] };
 /// Besides a write, it needs what an append needs: the tables, their columns, and the right to change them.
-const PROBE: Sql = Sql {
+pub(super) const PROBE: Sql = Sql {
     text: "WITH
                chats AS (
                    UPDATE @.chats SET len = len, subject = subject, is_open = is_open, updated_at = updated_at,
@@ -423,6 +423,10 @@ async fn delete(connection: &Connection, chat: &ChatId, deletion: &Deletion) -> 
         let subject: &[u8] = gone.try_get(0)?;
         return Ok(Deleted::Deleted(Subject::from(&*String::from_utf8_lossy(subject))));
     }
-    let exists = connection.run(EXISTS, &[&id]).await?;
-    Ok(if exists.is_empty() { Deleted::Nothing } else { Deleted::Conflict })
+    if !connection.run(EXISTS, &[&id]).await?.is_empty() {
+        return Ok(Deleted::Conflict);
+    }
+    // If this is the repetition of one that was not confirmed, a later commit has to be.
+    connection.run(PROBE, &[]).await?;
+    Ok(Deleted::Nothing)
 }

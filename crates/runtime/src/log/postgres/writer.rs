@@ -222,7 +222,9 @@ impl Writer {
                 Ok(connection) => connection,
                 Err(failure) => return Err(self.failing(failure)),
             };
+            let before = connection.unconfirmed();
             let written = timeout(limit, transaction.run(connection)).await.unwrap_or(Err(Failure::Late(limit)));
+            let written = if connection.unconfirmed() == before { written } else { Err(Failure::Unconfirmed) };
             let failure = match written {
                 Ok(written) => {
                     self.succeeded();
