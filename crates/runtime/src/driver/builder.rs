@@ -167,6 +167,8 @@ impl RuntimeBuilder {
         if let Some(age) = retention {
             tokio::spawn(retention::keep(Arc::clone(&inner), age));
         }
-        Ok(Runtime::own(inner))
+        let runtime = Runtime::own(inner);
+        runtime.model_warnings();
+        Ok(runtime)
     }
 }

@@ -426,6 +426,7 @@ impl Runtime {
     /// Replaces the tools. Existing calls keep the settings they were made with, except for the handler.
     pub fn set_tools(&self, tools: ToolSet) {
         self.inner.tools.send_replace(tools.with_budget(self.inner.budget_tool.as_ref()));
+        self.model_warnings();
     }
 
     /// Keeps the digest of a ticket that every node that shares the log may redeem, once. Returns `false` if no other

@@ -57,8 +57,8 @@ pub trait Model: Send + Sync + fmt::Debug + 'static {
     /// [`ModelEvent::Finish`] was cut off.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;
 
-    /// What people should know of these tools with this model, such as tools that it can't be offered. For the log, and for
-    /// `GET /api/status`.
+    /// What people should know of these tools with this model, such as tools that it can't be offered: for `GET /api/status`. It is
+    /// called at the start and when the tools have changed, so that the model can log it.
     fn warnings(&self, tools: &[Arc<ToolSpec>]) -> Vec<String> {
         let _ = tools;
         Vec::new()

@@ -126,7 +126,6 @@ async fn serve(config: Config, prepared: Prepared) -> Result<(), Failure> {
         })
         .start()
         .await?;
-    runtime.model_warnings();
     let default = Limits::default();
     let limits = Limits {
         body: config.limits.body_bytes.unwrap_or(default.body),
@@ -199,11 +198,7 @@ async fn next_signal(terminate: &mut Signal, interrupt: &mut Signal) -> SignalKi
 async fn follow(mut mcp: McpServers, own: ToolSet, runtime: Runtime, stopped: CancellationToken) {
     loop {
         tokio::select! {
-            () = mcp.changed() => {
-                runtime.set_tools(mcp.with(&own));
-                // The log has them from here.
-                runtime.model_warnings();
-            }
+            () = mcp.changed() => runtime.set_tools(mcp.with(&own)),
             () = stopped.cancelled() => return mcp.stop().await,
         }
     }

@@ -79,6 +79,9 @@ impl Http {
             headers::add_beta(&mut headers, beta);
         }
         headers.entry(header::CONTENT_TYPE).or_insert(header::HeaderValue::from_static("application/json"));
+        if framing == Framing::Sse {
+            headers.entry(header::ACCEPT).or_insert(header::HeaderValue::from_static("text/event-stream"));
+        }
         let mut clock = Clock::start(self.timeouts);
         let request = self.client.post(url).headers(headers).body(body);
         let response = answered(clock.wait(request.send()).await??, &mut clock).await?;

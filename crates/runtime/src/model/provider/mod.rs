@@ -305,7 +305,6 @@ impl Model for ProviderModel {
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        self.tell(&self.not_offered(&request.tools));
         let call = stream::ModelRequestStream::new(Arc::clone(&self.inner), &self.fallbacks, request);
         let answer = futures::stream::unfold(call, stream::ModelRequestStream::next);
         answer.map(futures::stream::iter).flatten().boxed()
