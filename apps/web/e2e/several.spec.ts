@@ -26,7 +26,9 @@ test("with rows ticked, a key decides these and never the one that is shown", as
     expect(await api(server.api, "carol").decide(await idOf(number), { approved: false })).toBe(200);
   await expect(bob.page.getByRole("toolbar", { name: /selected/ })).toContainText("2 selected, 2 ended");
   await bob.page.keyboard.press("a");
-  await expect(bob.page.getByRole("dialog", { name: "Approve 0 requests?" })).toContainText("Left out: it has ended.");
+  await expect(bob.page.getByRole("dialog", { name: "Approve 0 of 2 requests?" })).toContainText(
+    "Left out: it has ended.",
+  );
   await bob.page.keyboard.press("Escape");
   expect(ledger.runs).toEqual([]);
   expect(await api(server.api, "carol").approvals()).toHaveLength(2);
@@ -44,7 +46,7 @@ test.describe("a long input", () => {
       .getByRole("toolbar", { name: /selected/ })
       .getByRole("button", { name: "Approve…" })
       .click();
-    const dialog = bob.page.getByRole("dialog", { name: "Approve 0 requests?" });
+    const dialog = bob.page.getByRole("dialog", { name: "Approve 0 of 2 requests?" });
     const items = dialog.locator(".bulk__item");
     for (const at of [0, 1]) await expect(items.nth(at)).toContainText(/Left out: \d+ lines not read yet · Open/);
     // Also with everything in view that the dialog has.
@@ -76,7 +78,7 @@ test.describe("a long input", () => {
       .getByRole("toolbar", { name: /selected/ })
       .getByRole("button", { name: "Approve…" })
       .click();
-    const second = bob.page.getByRole("dialog", { name: "Approve 1 request?" });
+    const second = bob.page.getByRole("dialog", { name: "Approve 1 of 2 requests?" });
     const send = second.getByRole("button", { name: /^Approve 1 request/ });
     await expect(send).not.toHaveAttribute("aria-disabled", "true");
     await send.click();
@@ -98,7 +100,7 @@ test.describe("a vote", () => {
     await expect(bob.row(pay(2))).toBeVisible();
     for (const number of [1, 2]) await bob.list.getByRole("checkbox", { name: pay(number) }).check();
     await bob.page.keyboard.press("a");
-    const dialog = bob.page.getByRole("dialog", { name: "Approve 1 request?" });
+    const dialog = bob.page.getByRole("dialog", { name: "Approve 1 of 2 requests?" });
     await expect(dialog.locator(".bulk__item").first()).toContainText("Left out: you have already approved it.");
   });
 });

@@ -88,7 +88,9 @@ export function BulkDialog({ kind, entries, toolNamed, isOpen, decide, onOpen, o
           <Layer>
             <header className="review__head">
               <Dialog.Title className="review__title">
-                {state === "asking" ? `${verb} ${count(meant.length)}?` : `${verb}: ${count(meant.length)}`}
+                {verb} {meant.length < entries.length && `${meant.length} of `}
+                {count(entries.length)}
+                {state === "asking" && "?"}
               </Dialog.Title>
               <Dialog.Close className="icon-button" aria-label="Close" title="Close">
                 <X size={16} aria-hidden="true" />
@@ -200,16 +202,6 @@ function BulkItem({ entry, tool, isSent, leftOut, onUnseen, onOpen }: ItemProps)
           <Untrusted text={entry.requestedBy} />
         </span>
       </p>
-      {!isSent && (leftOut === undefined || isUnread) && (
-        <div ref={container}>
-          <Lines caption={`${title}, Input`} lines={lines} limit={rendered} />
-        </div>
-      )}
-      {isSent && (
-        <p className="bulk__outcome" data-tone={followed?.tone} role="status">
-          {followed?.text} {followed?.outcome}
-        </p>
-      )}
       {leftOut !== undefined && (
         <p className="bulk__outcome" data-tone={isUnread ? "hold" : "quiet"} role="status">
           {isUnread ? (
@@ -219,6 +211,16 @@ function BulkItem({ entry, tool, isSent, leftOut, onUnseen, onOpen }: ItemProps)
           ) : (
             `Left out: ${LEFT_OUT[leftOut]}`
           )}
+        </p>
+      )}
+      {!isSent && (leftOut === undefined || isUnread) && (
+        <div ref={container}>
+          <Lines caption={`${title}, Input`} lines={lines} limit={rendered} />
+        </div>
+      )}
+      {isSent && (
+        <p className="bulk__outcome" data-tone={followed?.tone} role="status">
+          {followed?.text} {followed?.outcome}
         </p>
       )}
     </li>
