@@ -16,7 +16,7 @@ COPY bench bench
 COPY xtask xtask
 COPY crates crates
 COPY --from=console /source/apps/web/dist /console
-RUN HOLDPOINT_CONSOLE=/console cargo build --release --locked --bin holdpoint
+RUN HOLDPOINT_CONSOLE=/console cargo build --profile dist --locked --bin holdpoint
 
 FROM debian:bookworm-slim
 # The authorities are for TLS to the model and the database, curl for the health check.
@@ -24,7 +24,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/holdpoint --create-home holdpoint
-COPY --from=server /source/target/release/holdpoint /usr/local/bin/holdpoint
+COPY --from=server /source/target/dist/holdpoint /usr/local/bin/holdpoint
 COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/holdpoint/
 USER holdpoint
 # Without --log, the data folder is here: mount a volume.

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the benchmarks, always in a release build.
+//! `cargo xtask bench`: the benchmarks, always built as the packages are.
 
 use std::path::Path;
 
@@ -7,5 +7,5 @@ use crate::process::Run;
 
 /// Builds and runs the benchmarks, and passes all arguments on to them.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result {
-    Run::cargo().args(["run", "--release", "-p", "holdpoint-bench", "--"]).args(args).dir(root).show_and_wait()
+    Run::cargo().args(["run", "--profile", "dist", "-p", "holdpoint-bench", "--"]).args(args).dir(root).show_and_wait()
 }

@@ -16,10 +16,11 @@
 //!
 //! | feature | default | adds |
 //! | --- | --- | --- |
-//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `providers`, `mcp`, `http-tools` and `jwt` |
+//! | `cli` | yes | the `holdpoint` command and its settings (`config`); turns on `sqlite`, `postgres`, `providers`, `mcp`, `http-tools` and `jwt` |
 //! | `console` | yes | the console at `/` of the command; in a checkout its build needs Node.js |
 //! | `jwt` | by `cli` | logins by JSON Web Tokens of an identity provider |
 //! | `sqlite` | by `cli` | the log in SQLite |
+//! | `postgres` | by `cli` | the log in PostgreSQL, for several nodes |
 //! | `providers` | by `cli` | models of OpenAI, Anthropic, Gemini and Ollama |
 //! | `mcp` | by `cli` | tools of MCP servers |
 //! | `http-tools` | by `cli` | tools that are HTTP endpoints |

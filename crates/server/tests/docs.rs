@@ -39,7 +39,7 @@ exit 1
 /// `cargo run --release -- ARGUMENTS` is the binary with these arguments.
 const CARGO: &str = r#"#!/bin/sh
 case "$1 $2" in
-  "build --release" | "xtask test") exit 0 ;;
+  "build --profile" | "xtask test") exit 0 ;;
   "run --release") shift 2; [ "$1" = "--" ] && shift; exec holdpoint "$@" ;;
 esac
 echo "cargo $*: the test of the documentation does not know this" >&2
@@ -89,12 +89,12 @@ fn program(folder: &Path, name: &str, text: &str) {
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let (programs, clone) = (folder.path().join("bin"), folder.path().join("clone"));
-    fs::create_dir_all(clone.join("target/release")).expect("a folder");
+    fs::create_dir_all(clone.join("target/dist")).expect("a folder");
     fs::create_dir(&programs).expect("a folder");
     std::os::unix::fs::symlink(root().join("examples"), clone.join("examples")).expect("a link");
     let holdpoint = HOLDPOINT.replace("BINARY", env!("CARGO_BIN_EXE_holdpoint"));
     program(&programs, "holdpoint", &holdpoint);
-    program(&clone.join("target/release"), "holdpoint", &holdpoint);
+    program(&clone.join("target/dist"), "holdpoint", &holdpoint);
     program(&programs, "cargo", CARGO);
     let curl = Command::new("sh").args(["-c", "command -v curl"]).output().expect("a shell").stdout;
     program(&programs, "curl", &CURL.replace("CURL", String::from_utf8_lossy(&curl).trim()));

@@ -88,11 +88,17 @@ async fn an_approval_that_nobody_gives_expires() {
 async fn an_approval_waits_in_a_log_in_sqlite_beside_the_shops_own_database() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = database().await;
-    let open = || Arc::new(SqliteLog::open(folder.path()).expect("it opens")) as Arc<dyn Log>;
-    let (runtime, _) = refunding_with(open(), &database, 250.0).await;
+    let open = || Arc::new(SqliteLog::open(folder.path()).expect("it opens"));
+    let log = open();
+    let closed = Arc::downgrade(&log);
+    let (runtime, _) = refunding_with(log, &database, 250.0).await;
     let ann = ask(&runtime, "ann").await;
     runtime.shutdown(Duration::from_secs(1)).await;
     drop(runtime);
+    // Only one may have the folder open.
+    while closed.strong_count() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     // The next start of the program.
     let (runtime, _) = refunding_with(open(), &database, 250.0).await;
     let approval = runtime.approvals(&ann).await.expect("it lists").remove(0);
