@@ -1,7 +1,16 @@
-//! The adk profile: K1 to K7.
+//! The adk profile: K1 to K9.
 
-use super::{Profile, Rule, calls::State, stream::StreamChecker};
-use crate::{PROMPT_TOOL, chunk::Chunk, ids::ToolCallId};
+use super::{
+    Profile, Rule,
+    calls::{Call, State},
+    stream::StreamChecker,
+    transcript::Request,
+};
+use crate::{
+    PROMPT_TOOL,
+    chunk::{Chunk, Start},
+    ids::ToolCallId,
+};
 
 /// The position of a live stream in the sequence `tool-input-available`, `start-step`, `tool-approval-request`,
 /// `finish-step`.
@@ -48,6 +57,7 @@ impl StreamChecker {
         self.message.has_text = true;
         self.segment.has_text = true;
         self.segment.text_line.get_or_insert(self.line);
+        self.segment.last_text_line = Some(self.line);
         if self.options.progressive_text {
             return;
         }
@@ -85,8 +95,33 @@ impl StreamChecker {
             && self.message.asked_in.is_some_and(|asked| asked < self.segment.number)
     }
 
-    /// Records an outcome, for K4.
+    /// On live, every request is answered from `start` on, also one that comes while the turn is open. Its response
+    /// repeats what the client may have missed.
+    pub(super) fn is_another_response(&self, start: &Start) -> bool {
+        self.options.profile == Profile::AdkLive && start.message_id.is_some() && start.message_id == self.message.id
+    }
+
+    /// Whether the connection is idle.
+    pub(super) fn is_between_responses(&self) -> bool {
+        self.options.profile == Profile::AdkLive && !self.segment.is_open
+    }
+
+    /// Whether an earlier response on this connection has announced the call.
+    pub(super) fn is_repeated(&self, call: Option<&Call>) -> bool {
+        let is_earlier = |call: &Call| call.place.0 < self.segment.number;
+        self.options.profile == Profile::AdkLive && self.segment.continues && call.is_some_and(is_earlier)
+    }
+
+    /// Whether this response may have announced again what an earlier one has.
+    pub(super) fn is_announced_again(&self, id: &ToolCallId) -> bool {
+        let is_here = |call: &Call| call.place.0 == self.segment.number;
+        let call = self.message.calls.get(id);
+        self.options.profile == Profile::AdkLive && self.segment.continues && call.is_some_and(is_here)
+    }
+
+    /// Records an outcome, for K4 and K8.
     pub(super) fn adk_outcome(&mut self) {
+        self.segment.outcomes += 1;
         self.segment.has_outcome = true;
         self.segment.outcome_line.get_or_insert(self.line);
     }
@@ -123,31 +158,93 @@ impl StreamChecker {
         }
     }
 
-    /// K5 and K6, at the end of a segment.
+    /// K5, K6, K8 and K9, at the end of a segment.
     pub(super) fn adk_close(&mut self) {
         self.intermediate();
         if !self.segment.has_done {
             self.report(Rule::K5, "the segment has no `[DONE]`");
         }
+        if self.options.profile == Profile::AdkSse {
+            self.result_is_awaited();
+            self.together();
+        }
+        self.all_told();
+    }
+
+    /// K6: the response to an approval stays open until the result comes.
+    fn result_is_awaited(&mut self) {
         let segment = self.segment.number;
-        let waits = |state: State, asked_in: Option<u32>| state == State::Asked && asked_in < Some(segment);
         // Without the request, it is unknown which approvals were answered. A visible effect of one rules out K6.
         let is_again = self.message.calls.iter().any(|(_, call)| call.reannounced_in == Some(segment));
         let shows = self.segment.has_outcome || self.segment.has_question || self.segment.has_error || is_again;
-        let request = &self.request;
-        if self.options.profile == Profile::AdkSse
-            && self.segment.continues
-            && !shows
-            && self
-                .message
-                .calls
-                .iter()
-                .any(|(id, call)| waits(call.state, call.last_asked_in()) && request.has_answered(id))
-        {
+        if !self.segment.continues || shows {
+            return;
+        }
+        let open = || self.message.calls.iter().filter(|(_, call)| call.state != State::Settled);
+        let is_answered = |(id, call): (&ToolCallId, &Call)| {
+            call.state == State::Asked && call.last_asked_in() < Some(segment) && self.request.has_answered(id)
+        };
+        // While another call of the step is open, the outcome is held back: K8.
+        let is_held_back = match self.request {
+            Request::Unknown => open().count() > 1,
+            _ => !open().all(is_answered),
+        };
+        if open().any(is_answered) && !is_held_back {
             self.report(
                 Rule::K6,
                 "the response to an approval ends without the call's outcome: it must stay open until the result comes",
             );
+        }
+    }
+
+    /// K8: no outcome alone while another call of its step is open.
+    fn together(&mut self) {
+        if self.segment.has_error || self.segment.has_abort {
+            return;
+        }
+        let calls = || self.message.calls.iter().map(|(_, call)| call);
+        let is_open = |place: (u32, u32)| calls().any(|call| call.place == place && call.state != State::Settled);
+        let settled = calls().filter_map(|call| Some((call.settled_at?, call.place)));
+        let here = settled.filter(|((_, segment), _)| *segment == self.segment.number);
+        let alone = here.filter(|(_, place)| is_open(*place)).map(|((line, _), _)| line).min();
+        self.report_at(
+            alone,
+            Rule::K8,
+            "an outcome while another call of its step is open: send the outcomes of a step together",
+        );
+    }
+
+    /// K9: once the turn has ended, every call has its outcome. Over SSE its text shows that: it comes after the last
+    /// approval, or, if it is progressive, from a model that has the results.
+    fn all_told(&mut self) {
+        let segment = &self.segment;
+        let is_over = match self.options.profile {
+            Profile::AdkLive => segment.has_done,
+            _ => segment.last_text_line.is_some() && !(segment.has_question && self.message.calls.asked > 0),
+        };
+        if !is_over || segment.has_error || segment.has_abort {
+            return;
+        }
+        let is_missing = |call: &Call| match self.options.profile {
+            // An open approval is K5.
+            Profile::AdkLive => matches!(call.state, State::Announced { .. }),
+            _ => call.state != State::Settled && Some(call.line) < segment.last_text_line,
+        };
+        // The smallest, not the first: the order of a map changes from run to run.
+        let missing = self.message.calls.iter().filter(|(_, call)| is_missing(call)).map(|(id, _)| id).min();
+        if let Some(id) = missing {
+            let text = format!(
+                "the turn ends without the outcome of the call {id:?}: send each once, the client's own result included"
+            );
+            self.report(Rule::K9, text);
+        }
+    }
+
+    fn report_at(&mut self, line: Option<u64>, rule: Rule, text: &str) {
+        if let Some(line) = line {
+            let end = std::mem::replace(&mut self.line, line);
+            self.report(rule, text);
+            self.line = end;
         }
     }
 }

@@ -45,6 +45,13 @@ pub(super) struct Call {
     pub(super) preliminary: bool,
     /// A hash of its input, once that is complete.
     pub(super) input: Option<u64>,
+    /// The line in which it was announced.
+    pub(super) line: u64,
+    /// The segment in which it was announced, and the number of outcomes before it there: calls with the same place are
+    /// of one step, over SSE.
+    pub(super) place: (u32, u32),
+    /// The line and the segment of its outcome.
+    pub(super) settled_at: Option<(u64, u32)>,
 }
 
 impl Call {
@@ -128,6 +135,15 @@ impl Calls {
             call.state = State::Announced { available: true };
             call.reannounced_in = Some(segment);
             self.asked -= 1;
+        }
+    }
+
+    /// Drops a call that a repeated response announces again.
+    pub(super) fn forget(&mut self, id: &ToolCallId) {
+        if let Some(call) = self.calls.remove(id) {
+            self.open -= usize::from(call.state != State::Settled);
+            self.asked -= usize::from(call.state == State::Asked);
+            self.settled.retain(|settled| settled != id);
         }
     }
 

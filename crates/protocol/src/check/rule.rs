@@ -79,6 +79,8 @@ rules! {
     K5 "`[DONE]` once a segment over SSE, once a turn on live."
     K6 "No `[DONE]` between the approval of a frontend call and its result."
     K7 "adk live: one call at a time."
+    K8 "adk over SSE: the outcomes of a step come together."
+    K9 "Every call of a turn gets its outcome, the client's own result included."
 }
 
 impl fmt::Display for Rule {

@@ -73,7 +73,11 @@ pub(super) struct Segment {
     pub(super) has_text: bool,
     pub(super) has_outcome: bool,
     pub(super) outcome_line: Option<u64>,
+    /// The number of outcomes so far.
+    pub(super) outcomes: u32,
+    /// The lines of the first and the last text.
     pub(super) text_line: Option<u64>,
+    pub(super) last_text_line: Option<u64>,
     pub(super) has_question: bool,
     pub(super) has_step: bool,
     told_no_step: bool,
@@ -125,7 +129,12 @@ impl StreamChecker {
     /// Checks one well-formed chunk.
     pub fn chunk(&mut self, line: u64, chunk: &Chunk) {
         match chunk {
-            Chunk::Start(start) if !self.segment.is_open || self.segment.has_end || self.is_superseded(start) => {
+            Chunk::Start(start)
+                if !self.segment.is_open
+                    || self.segment.has_end
+                    || self.is_superseded(start)
+                    || self.is_another_response(start) =>
+            {
                 if self.segment.is_open && self.segment.has_end {
                     self.close();
                 }
@@ -134,6 +143,8 @@ impl StreamChecker {
                 self.wrote_if(start.message_id.is_some() || start.message_metadata.is_some());
                 return;
             }
+            // A notice about the connection, and not about a message.
+            Chunk::Data(data) if self.is_between_responses() && data.transient == Some(true) => return,
             _ => self.line = line,
         }
         if !self.segment.is_open {

@@ -1,7 +1,7 @@
 //! Checks of tool chunks: T1 to T9, and the identity rules that only a call can show.
 
 use super::{
-    Rule,
+    Profile, Rule,
     calls::{Call, State, hash_of, hash_of_id},
     stream::StreamChecker,
     transcript::Request,
@@ -73,7 +73,8 @@ impl StreamChecker {
                 }
             }
             Chunk::ToolApprovalRequest(c) => {
-                let is_again = self.is_asked_again(&c.tool_call_id, c.approval_id.as_str());
+                let is_again = self.is_asked_again(&c.tool_call_id, c.approval_id.as_str())
+                    || self.is_announced_again(&c.tool_call_id);
                 if self.message.approvals.contains(c.approval_id.as_str()) && !is_again {
                     self.report(
                         Rule::T6,
@@ -121,6 +122,9 @@ impl StreamChecker {
         let is_available = matches!(how, Announcement::Available | Announcement::Edited);
         if is_replay && is_available && provider_executed != Some(true) {
             self.report(Rule::T8, format!("the settled call {id:?} is replayed as available: `onToolCall` fires again; replay start, delta, outcome"));
+        }
+        if self.is_repeated(self.message.calls.get(id)) && how != Announcement::Edited {
+            self.message.calls.forget(id);
         }
         let Some(call) = self.message.calls.get_mut(id) else {
             return self.announce_new(how, id, name, dynamic, provider_executed == Some(true), kind);
@@ -209,6 +213,9 @@ impl StreamChecker {
             reannounced_in: None,
             preliminary: false,
             input: None,
+            line: self.line,
+            place: (self.segment.number, self.segment.outcomes),
+            settled_at: None,
         };
         self.message.step.announced(provider_executed);
         self.message.calls.insert(id.clone(), call);
@@ -252,10 +259,15 @@ impl StreamChecker {
         if !self.find(id, kind) {
             return;
         }
-        let step = self.message.step.number;
+        let (step, line, now) = (self.message.step.number, self.line, self.segment.number);
         let Some(call) = self.message.calls.get_mut(id) else {
             return;
         };
+        // On live, a response to a late answer repeats what was sent before.
+        if self.options.profile == Profile::AdkLive && call.settled_at.is_some_and(|(_, segment)| segment < now) {
+            call.settled_at = Some((line, now));
+            return;
+        }
         if call.state == State::Settled {
             return self.report(Rule::T9, format!("`{kind}` for the call {id:?}, which has its outcome"));
         }
@@ -264,6 +276,9 @@ impl StreamChecker {
             if call.step == step {
                 self.message.step.is_the_providers();
             }
+        }
+        if outcome != Outcome::Preliminary {
+            call.settled_at = Some((line, now));
         }
         match outcome {
             Outcome::Preliminary => call.preliminary = true,

@@ -80,6 +80,9 @@ impl RequestCall {
                     reannounced_in: None,
                     preliminary: false,
                     input: tool.fields.input.as_ref().map(hash_of),
+                    line: 0,
+                    place: (0, step),
+                    settled_at: None,
                 },
             });
         }

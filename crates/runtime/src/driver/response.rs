@@ -19,7 +19,8 @@ use crate::{
     fact::Fact,
     identity::Identity,
     project::{
-        AdkLive, Listed, Out, Projection, Response, Resume, View, asked_again, history, holds, is_step, settled_in,
+        AdkLive, Listed, Out, Projection, Response, Resume, View, asked_again, history, holds, is_call_start, is_end,
+        is_start, is_step,
     },
     subject::Subject,
     tool::{StoredFile, ToolSet},
@@ -235,12 +236,12 @@ pub struct LiveStream {
     projection: AdkLive,
     view: View,
     position: u64,
-    /// The position of the last turn, if it had ended before this connection was opened.
-    missed: Option<u64>,
+    /// The position of the last turn.
+    turn: Option<u64>,
     /// The subject that follows the chat. A chat that did not exist at first may turn out to be owned by another.
     subject: Subject,
-    /// Set until something of the open turn is shown: its output before this connection was opened.
-    unseen: Option<Vec<Out>>,
+    /// Whether this connection has shown the beginning of the last turn.
+    is_begun: bool,
 }
 
 impl LiveStream {
@@ -252,8 +253,8 @@ impl LiveStream {
         let position = started.filter(|at| !is_over(*at)).unwrap_or(facts.len());
         let mut projection = AdkLive::new(view);
         projection.replay(facts[position..].iter().map(|fact| &**fact));
-        let missed = started.filter(|at| is_over(*at)).map(|at| first + at as u64);
-        Self { reader, projection, view, position: first + position as u64, missed, subject, unseen: None }
+        let turn = started.map(|at| first + at as u64);
+        Self { reader, projection, view, position: first + position as u64, turn, subject, is_begun: false }
     }
 
     /// Follows a chat from now on. An open turn is not replayed, because the client did not ask for it.
@@ -261,16 +262,16 @@ impl LiveStream {
         let mut live = Self::new(reader, subject, view);
         let mut facts = live.reader.after(live.position);
         facts.truncate(usize::try_from(live.reader.known.saturating_sub(live.position)).unwrap_or(usize::MAX));
-        let mut unseen = Vec::new();
-        facts.iter().for_each(|fact| live.projection.apply(fact, &mut unseen));
+        facts.iter().for_each(|fact| live.projection.apply(fact, &mut Vec::new()));
         live.position += facts.len() as u64;
-        live.unseen = Some(unseen);
         live
     }
 
     /// Writes the immediate response to a request. What follows from the request comes through `next`.
+    ///
+    /// A client may have missed what was sent since its approval request, even on this connection: some read nothing
+    /// between that and their next request. So an answer to what is settled gets what followed, every time.
     pub fn respond(&mut self, taken: LiveTaken, out: &mut Vec<Out>) {
-        let unseen = self.unseen.take();
         if let Some(chunks) = taken.earlier {
             out.extend(chunks.into_iter().map(Out::Chunks));
             return out.push(Out::End);
@@ -278,75 +279,98 @@ impl LiveStream {
         if taken.plan.turn != PlannedTurn::Continued {
             return;
         }
-        match unseen {
-            // A new connection continues a turn that the client knows: it gets the outcomes that the client lacks.
-            Some(unseen) if !self.projection.is_closed() => {
-                out.extend(self.projection.start().map(Out::one));
-                let is_missed = |written: &Out| settled_in(written).is_some_and(|id| taken.plan.unsettled.contains(id));
-                out.extend(unseen.into_iter().filter(is_missed));
-                out.extend(asked_again(&taken.plan));
-            }
-            _ if !taken.plan.still_asked.is_empty() => self.ask_again(&taken.plan, out),
-            _ if !taken.is_new => self.nothing_new(&taken.plan, out),
-            _ => {}
-        }
-    }
-
-    /// Responds to a request that added no facts: with the last turn, if it ended before this connection was opened;
-    /// else with an empty segment, unless one is open anyway.
-    fn nothing_new(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
         let unread = self.reader.after(self.position);
-        if unread.iter().any(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
+        if !taken.is_new && unread.iter().any(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
             // Its turn follows.
             return;
         }
-        if let Some(turn) = self.missed.take() {
-            let known = usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX);
-            let mut facts = self.reader.after(turn);
-            facts.truncate(known);
-            let mut projection = AdkLive::new(self.view);
-            projection.replay(facts.iter().map(|fact| &**fact));
-            let mut written = Vec::new();
-            facts.iter().for_each(|fact| projection.apply(fact, &mut written));
-            // What the client already has is not announced again.
-            out.extend(written.into_iter().filter(|written| !plan.client_has(written)));
-            return;
+        let Some(replay) = self.replay(&taken) else { return };
+        let is_open = !replay.projection.is_closed();
+        if is_open && self.is_begun && replay.missed.is_empty() {
+            // The response goes on by itself.
+            return out.extend(asked_again(&taken.plan));
         }
-        if self.projection.is_closed()
-            && let Some(start) = self.projection.start()
-        {
-            out.push(Out::one(start));
-            self.projection.nothing(out);
+        self.is_begun = true;
+        out.extend(replay.projection.start().map(Out::one));
+        let (end, missed): (Vec<Out>, Vec<Out>) = replay.missed.into_iter().partition(is_end);
+        out.extend(missed);
+        out.extend(asked_again(&taken.plan));
+        // A turn that a newer message has superseded never ended on the wire.
+        match (is_open || !unread.is_empty(), end.is_empty()) {
+            (true, _) => {}
+            (false, false) => out.extend(end),
+            (false, true) => {
+                let (mut projection, mut end) = (replay.projection, Vec::new());
+                projection.nothing(&mut end);
+                out.extend(end.into_iter().filter(|written| !is_step(written)));
+            }
         }
     }
 
-    /// Asks again what the client has answered without effect.
-    fn ask_again(&mut self, plan: &ResponsePlan, out: &mut Vec<Out>) {
-        if !self.projection.is_closed() {
-            return out.extend(asked_again(plan));
+    /// What the client lacks of what was sent of the last turn.
+    fn replay(&self, taken: &LiveTaken) -> Option<Replay> {
+        let (plan, turn) = (&taken.plan, self.turn?);
+        let mut facts = self.reader.after(turn);
+        facts.truncate(usize::try_from(self.position.saturating_sub(turn)).unwrap_or(usize::MAX));
+        // It has what precedes the answered calls' decisions.
+        let is_missed = |(position, fact): (u64, &Arc<Fact>)| match &**fact {
+            Fact::Decided { call, .. } | Fact::Settled { call, .. } if plan.unsettled.contains(call) => true,
+            _ => plan.is_replay && position == plan.from,
+        };
+        let cut = (turn..).zip(&facts).position(is_missed).unwrap_or(facts.len());
+        let mut projection = AdkLive::new(self.view);
+        projection.replay(facts[cut..].iter().map(|fact| &**fact));
+        let mut written = Vec::new();
+        facts[..cut].iter().for_each(|fact| projection.apply(fact, &mut written));
+        let known = written.len();
+        facts[cut..].iter().for_each(|fact| projection.apply(fact, &mut written));
+        let mut missed = written[known..].to_vec();
+        missed.retain(|written| !is_start(written) && !plan.client_has(written));
+        drop_empty_steps(&mut missed);
+        if missed.is_empty() && !taken.is_new && projection.waits_for_person() {
+            // The client has everything, and is asked the same again: its response has to end somewhere.
+            let question = written.iter().rposition(is_call_start).unwrap_or(written.len());
+            missed = written.split_off(question);
         }
-        let Some(start) = self.projection.start() else { return };
-        out.push(Out::one(start));
-        out.extend(asked_again(plan));
-        let mut end = Vec::new();
-        self.projection.nothing(&mut end);
-        out.extend(end.into_iter().filter(|written| !is_step(written)));
+        Some(Replay { projection, missed })
     }
 
     /// Waits for output and appends all that is ready. Cancel-safe.
     pub async fn next(&mut self, out: &mut Vec<Out>) -> Next {
         loop {
             let Some(facts) = self.reader.next(self.position).await else { return Next::Gone };
+            if let Some(at) = facts.iter().rposition(|fact| matches!(**fact, Fact::TurnStarted { .. })) {
+                self.turn = Some(self.position + at as u64);
+            }
             self.position += facts.len() as u64;
-            self.missed = None;
             let is_theirs = |fact: &Arc<Fact>| matches!(&**fact, Fact::Opened { subject } if *subject != self.subject);
             if facts.iter().any(is_theirs) {
                 return Next::Gone;
             }
             facts.iter().for_each(|fact| self.projection.apply(fact, out));
+            self.is_begun = out.iter().any(is_start) || self.is_begun && !self.projection.is_closed();
             if !out.is_empty() {
                 return Next::More;
             }
         }
     }
+}
+
+/// Drops the steps whose approval request the client has.
+fn drop_empty_steps(written: &mut Vec<Out>) {
+    let mut kept: Vec<Out> = Vec::with_capacity(written.len());
+    for next in written.drain(..) {
+        match kept.last() {
+            Some(Out::Chunks(Chunks::One(Chunk::StartStep(_)))) if is_step(&next) => drop(kept.pop()),
+            _ => kept.push(next),
+        }
+    }
+    *written = kept;
+}
+
+/// What a client lacks of a turn.
+struct Replay {
+    /// After all of it.
+    projection: AdkLive,
+    missed: Vec<Out>,
 }

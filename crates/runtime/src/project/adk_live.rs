@@ -54,10 +54,9 @@ impl AdkLive {
         self.past = Past::of(facts);
     }
 
-    /// Whether a turn waits for a decision. The client has then closed its stream, and a newer message goes first.
-    fn waits_for_person(turn: &Turn) -> bool {
-        let asked = turn.queue.front().filter(|id| turn.asked.contains(*id)).and_then(|id| turn.calls.get(id));
-        asked.is_some_and(|call| call.decision.is_none())
+    /// Whether the turn waits for a decision that the client was asked for.
+    pub(crate) fn waits_for_person(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.is_over && turn.waits_for_person())
     }
 }
 
@@ -80,14 +79,14 @@ impl Projection for AdkLive {
         }
         let Some(turn) = self.turn.as_mut().filter(|turn| !turn.is_over) else { return };
         if let Fact::Settled { cause: crate::fact::Cause::Superseded, .. } = fact
-            && Self::waits_for_person(turn)
+            && turn.waits_for_person()
         {
             // The client has begun a new message, which nothing of the old one may interrupt.
             turn.is_over = true;
             return;
         }
         if let Fact::Said { next: Some(_), .. } = fact
-            && Self::waits_for_person(turn)
+            && turn.waits_for_person()
         {
             // The same, while calls of the old turn still run. A turn that is written on another node ends on the wire.
             turn.is_over = true;
@@ -126,6 +125,12 @@ impl Projection for AdkLive {
 }
 
 impl Turn {
+    /// Whether it waits for a decision. The client has then closed its stream, and a newer message goes first.
+    fn waits_for_person(&self) -> bool {
+        let asked = self.queue.front().filter(|id| self.asked.contains(*id)).and_then(|id| self.calls.get(id));
+        asked.is_some_and(|call| call.decision.is_none())
+    }
+
     fn apply(&mut self, fact: &Fact, past: &Past, out: &mut Vec<Out>) {
         match fact {
             Fact::StepStarted => self.text.next_step(out),

@@ -2,7 +2,8 @@
 //!
 //! The first segment shows calls as they come, and ends at an approval request. Later segments hold everything back
 //! until it is known whether they end at another one. If so, only the new approval requests are shown. If not, the turn
-//! has ended and everything is sent.
+//! has ended and everything is sent. The outcomes of a step that waits for the client are sent together, once all of its
+//! calls are settled.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +18,10 @@ use super::{
     chunks::{self, Blocks, Meter},
     text::Text,
 };
-use crate::fact::{BlockKind, CallOrder, Fact, TurnEnd};
+use crate::{
+    fact::{BlockKind, CallOrder, Fact, TurnEnd},
+    tool::Execution,
+};
 
 /// Writes turns for `POST /stream`.
 #[derive(Debug)]
@@ -41,7 +45,8 @@ struct Turn {
     shown: HashSet<ToolCallId>,
     /// Those whose input an approver has changed since.
     stale: HashSet<ToolCallId>,
-    /// Settled calls whose outcome (and announcement, if not shown yet) is held back until the last segment.
+    /// Settled calls whose outcome (and announcement, if not shown yet) is held back: until the last segment, or until
+    /// all calls of their step are settled.
     held: Vec<ToolCallId>,
     has_question_in_step: bool,
     has_request_in_segment: bool,
@@ -94,6 +99,10 @@ impl Projection for AdkSse {
 
     fn set_past(&mut self, past: Past) {
         self.past = Arc::new(past);
+    }
+
+    fn holds_outcomes(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.is_one_by_one())
     }
 
     fn fresh(&self) -> Box<dyn Projection> {
@@ -269,7 +278,9 @@ impl Turn {
     }
 
     fn started(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if self.rounds == 0 || self.is_one_by_one() {
+        // The browser runs what it is shown.
+        let is_frontend = self.calls.get(id).is_some_and(|call| call.execution == Execution::Frontend);
+        if self.rounds == 0 || self.is_one_by_one() || is_frontend {
             self.show(id, out);
         }
         let Some(call) = self.calls.get(id).filter(|call| call.waits() == Waits::Browser) else { return };
@@ -282,11 +293,25 @@ impl Turn {
     }
 
     fn settle(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
-        if self.rounds > 0 {
-            return self.held.push(id.clone());
+        if self.rounds > 0 || self.held_with_step() {
+            self.held.push(id.clone());
+        } else {
+            self.show(id, out);
+            self.tell_outcome(id, out);
         }
-        self.show(id, out);
-        self.tell_outcome(id, out);
+        if self.rounds == 0 && self.unsettled_in_step().next().is_none() {
+            self.release_outcomes(out);
+        }
+    }
+
+    /// Whether another call of the step keeps its outcomes back: one that the client answers in another request.
+    fn held_with_step(&self) -> bool {
+        self.unsettled_in_step().any(Call::needs_client)
+    }
+
+    fn unsettled_in_step(&self) -> impl Iterator<Item = &Call> {
+        let made = self.calls.made_in_step().iter().filter_map(|id| self.calls.get(id));
+        made.filter(|call| call.settled.is_none())
     }
 
     fn tell_outcome(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
@@ -310,9 +335,13 @@ impl Turn {
         if !self.is_open || !waits.iter().any(|waits| waits.is_for_client()) || waits.contains(&Waits::Here) {
             return;
         }
-        if !self.has_request_in_segment {
-            // Some approval requests are decided: those outcomes do not wait for the others.
+        if !self.has_request_in_segment && !waits.contains(&Waits::Person) {
+            // Nothing is asked here. The outcomes of this step still wait for each other.
+            let (step, held) = (self.calls.made_in_step(), std::mem::take(&mut self.held));
+            let (open, complete): (Vec<_>, Vec<_>) = held.into_iter().partition(|id| step.contains(id));
+            self.held = complete;
             self.release_outcomes(out);
+            self.held = open;
         }
         let for_browser = !self.has_request_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
         let reason = if for_browser { FinishReason::ToolCalls } else { FinishReason::Stop };

@@ -59,6 +59,8 @@ pub(super) struct Call {
     pub(super) is_prompt: bool,
     /// Whether it is a frontend call that needs approval first.
     pub(super) is_gated: bool,
+    /// Whether the tool's policy asks for approval. A grant may give it.
+    needs_approval: bool,
     /// Whether the input was invalid. The outcome says why.
     pub(super) is_invalid: bool,
     /// The index of the call in its turn.
@@ -162,6 +164,11 @@ impl Call {
         }
     }
 
+    /// Whether its outcome takes another request of the client: a decision, or a browser's result.
+    pub(super) fn needs_client(&self) -> bool {
+        self.is_resubmit || self.needs_approval && self.decision.is_none()
+    }
+
     /// Whether it was asked about, started or settled. With [`CallOrder::OneByOne`], no client sees the call before
     /// that.
     pub(super) fn has_begun(&self) -> bool {
@@ -236,6 +243,7 @@ impl TurnCalls {
                 made.execution = *execution;
                 made.is_prompt = asked_by.is_some();
                 made.is_gated = is_frontend && *needs_approval;
+                made.needs_approval = *needs_approval;
                 made.is_resubmit = is_resubmit;
             }
             Fact::Invalid { call, name, input, error } => {
@@ -336,6 +344,7 @@ impl TurnCalls {
                 execution: Execution::Server,
                 is_prompt: false,
                 is_gated: false,
+                needs_approval: false,
                 is_invalid: false,
                 number: 0,
                 request: None,

@@ -19,12 +19,14 @@ impl ResponsePlan {
         part_of_call(chunks).is_some_and(|(id, part)| self.level(id).is_some_and(|level| level >= part))
     }
 
-    /// Like `has_chunks`, for a live connection: an answered call is not announced again.
+    /// Like `has_chunks`, for a live connection: an answered call is not announced again, and a result that the client
+    /// has sent is confirmed.
     pub(crate) fn client_has(&self, written: &Out) -> bool {
         let Out::Chunks(chunks) = written else { return false };
-        let is_answered =
-            |(id, part): (&ToolCallId, ClientHas)| part < ClientHas::Outcome && self.unsettled.contains(id);
-        self.has_chunks(chunks) || part_of_call(chunks).is_some_and(is_answered)
+        part_of_call(chunks).is_some_and(|(id, part)| match part {
+            ClientHas::Outcome => self.has_chunks(chunks) && !self.own_results.contains(id),
+            _ => self.has_chunks(chunks) || self.unsettled.contains(id),
+        })
     }
 }
 

@@ -27,7 +27,7 @@ pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub use holds::{Listed, holds};
 pub use response::{Response, Resume, earlier};
-pub(crate) use response::{asked_again, is_step, settled_in};
+pub(crate) use response::{asked_again, is_call_start, is_end, is_start, is_step};
 
 use crate::{fact::Fact, metrics::Channel};
 
@@ -63,6 +63,12 @@ pub trait Projection: Send {
 
     /// Prepares for showing facts that are past.
     fn set_past(&mut self, past: Past);
+
+    /// Whether outcomes may be sent in a later segment than that of their fact. What it writes then is not sent yet, even
+    /// if the client shows the same because it has sent it itself.
+    fn holds_outcomes(&self) -> bool {
+        false
+    }
 
     /// A projection with the same settings that has seen nothing.
     fn fresh(&self) -> Box<dyn Projection>;

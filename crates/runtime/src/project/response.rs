@@ -352,8 +352,11 @@ impl Response {
     fn client_has(&self, chunks: &Chunks) -> bool {
         let is_released =
             |id: &ToolCallId| self.started.contains(id) && self.plan.level(id) == Some(ClientHas::Request);
+        // The client's own result, which the server has not confirmed.
+        let is_own = |chunk: &Chunk| settled_call(chunk).is_some_and(|id| self.plan.own_results.contains(id));
         match chunks {
             Chunks::One(Chunk::ToolInputAvailable(c)) if is_released(&c.tool_call_id) => false,
+            Chunks::One(chunk) if self.projection.holds_outcomes() && is_own(chunk) => false,
             chunks => self.plan.has_chunks(chunks),
         }
     }
@@ -383,6 +386,21 @@ pub(crate) fn asked_again(plan: &ResponsePlan) -> impl Iterator<Item = Out> {
     plan.still_asked.iter().map(|(id, approval)| Out::one(chunks::approval_request(id, approval)))
 }
 
+/// Whether it begins a segment.
+pub(crate) fn is_start(written: &Out) -> bool {
+    matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_))))
+}
+
+/// Whether it ends a segment.
+pub(crate) fn is_end(written: &Out) -> bool {
+    matches!(written, Out::Chunks(Chunks::One(Chunk::Finish(_))) | Out::End)
+}
+
+/// Whether it announces a call.
+pub(crate) fn is_call_start(written: &Out) -> bool {
+    matches!(written, Out::Chunks(Chunks::One(Chunk::ToolInputStart(_))))
+}
+
 /// Whether it begins or ends a step.
 pub(crate) fn is_step(written: &Out) -> bool {
     matches!(written, Out::Chunks(Chunks::One(Chunk::StartStep(_) | Chunk::FinishStep(_))))
@@ -405,13 +423,6 @@ pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: 
     }
     chunks.push(chunks::finish(FinishReason::Stop, chunks::usage_metadata(Usage::default(), Usage::default(), model)));
     chunks.into_iter().map(Chunks::One).collect()
-}
-
-pub(crate) fn settled_in(written: &Out) -> Option<&ToolCallId> {
-    match written {
-        Out::Chunks(Chunks::One(chunk)) => settled_call(chunk),
-        _ => None,
-    }
 }
 
 fn settled_call(chunk: &Chunk) -> Option<&ToolCallId> {

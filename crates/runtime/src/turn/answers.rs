@@ -247,8 +247,15 @@ fn admit_answer(prompt: &Value, output: &Value) -> Result<(), Answered> {
 /// Whether a result is the outcome that the server has recorded itself, as a client's copy of the history has it.
 pub(super) fn is_copy(draft: &Draft<'_>, answer: &Answer) -> bool {
     let Answer::Result { tool_call_id: id, result } = answer else { return false };
-    draft.call(id).is_some_and(|call| match &call.stage {
-        Stage::Settled { outcome, .. } => is_same(outcome, id, call, &frontend_result(result.clone())),
+    draft.call(id).is_some_and(|call| match (&call.stage, result) {
+        // A client without denials shows one as an error.
+        (Stage::Settled { outcome: denied @ Outcome::Denied { reason }, cause, .. }, ClientResult::Error(text)) => {
+            match denied.told(*cause) {
+                Outcome::Error(told) => told == *text,
+                _ => Outcome::denial_text(reason.as_deref()) == *text,
+            }
+        }
+        (Stage::Settled { outcome, .. }, _) => is_same(outcome, id, call, &frontend_result(result.clone())),
         _ => false,
     })
 }

@@ -165,6 +165,9 @@ pub struct ResponsePlan {
     pub unsettled: Vec<ToolCallId>,
     /// What the client already has of each call. It is not sent again.
     pub has: Vec<(ToolCallId, ClientHas)>,
+    /// Calls that the client shows with the result that it has sent itself. Whether a response has confirmed it does not
+    /// show in the client's message.
+    pub own_results: Vec<ToolCallId>,
     /// Calls that the client approved but that were denied, each with an error text: the SDK rejects `output-denied`
     /// for a call it approved.
     pub overruled: Vec<(ToolCallId, String)>,
@@ -223,6 +226,7 @@ impl ResponsePlan {
             is_replay: false,
             unsettled: Vec::new(),
             has: Vec::new(),
+            own_results: Vec::new(),
             overruled: Vec::new(),
             still_asked: Vec::new(),
             turn: PlannedTurn::Continued,

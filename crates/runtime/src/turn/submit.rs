@@ -12,7 +12,7 @@ use super::{
     Submit, answers, calls, message,
 };
 use crate::{
-    fact::{Fact, NextTurn, Outcome},
+    fact::{Cause, Fact, NextTurn, Outcome},
     identity::Identity,
     tool::Execution,
     value::{ValueError, admit_sized},
@@ -199,9 +199,9 @@ fn answer(
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
     let is_told = |id: &ToolCallId| unsettled.contains(id) || taken_results.contains(id);
     let has = last.parts.iter().filter_map(Part::as_tool).map(|tool| client_has(tool, is_told)).collect();
-    let still_asked = still_asked(draft, last);
+    let (own_results, still_asked) = (own_results(draft, last), still_asked(draft, last));
     if draft.state.len > from {
-        return Ok(ResponsePlan { unsettled, has, overruled, still_asked, ..ResponsePlan::from(from) });
+        return Ok(ResponsePlan { unsettled, has, own_results, overruled, still_asked, ..ResponsePlan::from(from) });
     }
     if strange > 0 && known == 0 {
         return Err(Rejection::NoSuchQuestion);
@@ -219,7 +219,18 @@ fn answer(
     // Another client was first, or the request is a repeat: show what followed.
     let at = latest.or_else(|| turn_of(draft, last));
     let (from, is_replay) = (at.unwrap_or(from), at.is_some());
-    Ok(ResponsePlan { is_replay, unsettled, has, overruled, still_asked, ..ResponsePlan::from(from) })
+    Ok(ResponsePlan { is_replay, unsettled, has, own_results, overruled, still_asked, ..ResponsePlan::from(from) })
+}
+
+/// The calls that the client shows with a browser's result that is in force.
+fn own_results(draft: &Draft<'_>, message: &ClientMessage) -> Vec<ToolCallId> {
+    let is_own = |id: &ToolCallId| {
+        let stage = draft.call(id).map(|call| &call.stage);
+        matches!(stage, Some(Stage::Settled { cause: Cause::Result, .. }))
+    };
+    let is_settled = |tool: &&ToolPart| matches!(tool.state, ToolState::OutputAvailable | ToolState::OutputError);
+    let settled = message.parts.iter().filter_map(Part::as_tool).filter(is_settled);
+    settled.map(|tool| &tool.tool_call_id).filter(|id| is_own(id)).cloned().collect()
 }
 
 /// Whether a message is in the chat, or was in a turn of it that was cut.
