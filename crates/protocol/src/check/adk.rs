@@ -47,7 +47,8 @@ impl StreamChecker {
 
     /// K7: one call at a time. A running tool's prompt must come before that tool's outcome.
     pub(super) fn adk_announce(&mut self, id: &ToolCallId, name: &str) {
-        if self.options.profile == Profile::AdkLive && self.message.calls.open() > 0 && name != PROMPT_TOOL {
+        let has_open = self.message.calls.has_open_in(self.segment.number);
+        if self.options.profile == Profile::AdkLive && has_open && name != PROMPT_TOOL {
             self.report(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
     }

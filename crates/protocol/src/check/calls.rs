@@ -155,9 +155,9 @@ impl Calls {
         self.asked = self.calls.values().filter(|call| call.state == State::Asked).count();
     }
 
-    /// Number of calls without an outcome.
-    pub(super) fn open(&self) -> usize {
-        self.open
+    /// Whether a call that this segment has announced has no outcome.
+    pub(super) fn has_open_in(&self, segment: u32) -> bool {
+        self.open > 0 && self.calls.values().any(|call| call.state != State::Settled && call.place.0 == segment)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ToolCallId, &Call)> {

@@ -318,11 +318,10 @@ impl LiveStream {
             _ => plan.is_replay && position == plan.from,
         };
         let cut = (turn..).zip(&facts).position(is_missed).unwrap_or(facts.len());
-        let mut projection = AdkLive::new(self.view);
-        projection.replay(facts[cut..].iter().map(|fact| &**fact));
-        let mut written = Vec::new();
+        let (mut projection, mut written) = (AdkLive::new(self.view), Vec::new());
         facts[..cut].iter().for_each(|fact| projection.apply(fact, &mut written));
         let known = written.len();
+        projection.replay(facts.iter().map(|fact| &**fact));
         facts[cut..].iter().for_each(|fact| projection.apply(fact, &mut written));
         let mut missed = written[known..].to_vec();
         missed.retain(|written| !is_start(written) && !plan.client_has(written));

@@ -49,9 +49,11 @@ impl AdkLive {
         Self { view, turn: None, past: Past::default() }
     }
 
-    /// Prepares for a replay of these facts, which a previous connection was sent.
+    /// Prepares for a replay of these facts, which the client may have been sent before. Calls that are shown already are
+    /// not replayed.
     pub fn replay<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
         self.past = Past::of(facts);
+        self.turn.iter().flat_map(|turn| &turn.shown).for_each(|call| self.past.forget(call));
     }
 
     /// Whether the turn waits for a decision that the client was asked for.

@@ -405,6 +405,13 @@ impl Past {
         past
     }
 
+    /// Takes a call out of it: the client has its beginning.
+    pub(super) fn forget(&mut self, call: &ToolCallId) {
+        self.settled.remove(call);
+        self.decided.remove(call);
+        self.edited.remove(call);
+    }
+
     /// The input that a replay shows in place of the model's.
     pub(super) fn edited(&self, call: &ToolCallId) -> Option<&Value> {
         self.edited.get(call)

@@ -181,7 +181,9 @@ fn answer(
     for answer in answers {
         let call = call_of(draft, &answer).cloned();
         let is_approval = matches!(answer, Answer::Approval { .. });
-        let is_copy = answers::is_copy(draft, &answer);
+        // An approval in a part with an outcome is history. Whether the outcome is the real one is up to the result.
+        let is_past = is_approval && call.as_ref().is_some_and(|id| shows_outcome(last, id));
+        let is_copy = is_past || answers::is_copy(draft, &answer);
         let taken = answers::answer(draft, answer, by, env);
         match taken {
             Answered::Contradicts | Answered::TooLate(_) if !is_copy => unsettled.extend(call),
@@ -197,6 +199,8 @@ fn answer(
     }
     calls::resume_if_idle(draft, env);
     unsettled.extend(responded(last).map(|tool| tool.tool_call_id.clone()));
+    // No response was open when these were settled.
+    unsettled.extend(unaware(draft, last).map(|tool| tool.tool_call_id.clone()));
     let is_told = |id: &ToolCallId| unsettled.contains(id) || taken_results.contains(id);
     let has = last.parts.iter().filter_map(Part::as_tool).map(|tool| client_has(tool, is_told)).collect();
     let (own_results, still_asked) = (own_results(draft, last), still_asked(draft, last));
@@ -228,8 +232,7 @@ fn own_results(draft: &Draft<'_>, message: &ClientMessage) -> Vec<ToolCallId> {
         let stage = draft.call(id).map(|call| &call.stage);
         matches!(stage, Some(Stage::Settled { cause: Cause::Result, .. }))
     };
-    let is_settled = |tool: &&ToolPart| matches!(tool.state, ToolState::OutputAvailable | ToolState::OutputError);
-    let settled = message.parts.iter().filter_map(Part::as_tool).filter(is_settled);
+    let settled = message.parts.iter().filter_map(Part::as_tool).filter(|tool| is_outcome(tool.state));
     settled.map(|tool| &tool.tool_call_id).filter(|id| is_own(id)).cloned().collect()
 }
 
@@ -281,19 +284,35 @@ fn responded(message: &ClientMessage) -> impl Iterator<Item = &ToolPart> {
     message.parts.iter().filter_map(Part::as_tool).filter(|tool| tool.state == ToolState::ApprovalResponded)
 }
 
+/// The calls of a message that the client shows as open although they are settled.
+fn unaware<'a>(draft: &Draft<'_>, message: &'a ClientMessage) -> impl Iterator<Item = &'a ToolPart> {
+    let is_settled = |tool: &&ToolPart| draft.call(&tool.tool_call_id).is_some_and(Call::is_settled);
+    let open = message.parts.iter().filter_map(Part::as_tool).filter(|tool| !is_outcome(tool.state));
+    open.filter(is_settled).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether the client shows an outcome of a call.
+fn shows_outcome(message: &ClientMessage, call: &ToolCallId) -> bool {
+    message.parts.iter().filter_map(Part::as_tool).any(|tool| tool.tool_call_id == *call && is_outcome(tool.state))
+}
+
+fn is_outcome(state: ToolState) -> bool {
+    match state {
+        ToolState::InputStreaming
+        | ToolState::InputAvailable
+        | ToolState::ApprovalRequested
+        | ToolState::ApprovalResponded => false,
+        ToolState::OutputAvailable | ToolState::OutputError | ToolState::OutputDenied => true,
+    }
+}
+
 /// The approval requests that the client shows as answered, or as settled, but that still wait.
 fn still_asked(draft: &Draft<'_>, message: &ClientMessage) -> Vec<(ToolCallId, ApprovalId)> {
     let waits = |tool: &ToolPart| {
         let call = draft.call(&tool.tool_call_id).filter(|call| call.stage == Stage::Asked && !call.is_decided())?;
         Some((tool.tool_call_id.clone(), call.request.as_ref()?.approval.clone()))
     };
-    let is_past = |tool: &&ToolPart| match tool.state {
-        ToolState::InputStreaming | ToolState::InputAvailable | ToolState::ApprovalRequested => false,
-        ToolState::ApprovalResponded
-        | ToolState::OutputAvailable
-        | ToolState::OutputError
-        | ToolState::OutputDenied => true,
-    };
+    let is_past = |tool: &&ToolPart| tool.state == ToolState::ApprovalResponded || is_outcome(tool.state);
     message.parts.iter().filter_map(Part::as_tool).filter(is_past).filter_map(waits).collect()
 }
 

@@ -208,10 +208,10 @@ impl Client {
             return Err(self.failure("auto-send by the order of the checks says yes after a response"));
         }
         match self.ours() {
-            AutoSend::Send { because, answers } => {
+            AutoSend::Send { because, answers } if self.sends == Sends::Ours => {
                 Err(self.failure(format!("our auto-send says {because:?} after a response: {answers:?}")))
             }
-            AutoSend::Wait(_) => Ok(()),
+            AutoSend::Send { .. } | AutoSend::Wait(_) => Ok(()),
         }
     }
 
