@@ -306,7 +306,10 @@ impl Response {
         if !std::mem::replace(&mut self.has_started, true) {
             out.extend(self.projection.start().map(Chunks::One));
             for id in &self.plan.unsettled {
-                let missed = self.sent.remove(id).unwrap_or_default();
+                let mut missed = self.sent.remove(id).unwrap_or_default();
+                // A client that has run the call knows that it was to run.
+                let has_run = self.plan.level(id) >= Some(ClientHas::Run);
+                missed.retain(|chunk| !(has_run && matches!(chunk, Chunk::ToolInputAvailable(_))));
                 out.extend(missed.into_iter().map(|chunk| self.overruled(Chunks::One(chunk))));
             }
         }

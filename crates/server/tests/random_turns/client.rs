@@ -48,10 +48,17 @@ pub(crate) struct Client {
     /// Answers that were sent.
     sent: HashSet<AnswerKey>,
     pub(crate) trace: Vec<String>,
-    /// The response that is being read.
-    response: Vec<String>,
-    /// The message that it continues.
-    continued: Option<UiMessage>,
+    response: Response,
+}
+
+/// The response that is being read. A copy of the client does not read it.
+#[derive(Default)]
+struct Response(Option<Reducer>);
+
+impl Clone for Response {
+    fn clone(&self) -> Self {
+        Self(None)
+    }
 }
 
 impl Client {
@@ -64,8 +71,7 @@ impl Client {
             outcomes: BTreeMap::new(),
             sent: HashSet::new(),
             trace: Vec::new(),
-            response: Vec::new(),
-            continued: None,
+            response: Response::default(),
         }
     }
 
@@ -88,8 +94,11 @@ impl Client {
 
     /// A request is sent: its response continues the last assistant message.
     pub(crate) fn begin(&mut self) {
-        self.response.clear();
-        self.continued = self.messages.last().filter(|message| message.role == Role::Assistant).cloned();
+        let continued = self.messages.last().filter(|message| message.role == Role::Assistant).cloned();
+        self.response = Response(Some(match continued {
+            Some(message) => Reducer::continue_from(Sdk::V6, message),
+            None => Reducer::new(Sdk::V6, "made-up".into()),
+        }));
         if let AutoSend::Send { answers, .. } = self.ours() {
             self.sent.extend(answers);
         }
@@ -97,8 +106,7 @@ impl Client {
 
     /// The message is replayed from its beginning.
     pub(crate) fn begin_replay(&mut self) {
-        self.response.clear();
-        self.continued = None;
+        self.response = Response(Some(Reducer::new(Sdk::V6, "made-up".into())));
         self.messages.pop_if(|message| message.role == Role::Assistant);
         self.outcomes.clear();
     }
@@ -113,16 +121,11 @@ impl Client {
         if is_outcome(&chunk) {
             *self.outcomes.entry(call_of(&chunk)).or_default() += 1;
         }
-        self.response.push(payload.to_owned());
-        let mut reducer = match self.continued.clone() {
-            Some(message) => Reducer::continue_from(Sdk::V6, message),
-            None => Reducer::new(Sdk::V6, "made-up".into()),
-        };
-        for payload in &self.response {
-            let read = Sdk::V6.read(payload.as_bytes()).map_err(|error| self.failure(format!("{error:?}")))?;
-            reducer.apply_read(&read).map_err(|error| self.failure(format!("the client throws: {error:?}")))?;
-        }
-        if let Some(message) = reducer.written() {
+        let read = Sdk::V6.read(payload.as_bytes()).map_err(|error| self.failure(format!("{error:?}")))?;
+        let Some(reducer) = &mut self.response.0 else { return Err(self.failure("nothing was sent")) };
+        let (applied, written) = (reducer.apply_read(&read), reducer.written());
+        applied.map_err(|error| self.failure(format!("the client throws: {error:?}")))?;
+        if let Some(message) = written {
             self.messages.pop_if(|last| last.role == Role::Assistant);
             self.messages.push(message);
         }

@@ -17,8 +17,9 @@ use super::{
 struct Tab<'a> {
     world: &'a World,
     client: Client,
-    /// The transcript so far, for the checker.
+    /// The transcript so far, which the checker has read.
     transcript: Vec<String>,
+    checker: Checker,
     is_resubmit: bool,
     random: Random,
     /// Approved calls that this browser runs while the response is open.
@@ -35,12 +36,14 @@ pub(crate) async fn play(world: &World, seed: u64) -> Result<(), Failure> {
     let client = Client::new(chat_id("sse", seed).as_str(), random.pick(kinds), false);
     let is_resubmit = random.chance(40);
     let is_one_by_one = random.chance(40);
-    let mut tab = Tab { world, client, transcript: Vec::new(), is_resubmit, random, runs: Vec::new() };
+    let (transcript, checker) = (Vec::new(), checker());
+    let mut tab = Tab { world, client, transcript, checker, is_resubmit, random, runs: Vec::new() };
     tab.client.say(&script);
     tab.client.note(format!("-- resubmit {is_resubmit}, one by one {is_one_by_one}"));
     tab.send().await?;
     for _ in 0..40 {
         if tab.client.has_ended() {
+            tab.checker.finish();
             tab.check()?;
             return tab.client.judge(world, &script).await;
         }
@@ -182,15 +185,17 @@ impl Tab<'_> {
 
     /// Another tab with the same answers sends them too, and gets what followed.
     async fn send_twice(&mut self, sent: Client, script: &Script) -> Result<(), Failure> {
-        let transcript: Vec<String> = self.transcript.iter().take(self.sent_at()).cloned().collect();
+        let sent_at = self.transcript.iter().rposition(|line| line.starts_with("{\"request\"")).unwrap_or_default();
         let mut tab = Tab {
             world: self.world,
             client: sent,
-            transcript,
+            transcript: Vec::new(),
+            checker: checker(),
             is_resubmit: self.is_resubmit,
             random: self.random.clone(),
             runs: Vec::new(),
         };
+        self.transcript[..sent_at].iter().for_each(|line| tab.checker.feed(line.as_bytes()));
         tab.client.note("-- twice");
         tab.send().await?;
         if self.client.has_ended() {
@@ -202,25 +207,20 @@ impl Tab<'_> {
         }
     }
 
-    /// The number of lines before the last request.
-    fn sent_at(&self) -> usize {
-        self.transcript.iter().rposition(|line| line.starts_with("{\"request\"")).unwrap_or_default()
-    }
-
     fn line(&mut self, line: Value) {
-        self.transcript.push(line.to_string());
+        let line = format!("{line}\n");
+        self.checker.feed(line.as_bytes());
+        self.transcript.push(line);
     }
 
-    /// Runs the checker over everything so far.
-    fn check(&self) -> Result<(), Failure> {
-        let mut checker = Checker::new(Options { profile: Profile::AdkSse, progressive_text: false });
-        for line in &self.transcript {
-            checker.feed(format!("{line}\n").as_bytes());
-        }
-        checker.finish();
-        match &checker.take_violations()[..] {
+    fn check(&mut self) -> Result<(), Failure> {
+        match &self.checker.take_violations()[..] {
             [] => Ok(()),
             [first, ..] => Err(self.client.failure(format!("{} {}", first.rule, first.text))),
         }
     }
+}
+
+fn checker() -> Checker {
+    Checker::new(Options { profile: Profile::AdkSse, progressive_text: false })
 }
