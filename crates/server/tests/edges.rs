@@ -469,9 +469,10 @@ async fn an_ack_is_compared_by_what_it_says() {
     assert_eq!(echoed.status(), 200);
 }
 
-/// On live, too, a request that brings nothing new is answered.
+/// On live, too, a late answer gets what followed, every time: a client may read nothing between an approval request and
+/// its own answer.
 #[tokio::test]
-async fn nothing_new_on_live_is_an_empty_segment() {
+async fn a_late_answer_on_live_gets_what_followed() {
     let server = TestServer::demo().await;
     let mut live = Live::connect(&server, "").await;
     live.say(PAY).await;
@@ -480,9 +481,56 @@ async fn nothing_new_on_live_is_an_empty_segment() {
     let approval = approval.expect("a question");
     assert_eq!(server.post(&format!("/api/approvals/{approval}"), &json!({"approved": true})).await.0, 200);
     live.until("[DONE]").await;
+    for approved in [true, false, true] {
+        live.decide(&call, &approval, approved).await;
+        let chunks = live.until("[DONE]").await;
+        assert_eq!(support::types(&chunks), ["start", "tool-output-available", "text-delta", "finish", "[DONE]"]);
+    }
+}
+
+/// A result that comes after its deadline gets the outcome, also if that was pushed on the connection before.
+#[tokio::test]
+async fn a_late_result_on_live_gets_the_outcome() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "").await;
+    live.say("where am I").await;
+    live.until("finish-step").await;
+    let (call, approval) = live.last_call();
+    let approval = approval.expect("a question");
     live.decide(&call, &approval, true).await;
-    let chunks = live.until("[DONE]").await;
-    assert_eq!(support::types(&chunks), ["start", "finish", "[DONE]"]);
+    // The approval is in force once the inbox is empty.
+    while !server.approvals().await.is_empty() {}
+    server.clock.advance(Duration::from_secs(61));
+    live.until("[DONE]").await;
+    let part = json!({"type": "tool-get_location", "toolCallId": call, "state": "output-available", "input": {}, "output": {"latitude": 1}, "approval": {"id": approval, "approved": true}});
+    for _ in 0..2 {
+        live.send(&json!({"type": "message", "messages": [{"id": "a", "role": "assistant", "parts": [part]}]})).await;
+        let chunks = live.until("[DONE]").await;
+        assert_eq!(support::types(&chunks), ["start", "tool-output-error", "text-delta", "finish", "[DONE]"]);
+    }
+}
+
+/// After a reconnect, a request that was answered before is answered again, however often it is sent.
+#[tokio::test]
+async fn a_repeated_answer_after_a_reconnect_is_always_answered() {
+    let server = TestServer::demo().await;
+    let mut live = Live::connect(&server, "?id=chat-again").await;
+    live.say(PAY).await;
+    live.until("finish-step").await;
+    let (call, approval) = live.last_call();
+    let approval = approval.expect("a question");
+    live.decide(&call, &approval, true).await;
+    live.until("[DONE]").await;
+    live.close().await;
+    let mut live = Live::connect(&server, "?id=chat-again").await;
+    for _ in 0..3 {
+        live.decide(&call, &approval, true).await;
+        let mut chunks = Vec::new();
+        while chunks.last() != Some(&json!("[DONE]")) {
+            chunks.push(live.next_unchecked().await);
+        }
+        assert_eq!(support::types(&chunks), ["start", "tool-output-available", "text-delta", "finish", "[DONE]"]);
+    }
 }
 
 /// A reload while the browser has something to do finds the call again, for a client that sends results with its next request.

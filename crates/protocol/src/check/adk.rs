@@ -45,12 +45,13 @@ impl StreamChecker {
         }
     }
 
-    /// K7: one call at a time. A running tool's prompt must come before that tool's outcome.
+    /// K7: one call at a time, and the step of a call, for K8. A running tool's prompt must come before that tool's outcome.
     pub(super) fn adk_announce(&mut self, id: &ToolCallId, name: &str) {
         let has_open = self.message.calls.has_open_in(self.segment.number);
         if self.options.profile == Profile::AdkLive && has_open && name != PROMPT_TOOL {
             self.report(Rule::K7, format!("the call {id:?} is announced before the one before it has its outcome"));
         }
+        self.segment.steps += u32::from(std::mem::take(&mut self.segment.has_answered));
     }
 
     /// K3 and K4, on text.
@@ -76,6 +77,7 @@ impl StreamChecker {
     /// K3 and K4, on an approval request.
     pub(super) fn adk_question(&mut self) {
         self.segment.has_question = true;
+        self.segment.has_answered = true;
         self.message.asked_in.get_or_insert(self.segment.number);
         if self.options.profile == Profile::AiSdk {
             return;
@@ -122,7 +124,7 @@ impl StreamChecker {
 
     /// Records an outcome, for K4 and K8.
     pub(super) fn adk_outcome(&mut self) {
-        self.segment.outcomes += 1;
+        self.segment.has_answered = true;
         self.segment.has_outcome = true;
         self.segment.outcome_line.get_or_insert(self.line);
     }

@@ -47,8 +47,8 @@ pub(super) struct Call {
     pub(super) input: Option<u64>,
     /// The line in which it was announced.
     pub(super) line: u64,
-    /// The segment in which it was announced, and the number of outcomes before it there: calls with the same place are
-    /// of one step, over SSE.
+    /// The segment in which it was announced, and the number of steps before it there: calls with the same place are of
+    /// one step, over SSE.
     pub(super) place: (u32, u32),
     /// The line and the segment of its outcome.
     pub(super) settled_at: Option<(u64, u32)>,

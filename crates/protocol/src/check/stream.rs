@@ -73,8 +73,10 @@ pub(super) struct Segment {
     pub(super) has_text: bool,
     pub(super) has_outcome: bool,
     pub(super) outcome_line: Option<u64>,
-    /// The number of outcomes so far.
-    pub(super) outcomes: u32,
+    /// The number of times that a call was announced after an approval request or an outcome: a new step, over SSE.
+    pub(super) steps: u32,
+    /// Whether an approval request or an outcome has come since the last call.
+    pub(super) has_answered: bool,
     /// The lines of the first and the last text.
     pub(super) text_line: Option<u64>,
     pub(super) last_text_line: Option<u64>,

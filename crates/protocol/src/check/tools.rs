@@ -214,7 +214,7 @@ impl StreamChecker {
             preliminary: false,
             input: None,
             line: self.line,
-            place: (self.segment.number, self.segment.outcomes),
+            place: (self.segment.number, self.segment.steps),
             settled_at: None,
         };
         self.message.step.announced(provider_executed);

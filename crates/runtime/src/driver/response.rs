@@ -326,7 +326,8 @@ impl LiveStream {
         let mut missed = written[known..].to_vec();
         missed.retain(|written| !is_start(written) && !plan.client_has(written));
         drop_empty_steps(&mut missed);
-        if missed.is_empty() && !taken.is_new && projection.waits_for_person() {
+        let is_up_to_date = self.reader.after(self.position).is_empty();
+        if missed.is_empty() && !taken.is_new && is_up_to_date && projection.waits_for_person() {
             // The client has everything, and is asked the same again: its response has to end somewhere.
             let question = written.iter().rposition(is_call_start).unwrap_or(written.len());
             missed = written.split_off(question);

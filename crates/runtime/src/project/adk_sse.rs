@@ -5,7 +5,10 @@
 //! has ended and everything is sent. The outcomes of a step that waits for the client are sent together, once all of its
 //! calls are settled.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use holdpoint_protocol::{
     chunk::{Chunk, Chunks, FinishReason},
@@ -41,8 +44,10 @@ struct Turn {
     meter: Meter,
     blocks: Blocks,
     text: Text,
-    /// The calls that the client has seen.
-    shown: HashSet<ToolCallId>,
+    /// The calls that the client has seen, each with the segment that showed it.
+    shown: HashMap<ToolCallId, u32>,
+    /// The number of segments so far.
+    segments: u32,
     /// Those whose input an approver has changed since.
     stale: HashSet<ToolCallId>,
     /// Settled calls whose outcome (and announcement, if not shown yet) is held back: until the last segment, or until
@@ -120,7 +125,8 @@ impl Turn {
             meter: Meter::default(),
             blocks: Blocks::default(),
             text,
-            shown: HashSet::new(),
+            shown: HashMap::new(),
+            segments: 0,
             stale: HashSet::new(),
             held: Vec::new(),
             has_question_in_step: false,
@@ -156,7 +162,7 @@ impl Turn {
                 }
             }
             // The node that showed its input could not write it, and another one has ended the turn.
-            Fact::Invalid { call, name, input, error } if self.shown.contains(call) => {
+            Fact::Invalid { call, name, input, error } if self.shown.contains_key(call) => {
                 out.push(Out::one(chunks::input_error(call, name, input, error)));
             }
             Fact::Invalid { call, .. } => {
@@ -186,7 +192,7 @@ impl Turn {
             }
             Fact::Decided { call, .. } => {
                 let is_edited = self.calls.get(call).is_some_and(Call::is_edited);
-                if is_edited && self.shown.contains(call) && self.past.edited(call).is_none() {
+                if is_edited && self.shown.contains_key(call) && self.past.edited(call).is_none() {
                     self.stale.insert(call.clone());
                 }
                 self.open(out);
@@ -198,7 +204,7 @@ impl Turn {
                 self.end_if_waiting(out);
             }
             // After an approval request outcomes are held back, and with them what precedes them.
-            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains(call) => {
+            Fact::Progressed { call, output } if self.rounds == 0 && self.shown.contains_key(call) => {
                 out.push(Out::one(chunks::progress(call, output)));
             }
             Fact::ModelDelayed { message, seconds } if self.is_open => {
@@ -237,7 +243,7 @@ impl Turn {
     fn abandon_calls(&mut self, out: &mut Vec<Out>) {
         for id in self.calls.abandoned_in_step() {
             let Some(call) = self.calls.get(&id).filter(|call| call.settled.is_none()) else { continue };
-            if self.shown.contains(&id) {
+            if self.shown.contains_key(&id) {
                 out.push(Out::one(chunks::input_error(&id, &call.name, &call.input, chunks::ABANDONED)));
             }
         }
@@ -247,6 +253,7 @@ impl Turn {
     fn open(&mut self, out: &mut Vec<Out>) {
         if !self.is_open {
             self.is_open = true;
+            self.segments += 1;
             self.has_request_in_segment = false;
             out.push(Out::one(chunks::start(&self.calls.message)));
         }
@@ -266,7 +273,7 @@ impl Turn {
 
     fn show(&mut self, id: &ToolCallId, out: &mut Vec<Out>) {
         let Some(call) = self.calls.get(id) else { return };
-        if self.shown.insert(id.clone()) {
+        if self.shown.insert(id.clone(), self.segments).is_none() {
             out.push(Out::one(chunks::input_start(id, &call.name)));
             let edited = self.past.edited(id);
             out.push(Out::one(match (self.past.is_settled(id) && !call.is_invalid, edited) {
@@ -306,7 +313,7 @@ impl Turn {
 
     /// Whether another call of the step keeps its outcomes back: one that the client answers in another request.
     fn held_with_step(&self) -> bool {
-        self.unsettled_in_step().any(Call::needs_client)
+        !self.is_one_by_one() && self.unsettled_in_step().any(Call::needs_client)
     }
 
     fn unsettled_in_step(&self) -> impl Iterator<Item = &Call> {
@@ -336,16 +343,22 @@ impl Turn {
             return;
         }
         if !self.has_request_in_segment && !waits.contains(&Waits::Person) {
-            // Nothing is asked here. The outcomes of this step still wait for each other.
-            let (step, held) = (self.calls.made_in_step(), std::mem::take(&mut self.held));
-            let (open, complete): (Vec<_>, Vec<_>) = held.into_iter().partition(|id| step.contains(id));
-            self.held = complete;
-            self.release_outcomes(out);
-            self.held = open;
+            self.release_complete_steps(out);
         }
         let for_browser = !self.has_request_in_segment && self.rounds > 0 && waits.contains(&Waits::Browser);
         let reason = if for_browser { FinishReason::ToolCalls } else { FinishReason::Stop };
         self.close(reason, out);
+    }
+
+    /// Releases the outcomes of steps before the current one, at the end of a segment in which nothing is asked. A client
+    /// tells steps apart only by the segments that show them.
+    fn release_complete_steps(&mut self, out: &mut Vec<Out>) {
+        let step: HashSet<Option<&u32>> = self.calls.made_in_step().iter().map(|id| self.shown.get(id)).collect();
+        let is_of_step = |id: &ToolCallId| step.contains(&self.shown.get(id));
+        let (open, complete) = std::mem::take(&mut self.held).into_iter().partition(is_of_step);
+        self.held = complete;
+        self.release_outcomes(out);
+        self.held = open;
     }
 
     fn close(&mut self, reason: FinishReason, out: &mut Vec<Out>) {
