@@ -87,10 +87,24 @@ pub fn decide_json(messages: &Value, context: &Context) -> AutoSend {
     let Some(message) = last.filter(|message| message["role"] == "assistant") else {
         return AutoSend::Wait(WaitReason::NotAssistant);
     };
-    let parts = message["parts"].as_array().into_iter().flatten();
-    let parts = parts.filter_map(|part| Part::deserialize(part).ok()).collect();
+    let parts = message["parts"].as_array().into_iter().flatten().enumerate();
+    let parts = parts.filter_map(|(at, part)| Part::deserialize(with_ids(at, part)).ok()).collect();
     let message = UiMessage { id: "".into(), role: Role::Assistant, metadata: None, parts };
     decide(&[message], context)
+}
+
+/// The part with an id for its call and its approval: the specification's own examples have none. Where they lack one,
+/// the place of the part tells them apart.
+fn with_ids(at: usize, part: &Value) -> Value {
+    let mut part = part.clone();
+    let place = || Value::from(format!("#{at}"));
+    if let Some(fields) = part.as_object_mut() {
+        fields.entry("toolCallId").or_insert_with(place);
+        if let Some(approval) = fields.get_mut("approval").and_then(Value::as_object_mut) {
+            approval.entry("id").or_insert_with(place);
+        }
+    }
+    part
 }
 
 /// Decides on the last message.
@@ -113,7 +127,8 @@ pub fn decide(messages: &[UiMessage], context: &Context) -> AutoSend {
         // By default an error is the backend's: a browser tool rarely reports one.
         let is_known = context.frontend_tools.is_some() || context.server_outcomes.is_some();
         let settled = match tool.state {
-            ToolState::OutputAvailable => true,
+            // A browser's result has an output. Without it, somebody else has closed the call.
+            ToolState::OutputAvailable => is_known || tool.fields.output.is_some(),
             ToolState::OutputError => is_known,
             _ => false,
         };

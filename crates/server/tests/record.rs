@@ -662,25 +662,34 @@ async fn a_result_for_a_delegate_call_is_ignored_on_live() {
     assert_eq!(live.next().await.expect("an answer")["type"], "pong", "no error record");
 }
 
-/// Frames of the original system's clients that are not known here.
+/// Frames of the original system's clients that are not known here. They come while a turn is open, and an `error` would
+/// end it at the client.
 #[tokio::test]
 async fn unknown_frames_are_told_once_and_are_no_abuse() {
     let server = TestServer::demo().await;
     let mut live = Live::connect(&server, "").await;
+    live.say(PAY).await;
+    live.until("finish-step").await;
     for at in 0..100 {
         live.send(&json!({"type": if at % 2 == 0 { "audio_chunk" } else { "audio_control" }, "data": "AAAA"})).await;
     }
     live.send(&json!({"type": "ping", "timestamp": 1})).await;
-    let mut errors = Vec::new();
+    let mut notices = Vec::new();
     loop {
         let record = live.next().await.expect("the connection stays");
         if record["type"] == "pong" {
             break;
         }
-        errors.push(record["errorText"].as_str().expect("an error").to_owned());
+        assert_eq!((&record["type"], &record["transient"]), (&json!("data-holdpoint-notice"), &json!(true)));
+        notices.push(record["data"]["frame"].clone());
     }
-    assert_eq!(errors.len(), 2, "{errors:?}");
-    assert!(errors[0].contains("audio_chunk") && errors[1].contains("audio_control"), "{errors:?}");
+    assert_eq!(notices, ["audio_chunk", "audio_control"]);
+    let (call, approval) = live.last_call();
+    live.decide(&call, &approval.expect("a question"), true).await;
+    live.until("[DONE]").await;
+    // Between two turns, too.
+    live.send(&json!({"type": "video_chunk"})).await;
+    assert_eq!(live.next().await.expect("a notice")["data"]["frame"], "video_chunk");
     live.say("hello").await;
     live.until("[DONE]").await;
 }

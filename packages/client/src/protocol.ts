@@ -750,7 +750,7 @@ export type Chunk =
   | { type: "tool-input-delta" } & { toolCallId: ToolCallId, inputTextDelta: string, }
   | { type: "tool-input-available" } & { toolCallId: ToolCallId, toolName: string, input: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, title?: string, }
   | { type: "tool-input-error" } & { toolCallId: ToolCallId, toolName: string, input: Payload, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, title?: string, }
-  | { type: "tool-approval-request" } & { approvalId: ApprovalId, toolCallId: ToolCallId, approvalDescriptor?: Payload, inputSchemaInput?: Payload, reason?: string, isAutomatic?: boolean, signature?: string, }
+  | { type: "tool-approval-request" } & { toolCallId: ToolCallId, approvalId: ApprovalId, approvalDescriptor?: Payload, inputSchemaInput?: Payload, reason?: string, isAutomatic?: boolean, signature?: string, }
   | { type: "tool-approval-response" } & { approvalId: ApprovalId, approved: boolean, reason?: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, }
   | { type: "tool-output-available" } & { toolCallId: ToolCallId, output: Payload, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, preliminary?: boolean, }
   | { type: "tool-output-error" } & { toolCallId: ToolCallId, errorText: string, providerExecuted?: boolean, providerMetadata?: ProviderMetadata, toolMetadata?: Object, dynamic?: boolean, }

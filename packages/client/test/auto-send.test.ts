@@ -43,7 +43,11 @@ describe("shouldAutoSend", () => {
       check: 8,
       answers: ["approval:c1"],
     });
-    expect(shouldAutoSend([approved("output-available")])).toEqual({ send: true, check: 7, answers: ["result:c1"] });
+    expect(shouldAutoSend([approved("output-available", { output: 1 })])).toEqual({
+      send: true,
+      check: 7,
+      answers: ["result:c1"],
+    });
   });
 });
 
@@ -59,9 +63,10 @@ describe("sendAutomaticallyWhen", () => {
   it("forgets only what the failed request carried", () => {
     const autoSend = sendAutomaticallyWhen();
     expect(autoSend({ messages: [approved("approval-responded")] })).toBe(true);
-    expect(autoSend({ messages: [approved("output-available")] })).toBe(true);
+    const result = approved("output-available", { output: 1 });
+    expect(autoSend({ messages: [result] })).toBe(true);
     autoSend.requestFailed();
-    expect(autoSend({ messages: [approved("output-available")] })).toBe(true);
+    expect(autoSend({ messages: [result] })).toBe(true);
     expect(autoSend({ messages: [approved("approval-responded")] })).toBe(false);
   });
 

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
 import type { LiveChatTransportOptions, LiveConnection } from "../src/index.js";
 import { shown } from "./support/chat.js";
 import { elsewhere } from "./support/elsewhere.js";
@@ -50,6 +51,38 @@ describe("a turn", () => {
       encoding: "utf8",
     });
     expect({ said: check.stdout + check.stderr, status: check.status }).toEqual({ said: "", status: 0 });
+  });
+
+  it("whose answer crosses a decision made elsewhere is shown once", async () => {
+    const { chat, approvalRequest, end } = open();
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    const id = await approvalRequest();
+    expect(await elsewhere(server.url).decide(id, true)).toBe(200);
+    await chat.addToolApprovalResponse({ id, approved: true });
+    await end();
+    expect(shown(chat.lastMessage)).toEqual([
+      "reasoning: I am asked to send 50 USD to Hanako.",
+      "process_payment: output-available",
+      "text: I sent 50 USD to Hanako (transaction TXN). Your wallet now holds 950 USD.",
+    ]);
+  });
+
+  it("is not disturbed by a notice about the connection", async () => {
+    class Talkative extends WebSocket {
+      constructor(...args: ConstructorParameters<typeof WebSocket>) {
+        super(...args);
+        this.on("open", () => this.send(JSON.stringify({ type: "audio_control" })));
+        // While the turn is open.
+        this.on("message", () => this.send(JSON.stringify({ type: "audio_chunk", chunk: "AAAA" })));
+      }
+    }
+    const { chat, answer, end, received } = open({ webSocket: Talkative });
+    await chat.sendMessage({ text: "send $50 to Hanako" });
+    await answer(true);
+    await end();
+    expect(received.filter((chunk) => chunk.includes("data-holdpoint-notice"))).toHaveLength(2);
+    expect(received.some((chunk) => chunk.includes('"error"'))).toBe(false);
+    expect(shown(chat.lastMessage)[1]).toBe("process_payment: output-available");
   });
 
   it("goes on in the same chat with the next message", async () => {

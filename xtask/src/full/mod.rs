@@ -6,6 +6,7 @@ mod nodes;
 mod outside;
 mod publish;
 mod schemathesis;
+mod turns;
 
 use std::path::Path;
 use std::time::Instant;
@@ -35,6 +36,11 @@ const CHECKS: &[Check] = &[
         run: |root| stages::npm(root, &[&["test", "-w", "tests/apps"]]),
     },
     Check { name: "features", what: "clippy with no feature, and with each one alone", run: features::each },
+    Check {
+        name: "turns",
+        what: "20,000 random turns with random answers over SSE, and as many over live",
+        run: turns::run,
+    },
     Check {
         name: "crash",
         what: "the server killed 300 times under load, with a ledger of its own",

@@ -84,7 +84,7 @@ chunks! {
         }
     /// An approval request (`reason`, `isAutomatic`: `ai` 7).
     ToolApprovalRequest "tool-approval-request"
-        { approval_id "approvalId": ApprovalId, tool_call_id "toolCallId": ToolCallId }
+        { tool_call_id "toolCallId": ToolCallId, approval_id "approvalId": ApprovalId }
         {
             approval_descriptor "approvalDescriptor": Payload,
             input_schema_input "inputSchemaInput": Payload,

@@ -8,8 +8,9 @@ use axum::{
 };
 use futures::FutureExt;
 use holdpoint_protocol::{
-    chunk::Error,
+    chunk::{Chunk, Data, Error},
     ids::ChatId,
+    json::Payload,
     live::{LiveFrame, Pong, ToolResult},
     request::{AckStatus, ChatRequest, MAX_REASON_BYTES},
     sse,
@@ -23,6 +24,7 @@ use holdpoint_runtime::{
     },
 };
 use serde::Deserialize;
+use serde_json::json;
 
 use super::socket::{self, Came, Frames, Over, Read, Socket};
 use crate::{
@@ -82,6 +84,9 @@ struct Connection {
     /// Unknown frame types already reported to the client.
     unknown_kinds: HashSet<String>,
 }
+
+/// The chunk that tells something about the connection, and nothing about a turn: `data-holdpoint-notice`.
+const NOTICE: &str = "holdpoint-notice";
 
 /// The number of unknown frame types that do not count as abuse.
 const MAX_UNKNOWN_KINDS: usize = 16;
@@ -194,8 +199,12 @@ impl Connection {
     }
 
     async fn error(&mut self, text: &str) -> Result<(), Over> {
+        self.record(&Error { error_text: shortened(text.to_owned()) }.into()).await
+    }
+
+    async fn record(&mut self, chunk: &Chunk) -> Result<(), Over> {
         let mut record = Vec::new();
-        sse::encode(&Error { error_text: shortened(text.to_owned()) }.into(), &mut record);
+        sse::encode(chunk, &mut record);
         self.socket.feed(record).await?;
         self.socket.flush().await
     }
@@ -240,7 +249,8 @@ impl Connection {
     }
 
     /// Handles a frame of an unknown type. Clients of other servers send such frames all the time, so each type is
-    /// reported once and does not count as abuse.
+    /// reported once and does not count as abuse. A client takes an `error` for the failure of its open turn, so it gets
+    /// a notice.
     async fn unknown(&mut self, kind: String) -> Result<(), Over> {
         if self.unknown_kinds.contains(&kind) {
             return Ok(());
@@ -249,8 +259,10 @@ impl Connection {
         if self.unknown_kinds.len() >= MAX_UNKNOWN_KINDS {
             return self.bad(&text).await;
         }
+        let data = Payload::from(json!({"message": text, "frame": kind}));
         self.unknown_kinds.insert(kind);
-        self.error(&text).await
+        let notice = Data { name: NOTICE.to_owned(), id: None, data, transient: Some(true) };
+        self.record(&notice.into()).await
     }
 
     /// Handles an invalid frame.

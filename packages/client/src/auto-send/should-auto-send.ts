@@ -41,11 +41,11 @@ export function shouldAutoSend(
   const message = Array.isArray(messages) ? (messages as readonly (AutoSendMessage | null)[]).at(-1) : undefined;
   if (message?.role !== "assistant") return { send: false, check: 1 };
 
-  const parts: readonly unknown[] = Array.isArray(message.parts) ? message.parts : [];
+  const parts: readonly unknown[] = Array.isArray(message.parts) ? message.parts.map(withId) : [];
   const lastTool = parts.findLastIndex((part) => toolPartOf(part) !== undefined);
   if (parts.slice(lastTool + 1).some(isText)) return { send: false, check: 2 };
 
-  const tools = toolPartsOf(message);
+  const tools = toolPartsOf({ parts });
   const frontend = context.frontendTools && new Set(context.frontendTools);
   const serverOutcomes = context.serverOutcomes && new Set(context.serverOutcomes);
   const sent = new Set(context.sent);
@@ -56,7 +56,9 @@ export function shouldAutoSend(
     if (frontend === undefined && name === CONFIRMATION) return false;
     // Without context, treat an error as the server's: a browser's own result is nearly always an output.
     const isKnown = frontend !== undefined || serverOutcomes !== undefined;
-    return tool.state === "output-available" || (tool.state === "output-error" && isKnown);
+    // A browser's result has an output. Without it, somebody else has closed the call.
+    if (tool.state === "output-available") return isKnown || tool.output !== undefined;
+    return tool.state === "output-error" && isKnown;
   };
   const answers = tools.filter((tool) => isDecided(tool) || isResult(tool)).map(keyOf);
   if (answers.every((answer) => sent.has(answer))) return { send: false, check: 3 };
@@ -72,6 +74,14 @@ export function shouldAutoSend(
   if (tools.some((tool) => waits(tool) && frontend?.has(nameOfTool(tool)))) return { send: false, check: 6 };
 
   return { send: true, check: tools.some(isResult) ? 7 : 8, answers };
+}
+
+/**
+ * The part with an id for its call: the specification's own examples have none. The place of the part tells them apart.
+ */
+function withId(part: unknown, at: number): unknown {
+  if (typeof part !== "object" || part === null || "toolCallId" in part) return part;
+  return { ...part, toolCallId: `#${at}` };
 }
 
 function isText(part: unknown): boolean {

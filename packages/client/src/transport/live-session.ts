@@ -29,6 +29,8 @@ type Open = {
   timeout: ReturnType<typeof setTimeout> | undefined;
 };
 
+/** What the server tells about the connection, such as that it ignores a kind of frame. */
+const NOTICE = "data-holdpoint-notice";
 /** How many messages with unread chunks are kept. */
 const MAX_LOGS = 8;
 /** How long an interrupt waits for a connection. After that it could stop a different turn. */
@@ -221,6 +223,8 @@ export class LiveSession {
   }
 
   #take(chunk: Chunk): void {
+    // About the connection, and not about a message.
+    if (chunk.type === NOTICE) return;
     if (chunk.type === "start" && chunk.messageId !== undefined) {
       this.#hasReplayed = true;
       const known = this.#logs.find((log) => log.id === chunk.messageId);

@@ -43,11 +43,12 @@ static AMOUNT_FOR_NAMES: LazyLock<Regex> =
 static NAMES_AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
     compile(&format!(r"(?i)(?P<names>{PERSON}(?:と\s*{PERSON})*)(?:宛てに|宛に|に|へ)(?:は|も|それぞれ)?\s*{MONEY}"))
 });
-static VERB: LazyLock<Regex> =
-    LazyLock::new(|| compile(r"(?i)\b(?:send|pay|give|transfer|wire|remit)\b|送金|送っ|送り|送る|払|振込|振り込|渡し"));
+static VERB: LazyLock<Regex> = LazyLock::new(|| {
+    compile(r"(?i)\b(?:send|pay|give|transfer|wire|remit|payments?)\b|送金|送っ|送り|送る|払|振込|振り込|渡し")
+});
 static WISH: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?i)\b(?:pay|transfer|wire|remit)\b|\bsend\b.*\b(?:money|payment|dollars?|euros?|yen)\b|送金|払|振込|振り込",
+        r"(?i)\b(?:pay|transfer|wire|remit)\b|\b(?:process|make)\s+(?:a\s+)?payments?\b|\bsend\b.*\b(?:money|payment|dollars?|euros?|yen)\b|送金|払|振込|振り込",
     )
 });
 
@@ -190,6 +191,7 @@ mod tests {
         );
         check("wire 1,250.75 pounds to Ken Tanaka", &[(json!(1250.75), "GBP", "Ken Tanaka")]);
         check("send 30 yen to 花子 and play track 1", &[(json!(30), "JPY", "花子")]);
+        check("Process a payment of $100 to Alice", &[(json!(100), "USD", "Alice")]);
         check("send -5 dollars to Ken", &[(json!(-5), "USD", "Ken")]);
     }
 
@@ -221,6 +223,7 @@ mod tests {
             assert_eq!(payments(text), [], "{text}");
         }
         assert!(is_wanted("send money to Hanako") && is_wanted("pay Ken") && is_wanted("花子さんに送金して"));
+        assert!(is_wanted("process a payment"));
         assert!(!is_wanted("send me a postcard") && !is_wanted("東京の天気は"));
     }
 }

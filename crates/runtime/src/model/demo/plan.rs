@@ -68,6 +68,7 @@ patterns! {
     FIND = r"(?i)\b(?:find|search|list|look\s+up|look\s+for|show)\b|検索|探|見つけ|一覧";
     ACTIVE = r"(?i)\bactive\b|アクティブ";
     SEARCH = r"(?i)\b(?:search|query)\s+(?:the\s+|our\s+)?database\s+for\s+(?P<query>[^.?!\n]+)|データベース(?:で|から)(?P<query_ja>[^\s。]+?)を(?:検索|探)";
+    SEARCH_AND_UPDATE = r"(?i)\bsearch\b.*\bupdate\b.*\bdatabase\b|\bdatabase\b.*\bsearch\b.*\bupdate\b|データベースを?検索(?:し|・)て?.*更新";
     WEATHER = r"(?i)\b(?:weather|forecast|temperature|rain(?:y|ing)?|snow(?:y|ing)?|umbrella)\b|\bhow\s+(?:hot|cold|warm)\b|天気|天候|気温|予報";
     PLACE_IN = r"(?i)\b(?:in|at|near)\s+(?P<place>\p{L}[\p{L}\p{M}\s.,&'’\-]*)";
     PLACE_FOR = r"(?i)\b(?:for|of)\s+(?P<place>\p{L}[\p{L}\p{M}\s.,&'’\-]*)";
@@ -177,6 +178,10 @@ fn database(text: &str) -> Option<Action> {
         } else {
             Action::Search("inactive users".to_owned())
         });
+    }
+    if SEARCH_AND_UPDATE.is_match(text) {
+        // Whom it is about is left open, and this is what the demo's database has to do.
+        return Some(Action::CleanUp);
     }
     if let Some(captures) = SEARCH.captures(text) {
         let query = captures.name("query").or(captures.name("query_ja"))?.as_str();
@@ -326,6 +331,9 @@ mod tests {
                 "Deactivate all inactive accounts",
                 "非アクティブなユーザーを探して無効化して",
                 "休眠ユーザーを見つけて停止して",
+                "Search and update database",
+                "search the database and update it, I mean the database",
+                "データベースを検索して更新して",
             ],
             &[Action::CleanUp],
         );
