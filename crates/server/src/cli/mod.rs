@@ -1,5 +1,6 @@
 //! The command line: `serve` (the default) and the offline commands.
 
+mod allocator;
 mod check;
 mod config;
 mod data_args;
@@ -66,7 +67,10 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => {
+            allocator::return_freed_memory();
+            serve::run(&args)
+        }
         Command::Check(args) => check::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
