@@ -16,6 +16,7 @@ use holdpoint_runtime::{
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
 use holdpoint_server::{AuthKey, Keys, Role};
+use holdpoint_testkit::Postgres;
 use reqwest::Method;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -806,4 +807,51 @@ async fn a_deletion_is_a_line_of_the_record() {
         assert_eq!(last["linesSha256"].as_str().map(str::len), Some(64), "{last}");
         assert!(last.get("input").is_none() && last["toolName"] == "", "{last}");
     }
+}
+
+/// A database in which no node has ever run: what is imported is in the chain, and PostgreSQL's rows are compared too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_imported_into_a_new_database_is_verified() {
+    let scene = Scene::set().await;
+    scene.paid("paid", json!({"approved": true, "reason": "fine"})).await;
+    scene.say("voting", "wire").await;
+    let (status, body) = scene.decide("bob", &scene.approval("voting").await, &json!({"approved": true})).await;
+    assert_eq!(status, 200, "{body}");
+    let postgres = Postgres::shared();
+    let database = postgres.fresh_database();
+    let url = postgres.url(&database);
+    let binary = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        let done = command.args(args).current_dir(scene.folder.path()).output().expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let data = scene.copy("copy");
+    let (code, lines, said) = binary(&["export", "--all", "--data", data.to_str().expect("a path")]);
+    assert_eq!(code, Some(0), "{said}");
+    std::fs::write(scene.folder.path().join("all.ndjson"), lines).expect("it writes");
+    let (code, _, said) = binary(&["import", "all.ndjson", "--log", &url]);
+    assert!(code == Some(0) && said.contains("2 imported"), "{said}");
+    let (code, found, said) = binary(&["verify", "--log", &url, "--save", "kept.ndjson"]);
+    assert!(code == Some(0) && said.contains("2 chats") && !said.contains("no hash"), "{found}{said}");
+    assert_eq!(postgres.sql(&database, "SELECT count(*) FROM batches WHERE previous_hash IS NULL"), "0");
+    let replaced = |table: &str, column: &str, from: &str, to: &str| {
+        format!(
+            "UPDATE {table} SET {column} = convert_to(replace(convert_from({column}, 'UTF8'), '{from}', '{to}'), 'UTF8')"
+        )
+    };
+    for (change, says) in [
+        (replaced("audit", "data", "\"approve\"", "\"deny\""), "the line of the record was changed"),
+        ("UPDATE holds SET deadline = deadline + 1".to_owned(), "the row of the hold"),
+        ("DELETE FROM approvers".to_owned(), "those whose inbox lists the hold"),
+        ("UPDATE chats SET subject = 'eve' WHERE id = 'paid'".to_owned(), "the owner"),
+        (replaced("batches", "payload", "Hanako", "Hanaka"), "were changed"),
+        ("UPDATE batches SET previous_hash = NULL; UPDATE chats SET hash = NULL".to_owned(), "is not recorded"),
+    ] {
+        postgres.sql(&database, &change);
+        let (code, found, said) = binary(&["verify", "--log", &url]);
+        assert!(code == Some(1) && found.contains(says), "{change}: {found}{said}");
+    }
+    let (code, found, _) = binary(&["verify", "--log", &url, "--against", "kept.ndjson"]);
+    assert!(code == Some(1) && found.contains("the hash that was kept"), "{found}");
 }

@@ -59,7 +59,7 @@ pub(crate) async fn check(world: &World, is_answered: bool) -> Vec<String> {
 
 /// The record, and everything else beside the facts, follows from them, whoever wrote it and in whatever order.
 async fn check_record(world: &World, found: &mut Vec<String>) {
-    let log = &*world.journal.log;
+    let log = &world.journal.log;
     for chat in log.ids(None, usize::MAX).await.expect("it lists") {
         let mut report = |finding: Finding| found.push(format!("{chat}, verified: {finding}"));
         verify(log, &chat, None, &mut report).await.expect("it reads").expect("it is there");
