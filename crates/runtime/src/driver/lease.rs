@@ -253,4 +253,19 @@ mod tests {
         time::advance(Duration::from_secs(60)).await;
         assert!(alone.is_valid() && alone.may_take_over());
     }
+
+    /// A node that was paused for longer than its lease may have renewed it before a call looks.
+    #[tokio::test(start_paused = true)]
+    async fn a_gap_that_is_over_is_still_a_gap() {
+        let lease = Lease::new(Some(Duration::from_secs(5)));
+        let started = Instant::now();
+        time::advance(Duration::from_secs(2)).await;
+        lease.renew(Instant::now(), FORMAT);
+        assert!(lease.is_valid_since(started));
+        time::advance(Duration::from_secs(6)).await;
+        assert!(!lease.is_valid_since(started));
+        lease.renew(Instant::now(), FORMAT);
+        assert!(lease.is_valid() && !lease.is_valid_since(started), "another node may have taken over");
+        assert!(lease.is_valid_since(Instant::now()));
+    }
 }
