@@ -25,6 +25,8 @@ for (const [name, contextOptions] of Object.entries(LOOKS)) {
       ledger,
       server,
     }) => {
+      // Nine states, each judged by axe.
+      test.slow();
       await ask(1, 2, 3, 4);
       const ids = [await idOf(1), await idOf(2), await idOf(3)];
       const isPhone = name.startsWith("phone");

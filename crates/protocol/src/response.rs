@@ -129,7 +129,7 @@ pub enum ServerEvent {
         /// The chat.
         chat_id: ChatId,
     },
-    /// The open approval requests of a chat changed.
+    /// The approval requests of a chat changed: one was made, changed or ended, or its call has an outcome.
     Approvals {
         /// The chat.
         chat_id: ChatId,

@@ -14,6 +14,7 @@ use holdpoint_runtime::{
     log::{DeleteResult, Log, MemoryLog, SqliteError, SqliteLog},
     tool::{ApprovalPolicy, Execution, Tool, ToolBuilder, ToolSet, demo::demo_tools},
 };
+use holdpoint_testkit::log_suite;
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Value, json};
 use support::{Answer, Live, Setup, Sse, TestServer};
@@ -454,7 +455,7 @@ async fn a_response_that_ends_before_it_has_begun_is_broken_off() {
     let remove = async |chat: &str| {
         let chat = ChatId::from(chat);
         let len = log.stored(&chat).await.expect("it reads").expect("a chat").len();
-        assert_eq!(log.delete(&chat, len).await, Ok(DeleteResult::Deleted));
+        assert_eq!(log.delete(&chat, log_suite::deletion(len)).await, Ok(DeleteResult::Deleted));
         go.notify_one();
     };
     let slow = slow.schema(json!({"type": "object"})).approval(ApprovalPolicy::Always).build().expect("a valid tool");

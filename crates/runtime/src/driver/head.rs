@@ -219,7 +219,7 @@ struct AwaitedBy {
 }
 
 impl Awaited {
-    fn of(holds: &[Hold]) -> Self {
+    pub(super) fn of(holds: &[Hold]) -> Self {
         let mut all: Vec<AwaitedBy> = Vec::new();
         for HoldApproval { approvers, is_escalated, votes, .. } in holds.iter().filter_map(|hold| hold.request.as_ref())
         {

@@ -10,7 +10,7 @@ use super::{
     append, audit,
     chat::{ChatError, Command},
     deletion,
-    head::HeadData,
+    head::{Awaited, HeadData, Hold},
     runtime::Inner,
 };
 use crate::{
@@ -90,7 +90,10 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         channel: None,
     };
     let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError::Failed(error.to_string()))?;
-    let data = HeadData { holds: holds.len() - 1, ..HeadData::read(&head).unwrap_or_default() };
+    let others = holds.iter().filter(|(_, other)| other.call != *call);
+    let left: Vec<Hold> = others.filter_map(|(_, other)| Hold::read(other).ok()).collect();
+    let data =
+        HeadData { holds: holds.len() - 1, awaited: Awaited::of(&left), ..HeadData::read(&head).unwrap_or_default() };
     let append = Append {
         chat: id.clone(),
         expected: len,

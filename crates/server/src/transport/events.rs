@@ -11,7 +11,8 @@ use crate::{app::Server, auth::Caller, metrics::StreamKind, openapi::StreamEvent
 /// Streams changes to your chats, and to the approval requests that you may decide.
 ///
 /// Events: `{"type":"ready"}` first, `{"type":"chat","chatId"}`, `{"type":"approvals","chatId"}` (with the role
-/// `approver`, in the chats of others too), and `{"type":"missed"}` if some were lost: then read the lists again.
+/// `approver`, in the chats of others too; also when the call of a request has an outcome), and `{"type":"missed"}` if some
+/// were lost: then read the lists again.
 #[utoipa::path(
     get,
     path = "/api/events",

@@ -7,6 +7,7 @@ mod ollama;
 mod openai;
 mod responses;
 
+#[allow(unused_imports, reason = "not every test binary with these fakes uses all of them")]
 pub(crate) use anthropic::{Anthropic, BOUND_ELSEWHERE};
 pub(crate) use deepseek::DeepSeek;
 pub(crate) use gemini::Gemini;
