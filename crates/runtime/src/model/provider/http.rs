@@ -44,7 +44,7 @@ pub(super) enum HttpError {
     #[error(transparent)]
     Transport(#[from] reqwest::Error),
     #[error("{0}")]
-    Status(ErrorResponse),
+    Status(Box<ErrorResponse>),
     /// It is not what a provider sends.
     #[error("{0}")]
     NotEvents(String),
@@ -115,7 +115,7 @@ async fn answered(mut response: reqwest::Response, clock: &mut Clock) -> Result<
     // The status counts, even if the rest does not come.
     let body = read(&mut response, clock, MAX_ERROR_BYTES).await.unwrap_or_default();
     let body = String::from_utf8_lossy(&body).into_owned();
-    Err(HttpError::Status(ErrorResponse { status, headers, body }))
+    Err(HttpError::Status(Box::new(ErrorResponse { status, headers, body })))
 }
 
 /// The beginning of a body.

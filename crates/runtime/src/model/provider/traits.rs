@@ -168,7 +168,7 @@ impl Claude {
         match version {
             version if version < (3, 5) => 4096,
             version if version < (3, 7) => 8192,
-            version if version < (4, 5) && version >= (4, 0) && self.family == ClaudeFamily::Opus => 32_000,
+            version if ((4, 0)..(4, 5)).contains(&version) && self.family == ClaudeFamily::Opus => 32_000,
             version if version < (4, 6) => 64_000,
             _ => 128_000,
         }
