@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use holdpoint_protocol::{
     check::{Options, Profile, StreamChecker, Violation},
-    chunk::Chunk,
+    chunk::{Chunk, Chunks},
     ids::{GrantId, ToolCallId},
     request::Verdict,
 };
 use holdpoint_runtime::{
+    driver::gone_chunks,
     grants::{Coverage, GrantTerms, JsonDigest},
     internals::{
         fact::{CallOrder, Fact, Outcome},
@@ -319,6 +320,10 @@ fn check_resume(world: &World, cut: usize) -> Result<(), TestCaseError> {
             break;
         }
         flow = response.take([&**fact], &mut written);
+    }
+    if response.is_cut_off() {
+        // A part of an abandoned step was shown. A transport ends such a response like that of a chat that has moved.
+        written.extend(gone_chunks(true).into_iter().flatten().map(Chunks::One));
     }
     let mut checker = StreamChecker::new(Options { profile: Profile::AiSdk, progressive_text: false });
     let mut lines = Vec::new();
