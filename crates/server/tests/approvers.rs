@@ -403,8 +403,9 @@ async fn a_deleted_chat_leaves_no_call_without_an_end() {
     assert!(scene.inbox("bob").await.is_empty());
     let (_, lines) = scene.ask("root", Method::GET, "/api/audit", &Value::Null).await;
     let lines: Vec<Value> = lines.as_str().expect("lines").lines().map(|line| line.parse().expect("JSON")).collect();
-    let last = lines.last().expect("lines");
+    let [.., last, deleted] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!((&last["step"], &last["cause"]), (&json!("settled"), &json!("stopped")), "{lines:?}");
+    assert_eq!((&deleted["step"], &deleted["by"]), (&json!("deleted"), &json!("ann")), "{lines:?}");
 }
 
 /// Whoever may decide hears of it, and nobody else.

@@ -133,7 +133,12 @@ reason?: string,
 /**
  * With `approved: true`: later calls to approve as well, without a question.
  */
-remember?: Remember, };
+remember?: Remember, 
+/**
+ * The `inputSha256` of the approval request as it was shown. If the call would run with another input, nothing is
+ * decided, and the answer is 409.
+ */
+inputSha256?: string, };
 export type PendingApproval = { 
 /**
  * The question.
@@ -171,6 +176,11 @@ headline?: string,
  * The input that the call will run with.
  */
 input: unknown, 
+/**
+ * The SHA-256 of `input` in its canonical form (RFC 8785), in hexadecimal digits. A decision that repeats it is bound to
+ * this input.
+ */
+inputSha256?: string, 
 /**
  * Why it is asked.
  */
@@ -588,7 +598,7 @@ tools: Array<ToolStatus>,
  * The limits, by name.
  */
 limits: { [key in string]: number }, };
-export type AuditStep = "proposed" | "asked" | "voted" | "escalated" | "decided" | "started" | "settled" | "granted" | "used" | "revoked";
+export type AuditStep = "proposed" | "asked" | "voted" | "escalated" | "decided" | "started" | "settled" | "granted" | "used" | "revoked" | "deleted";
 export type AuditChannel = "inbox" | "chat" | "ack" | "live" | "grant" | "hold-api" | "mcp";
 export type AuditLine = { 
 /**
@@ -620,7 +630,7 @@ toolName: string,
  */
 step: AuditStep, 
 /**
- * Who did it, if it was a person.
+ * Who did it, if it was a person. A chat that was deleted by nobody was removed because of its age.
  */
 by?: string, 
 /**
@@ -655,6 +665,18 @@ inputSha256?: string,
  * For an edit: the same of the model's input.
  */
 originalInputSha256?: string, 
+/**
+ * For `granted`: the SHA-256 of the grant's terms as they are stored, in hexadecimal digits.
+ */
+termsSha256?: string, 
+/**
+ * For `deleted`: the SHA-256 of all lines of the chat before this one, in hexadecimal digits.
+ */
+linesSha256?: string, 
+/**
+ * For `deleted`: the hash that the chat had, in hexadecimal digits.
+ */
+previousHash?: string, 
 /**
  * For an edit: the input that the call runs with. Not of a deleted chat.
  */

@@ -361,17 +361,10 @@ impl ChatTask {
                     let _ = reply.send(Err(error));
                     return Ok(());
                 }
-                if let (Input::Decide { approval, .. }, Some(shown)) = (&*input, &shown) {
-                    match self.is_as_shown(approval, shown).await {
-                        Ok(true) => {}
-                        Ok(false) => return Ok(drop(reply.send(Err(ChatError::NotAsShown)))),
-                        // Nothing has changed, so the chat goes on.
-                        Err(error @ ChatError::Log(_)) => return Ok(drop(reply.send(Err(error)))),
-                        Err(error) => {
-                            let _ = reply.send(Err(error.clone()));
-                            return Err(error);
-                        }
-                    }
+                if let Some(error) = self.refuses_as_shown(&input, shown.as_ref()).await? {
+                    // Nothing has changed, so the chat goes on.
+                    let _ = reply.send(Err(error));
+                    return Ok(());
                 }
                 let before = self.state.len;
                 self.channel = channel;

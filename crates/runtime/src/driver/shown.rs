@@ -72,9 +72,23 @@ impl Runtime {
 }
 
 impl ChatTask {
+    /// Why a decision is not taken, if it is about something else than what was shown, or if that can't be read at the moment.
+    pub(super) async fn refuses_as_shown(
+        &mut self,
+        input: &Input,
+        shown: Option<&Shown>,
+    ) -> Result<Option<ChatError>, ChatError> {
+        let (Input::Decide { approval, .. }, Some(shown)) = (input, shown) else { return Ok(None) };
+        match self.is_as_shown(approval, shown).await {
+            Ok(is_as_shown) => Ok((!is_as_shown).then_some(ChatError::NotAsShown)),
+            Err(error @ ChatError::Log(_)) => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether what was shown of an approval request is what is recorded. One that has ended is nobody's business here: its
     /// answer says so.
-    pub(super) async fn is_as_shown(&mut self, approval: &ApprovalId, shown: &Shown) -> Result<bool, ChatError> {
+    async fn is_as_shown(&mut self, approval: &ApprovalId, shown: &Shown) -> Result<bool, ChatError> {
         for _ in 0..MAX_ATTEMPTS {
             if self.inner.lease.is_shared() {
                 self.catch_up_or_end().await?;
