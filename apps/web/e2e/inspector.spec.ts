@@ -12,7 +12,8 @@ for (const mode of isFull ? MODES : (["live", "ai-sdk"] as const)) {
     const card = console.card("process_payment");
     await console.expectState(card, "approval-requested");
     const panel = page.getByRole("tabpanel", { name: "Inspector" });
-    await expect(panel.getByRole("listitem").filter({ hasText: "tool-approval-request" })).toBeVisible();
+    // A page that reads the chat again in that moment, as one may on a busy machine, gets the request once more.
+    await expect(panel.getByRole("listitem").filter({ hasText: "tool-approval-request" }).first()).toBeVisible();
     await console.approve(card);
     await console.expectIdle();
     await console.expectState(card, "output-available");
