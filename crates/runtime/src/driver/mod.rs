@@ -32,6 +32,7 @@ mod lists;
 mod load;
 mod look_back;
 mod mailbox;
+mod memory;
 mod observe;
 mod program;
 mod progress;
