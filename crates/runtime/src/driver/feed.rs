@@ -10,8 +10,9 @@ use tokio::sync::watch;
 
 use super::{
     RuntimeError,
-    load::{self, Memory, Turn},
+    load::{self, Turn},
     look_back,
+    memory::Memory,
     runtime::Inner,
 };
 use crate::{

@@ -14,6 +14,7 @@ use super::{
     counters::count,
     feed::take_back_steps,
     head::{HeadData, Hold},
+    memory::Memory,
     runtime::Inner,
 };
 use crate::{
@@ -57,63 +58,6 @@ pub(super) enum LoadError {
     NoRoom,
     /// Another subject than the one that asks owns it. Nothing of it was read.
     NotTheirs(Subject),
-}
-
-/// A chat's share of the limit on loaded bytes.
-pub(super) struct Memory {
-    inner: Arc<Inner>,
-    /// Whose it is; `None` while a chat has no owner yet.
-    subject: Option<Subject>,
-    bytes: usize,
-}
-
-impl Memory {
-    pub(super) fn new(inner: &Arc<Inner>, subject: Option<&Subject>) -> Self {
-        Self { inner: Arc::clone(inner), subject: subject.cloned(), bytes: 0 }
-    }
-
-    /// The chat has an owner from now on.
-    pub(super) fn belongs_to(&mut self, subject: &Subject) {
-        if self.subject.is_none() {
-            self.inner.counters.unload(None, self.bytes);
-            self.inner.counters.grow(Some(subject), self.bytes);
-            self.subject = Some(subject.clone());
-        }
-    }
-
-    /// Raises it to this number of bytes, unless that exceeds a limit.
-    pub(super) fn raise(&mut self, bytes: usize) -> bool {
-        bytes <= self.bytes || self.load(bytes - self.bytes)
-    }
-
-    /// The size of what is loaded, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn load(&mut self, bytes: usize) -> bool {
-        let is_taken = self.inner.counters.load(self.subject.as_ref(), bytes, self.bytes, &self.inner.limits);
-        self.bytes += if is_taken { bytes } else { 0 };
-        is_taken
-    }
-
-    /// Counts appended bytes, even over the limit: running work continues.
-    pub(super) fn grow(&mut self, bytes: usize) {
-        self.inner.counters.grow(self.subject.as_ref(), bytes);
-        self.bytes += bytes;
-    }
-}
-
-impl std::fmt::Debug for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Memory({})", self.bytes)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        self.inner.counters.unload(self.subject.as_ref(), self.bytes);
-    }
 }
 
 impl From<LoadError> for ChatError {
@@ -204,6 +148,8 @@ pub(super) async fn load(inner: &Arc<Inner>, id: &ChatId, subject: Option<&Subje
         }
         Some(Stored::Chat { head, .. }) => {
             loaded.memory.belongs_to(&head.subject);
+            // What the server resumes or settles by itself is not refused because its owner does much else.
+            loaded.memory.is_exempt = subject.is_none();
             // Without a checkpoint, or if it can't be decoded, the whole chat is loaded.
             let data = HeadData::read(&head).ok();
             if let Some(HeadData { title, checkpoint: Some(checkpoint), .. }) = data {

@@ -35,6 +35,7 @@ mod lists;
 mod load;
 mod look_back;
 mod mailbox;
+mod memory;
 mod observe;
 mod program;
 mod progress;

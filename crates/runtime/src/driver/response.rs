@@ -13,7 +13,7 @@ use holdpoint_protocol::{
     message::UiMessage,
 };
 
-use super::{RuntimeError, feed::FeedReader, load::Memory};
+use super::{RuntimeError, feed::FeedReader, memory::Memory};
 use crate::{
     fact::Fact,
     identity::Identity,
