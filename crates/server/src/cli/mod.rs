@@ -17,6 +17,7 @@ mod model;
 mod otlp;
 mod serve;
 mod startup;
+mod terminal;
 mod tools;
 mod verify;
 
