@@ -13,7 +13,7 @@ use holdpoint_runtime::{
     subject::Subject,
     tool::{
         ApprovalPolicy, Prompt, PromptResponse, Prompter, Secret, Tool, ToolContext, ToolError, ToolSet,
-        mcp::{McpServer, McpServers, McpSettings, McpToolSettings, McpTransport, SecretUrl},
+        mcp::{McpProtocol, McpServer, McpServers, McpSettings, McpToolSettings, McpTransport, SecretUrl},
     },
 };
 use serde_json::{Value, json};
@@ -440,6 +440,27 @@ async fn two_servers_with_one_name_for_a_tool_both_lose_it() {
     servers.with(&holdpoint_runtime::tool::ToolSet::default());
     assert_eq!(servers.iter().next().expect("a server").warnings().len(), 1);
     servers.stop().await;
+}
+
+/// The version that the settings say is the one that is spoken, also where the server knows a newer one.
+#[tokio::test]
+async fn the_protocol_can_be_set() {
+    let script = root().join("tests/mcp/sdk.mjs").display().to_string();
+    for (protocol, is_modern) in [
+        (None, true),
+        (Some(McpProtocol::V2026_07_28), true),
+        (Some(McpProtocol::V2025_11_25), false),
+        (Some(McpProtocol::V2025_06_18), false),
+    ] {
+        let fake = Fake::new();
+        let log = fake.log().display().to_string();
+        let settings = command("s", &["node", &script], &[("FAKE_LOG", &log)]);
+        let server = McpServer::start(McpSettings { protocol, ..settings }).await.expect("starts");
+        assert!(server.problem().is_none() && !server.tools().is_empty(), "{protocol:?}: {:?}", server.problem());
+        server.stop().await;
+        let told = std::fs::read_to_string(fake.log()).expect("it has begun");
+        assert_eq!(told.lines().any(|line| line == "era modern"), is_modern, "{protocol:?}: {told}");
+    }
 }
 
 /// A program that says nothing does not keep the start waiting, and its tools appear when it speaks.

@@ -524,3 +524,49 @@ async fn only_secrets_are_masked_in_an_answer() {
     });
     assert_eq!(output, masked);
 }
+
+/// What people write first, and what they should have written.
+#[test]
+fn a_message_says_what_to_write() {
+    for (text, parts) in [
+        ("[mcp.files]\ncommand = ['x']", &["[[mcp]]", "name"][..]),
+        ("[model]\nfallback = 'anthropic:x'", &["fallback", "a list, such as [\"a\", \"b\"]"]),
+        ("[model]\napi_key = 'sk-123'", &["api_key", "environment", "OPENAI_API_KEY"]),
+        ("[[mcp]]\nname = 'a'\nurl = 'https://a.example'\nprotocol = '2020'", &["protocol", "2025-06-18"]),
+    ] {
+        let error = load(text, &[]).map(drop).expect_err(text);
+        for part in parts {
+            assert!(error.contains(part), "{part} in: {error}");
+        }
+        assert!(!error.contains("sk-123"), "{error}");
+    }
+    assert!(load("[model]\nfallback = ['anthropic:x']", &[]).is_ok());
+}
+
+/// A field that can't be in the input would make every call ask, and nobody would know why.
+#[test]
+fn a_rule_is_about_fields_that_there_are() {
+    let with = |more: &str, rule: &str| {
+        let schema = format!(
+            "{{ type = 'object', properties = {{ amount = {{ type = 'number' }}, to = {{ type = 'object', properties = {{ iban = {{ type = 'string' }} }} }} }}{more} }}"
+        );
+        tools_with(&format!("[tools.pay]\nurl = 'https://a.example'\ninput_schema = {schema}\napproval = {rule}"), &[])
+    };
+    let closed = ", additionalProperties = false";
+    for rule in [
+        "{ when = '/amuont', over = 5 }",
+        "{ all = [{ when = '/amount', over = 5 }, { not = { when = '/amuont', over = 5 } }] }",
+    ] {
+        let error = with(closed, rule).map(drop).expect_err(rule);
+        assert!(error.contains("tools.pay") && error.contains("/amuont") && error.contains("amount"), "{error}");
+        assert!(with("", rule).is_ok(), "other fields are allowed");
+    }
+    for rule in [
+        "{ when = '/amount', over = 5 }",
+        "{ when = '/to/bic', equals = 'x' }",
+        "{ when = '/to/iban', equals = 'x' }",
+        "'always'",
+    ] {
+        assert!(with(closed, rule).is_ok(), "{rule}");
+    }
+}

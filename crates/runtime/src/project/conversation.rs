@@ -187,8 +187,17 @@ impl Talk {
     }
 }
 
-/// The outcome of a call, as shown to the model.
+/// What the model is told of a call that failed with an input that is not its own.
+const EDITED: &str =
+    "A person changed the input of this call before it ran. The call as it is shown is the one that ran.";
+
+/// The outcome of a call, as shown to the model. That an input was changed is part of a failure; beside an output, the
+/// provider's request says so.
 fn outcome(call: &Call) -> Result<Value, String> {
+    settled_outcome(call).map_err(|text| if call.is_edited() { format!("{EDITED} {text}") } else { text })
+}
+
+fn settled_outcome(call: &Call) -> Result<Value, String> {
     if let Some(error) = call.input_error() {
         // An input that is no JSON can't be shown as the input of the call.
         let written = call.input.as_str().map(|text| format!(". It was: {text}")).unwrap_or_default();
@@ -232,4 +241,29 @@ fn user_parts(message: &UiMessage) -> Vec<UserPart> {
         _ => None,
     });
     parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation;
+
+    /// Whether the call has an output or not, its input is not the model's own.
+    #[test]
+    fn an_edited_call_that_fails_is_told_as_edited() {
+        let asked = "opened, said u1, turn, step, called pay, step ended, asked pay";
+        let facts = |text: &str| notation::facts(text).into_iter().map(Arc::new).collect::<Vec<_>>();
+        let told = |decided: &str| {
+            let messages = conversation(&facts(&format!("{asked}, {decided}")));
+            let Some(ModelMessage::Results(results)) = messages.last() else { panic!("{messages:?}") };
+            results[0].outcome.clone()
+        };
+        for failed in ["edited pay, started pay, expired pay", "edited pay, started pay, stop"] {
+            let text = told(failed).expect_err("it failed");
+            assert!(text.contains("A person changed the input of this call"), "{failed}: {text}");
+        }
+        assert!(told("edited pay, started pay, expired pay").expect_err("it failed").ends_with("late"));
+        let plain = told("approved pay, started pay, expired pay").expect_err("it failed");
+        assert!(!plain.contains("changed"), "{plain}");
+    }
 }

@@ -1,10 +1,10 @@
 //! Client messages on their way into the log. What is stored must be valid for every SDK version that reads it back.
 
 use holdpoint_protocol::{
-    message::{Approval, ClientMessage, FilePart, Part, Role, ToolFields, ToolPart, ToolState, UiMessage},
+    message::{ClientMessage, FilePart, Part, Role, UiMessage},
     request::Answer,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Env, Rejection};
 use crate::value::admit_message;
@@ -43,9 +43,13 @@ pub(super) fn user_message(message: &ClientMessage, env: &mut Env<'_>) -> Result
 pub(super) fn context(messages: &[ClientMessage], env: &mut Env<'_>) -> Result<Vec<UiMessage>, Rejection> {
     let mut kept = Vec::new();
     for message in messages {
-        let parts: Vec<Part> = message.parts.iter().filter_map(context_part).collect();
-        if parts.is_empty() && message.role != Role::Assistant {
-            continue;
+        let mut parts: Vec<Part> = message.parts.iter().filter_map(context_part).collect();
+        if parts.is_empty() {
+            if message.role != Role::Assistant {
+                continue;
+            }
+            // `validateUIMessages` refuses a message without parts, and the whole history with it.
+            parts.push(Part::StepStart);
         }
         let message = with_id(message, parts, env);
         admit_message(&message).map_err(|error| Rejection::InvalidValue { what: "messages: the history", error })?;
@@ -93,37 +97,10 @@ fn context_part(part: &Part) -> Option<Part> {
         | Part::SourceUrl(_)
         | Part::SourceDocument(_)
         | Part::StepStart => Some(part.clone()),
-        Part::Tool(tool) => settled(tool).map(|tool| Part::Tool(Box::new(tool))),
+        // Whether they were made, and who approved them, is not known here. Open ones would also look answerable.
+        Part::Tool(_) => None,
         Part::Other(_) | Part::Custom(_) | Part::ReasoningFile(_) | Part::SteeringMessage { .. } => None,
     }
-}
-
-/// A settled call of a client's history, with only the fields that its state may have (RULES T11). Open calls are
-/// dropped, because they would look answerable.
-fn settled(tool: &ToolPart) -> Option<ToolPart> {
-    let ToolFields { input, output, error_text, approval, .. } = tool.fields.clone();
-    let with = |wanted: bool| {
-        let approval = approval.filter(|approval| approval.approved == Some(wanted))?;
-        Some(Approval { request_reason: None, extra: Map::new(), ..approval })
-    };
-    let input = Some(input.unwrap_or(Value::Null));
-    let fields = match tool.state {
-        ToolState::OutputAvailable => ToolFields {
-            input,
-            output: Some(output.unwrap_or(Value::Null)),
-            approval: with(true),
-            ..ToolFields::default()
-        },
-        ToolState::OutputError => ToolFields {
-            input,
-            error_text: Some(error_text.unwrap_or_default()),
-            approval: with(true),
-            ..ToolFields::default()
-        },
-        ToolState::OutputDenied => ToolFields { input, approval: Some(with(false)?), ..ToolFields::default() },
-        _ => return None,
-    };
-    Some(ToolPart { fields, ..tool.clone() })
 }
 
 /// All answers of a request, in order.

@@ -152,7 +152,7 @@ impl Report {
         let Violation { line, rule: id, text, payload } = violation;
         writeln!(self.out, "{number}{line}{number:#} {rule}{id}{rule:#} {text}")?;
         // Text of the capture must not control the terminal.
-        let payload: String = payload.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
+        let payload = super::terminal::plain(payload);
         writeln!(self.out, "    {dim}{payload}{dim:#}")
     }
 

@@ -18,7 +18,10 @@ use holdpoint_runtime::{
 };
 use holdpoint_server::config::ConfigError;
 
-use super::data_args::{DataArgs, PlaceError};
+use super::{
+    data_args::{DataArgs, PlaceError},
+    terminal::{json_line, plain},
+};
 
 /// The number of entries or batches per read.
 const PAGE: usize = 256;
@@ -87,10 +90,7 @@ async fn print(args: &Args, log: &dyn Log, out: &mut dyn Write) -> Result<(), Fa
         query.after = Some((last.at, last.chat.clone(), last.position));
         for line in entries.iter().filter_map(audit_line) {
             match args.json {
-                true => {
-                    serde_json::to_writer(&mut *out, &line).map_err(io::Error::from)?;
-                    writeln!(out)?;
-                }
+                true => writeln!(out, "{}", json_line(&line).map_err(io::Error::from)?)?,
                 false => writeln!(out, "{}", text(&line, &inputs))?,
             }
         }
@@ -116,8 +116,7 @@ async fn inputs(log: &dyn Log, chat: &ChatId) -> Result<HashMap<ToolCallId, Stri
 }
 
 fn short(text: &str) -> String {
-    // What a model has written must not move the cursor of a terminal.
-    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let text = plain(text);
     match text.char_indices().nth(MAX_INPUT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

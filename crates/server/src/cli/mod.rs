@@ -18,6 +18,7 @@ mod model;
 mod otlp;
 mod serve;
 mod startup;
+mod terminal;
 mod tools;
 mod verify;
 

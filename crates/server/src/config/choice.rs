@@ -6,7 +6,7 @@ use holdpoint_protocol::holds::DecisionKind;
 use holdpoint_runtime::{
     identity::Role,
     model::provider::{OpenAiApi, ReasoningEffort},
-    tool::{Execution, Returns, Wait, http::InputPlacement},
+    tool::{Execution, Returns, Wait, http::InputPlacement, mcp::McpProtocol},
 };
 use serde::{
     Deserialize, Deserializer,
@@ -63,6 +63,11 @@ impl Choice for DecisionKind {
 impl Choice for Role {
     const ALL: &'static [(&'static str, Self)] =
         &[("user", Self::User), ("approver", Self::Approver), ("admin", Self::Admin)];
+}
+
+impl Choice for McpProtocol {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("2026-07-28", Self::V2026_07_28), ("2025-11-25", Self::V2025_11_25), ("2025-06-18", Self::V2025_06_18)];
 }
 
 struct OneOf<T: 'static>(&'static [(&'static str, T)]);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use holdpoint_runtime::tool::{
     ApprovalPolicy, Execution, ToolBuilder, ToolContext, ToolError, ToolSet,
     demo::demo_tools,
-    mcp::{McpOAuth, McpSettings, McpToolSettings, McpTransport, ToolChange},
+    mcp::{McpOAuth, McpProtocol, McpSettings, McpToolSettings, McpTransport, ToolChange},
 };
 use serde::{Deserialize, Deserializer, de};
 
@@ -48,6 +48,11 @@ pub struct McpConfig {
     pub oauth_key: Option<SecretText>,
     /// The id of an OAuth client that was registered beforehand. Without it, the login registers one.
     pub oauth_client_id: Option<String>,
+    /// The version of the protocol: `2026-07-28`, `2025-11-25` or `2025-06-18`. By default the newest that the server speaks;
+    /// a server that fails to ask the user in it may do so in an older one.
+    #[serde(default, deserialize_with = "super::choice::one_of")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub protocol: Option<McpProtocol>,
     /// The approval policy for its calls. By default every call needs approval.
     #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
@@ -68,6 +73,27 @@ pub struct McpConfig {
     /// Tools that are not offered, by the server's own names.
     #[serde(default, deserialize_with = "super::choice::texts")]
     pub deny: Vec<String>,
+}
+
+/// Reads the list of servers. Tools are tables by name, servers are not, and that is easily confused.
+pub(super) fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<McpConfig>, D::Error> {
+    struct Servers;
+    impl<'de> de::Visitor<'de> for Servers {
+        type Value = Vec<McpConfig>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("one `[[mcp]]` for each server, with its `name` below: not [mcp.NAME], and no list of names")
+        }
+
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut servers = Vec::new();
+            while let Some(server) = list.next_element()? {
+                servers.push(server);
+            }
+            Ok(servers)
+        }
+    }
+    deserializer.deserialize_any(Servers)
 }
 
 /// Reads the list of tools. It used to be a table with the settings of single tools.
@@ -156,6 +182,7 @@ impl McpConfig {
             Some(seconds) => settings.timeout = Duration::from_secs(seconds),
             None => {}
         }
+        settings.protocol = self.protocol;
         settings.oauth = self.oauth(variables)?;
         settings.offered = self.tools.as_ref().map(|names| names.iter().cloned().collect());
         settings.denied = self.deny.iter().cloned().collect();

@@ -9,6 +9,7 @@ mod number;
 mod problems;
 #[cfg(test)]
 mod reference;
+mod rule;
 mod secret;
 mod tools;
 
@@ -66,6 +67,7 @@ pub struct Config {
     /// Settings of tools, by name.
     pub tools: BTreeMap<String, ToolConfig>,
     /// MCP servers whose tools are offered.
+    #[serde(deserialize_with = "mcp::servers")]
     pub mcp: Vec<McpConfig>,
     /// Limits.
     pub limits: LimitsConfig,

@@ -9,6 +9,13 @@ use holdpoint_runtime::{
 
 use super::{SecretTexts, seconds};
 
+/// Says where a key belongs.
+fn no_key<'de, D: serde::Deserializer<'de>>(_: D) -> Result<Option<std::convert::Infallible>, D::Error> {
+    Err(serde::de::Error::custom(
+        "a key is not written into the settings: set the environment variable of the provider, OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, and remove `api_key`",
+    ))
+}
+
 /// The model.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -19,7 +26,13 @@ pub struct ModelConfig {
     pub use_model: Option<String>,
     /// Models to ask, one after the other, if this one fails before its first word: `["anthropic:MODEL"]`. Those of the
     /// same provider share its base URL, API, options and headers.
+    #[serde(deserialize_with = "super::choice::texts")]
     pub fallback: Vec<String>,
+    /// It is not a setting: keys are secrets, and come from the environment.
+    #[doc(hidden)]
+    #[serde(deserialize_with = "no_key")]
+    #[cfg_attr(test, schemars(skip))]
+    pub api_key: Option<std::convert::Infallible>,
     /// The provider's base URL, if not the default.
     pub base_url: Option<String>,
     /// The system prompt.

@@ -183,6 +183,10 @@ pub enum ToolConfigProblem {
     NoEscalationTime,
     #[error("`approvers`: {0}")]
     Approvers(#[from] ApproversError),
+    #[error(
+        "`approval`: there is no {pointer} in an input that fits `input_schema`, so every call would need approval. Its fields: {known}"
+    )]
+    NoSuchField { pointer: String, known: String },
     #[error("`approvers`: the tool never needs approval: set `approval` as well")]
     NothingToApprove,
     #[error("`max_response_bytes` must be at most {MAX_FILE_BYTES}: more can't be stored")]
@@ -295,6 +299,9 @@ impl ToolConfig {
             spec.description.clone_from(description);
         }
         if let Some(approval) = &self.approval {
+            if let ApprovalPolicy::When(rule) = approval {
+                super::rule::check(rule, spec.input.as_value())?;
+            }
             spec.approval = approval.clone();
         }
         if let Some(seconds) = self.approval_timeout_sec {

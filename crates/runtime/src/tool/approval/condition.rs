@@ -86,6 +86,15 @@ impl Condition {
         Self(Rule::Not(Box::new(condition)))
     }
 
+    /// The JSON pointers of the values that it is about.
+    pub fn pointers(&self) -> Vec<&str> {
+        match &self.0 {
+            Rule::Value { pointer, .. } => vec![pointer],
+            Rule::All(conditions) | Rule::Any(conditions) => conditions.iter().flat_map(Self::pointers).collect(),
+            Rule::Not(condition) => condition.pointers(),
+        }
+    }
+
     fn value(pointer: &str, test: Test) -> Result<Self, RuleError> {
         let escapes_are_right = pointer.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
         if !(pointer.is_empty() || pointer.starts_with('/')) || !escapes_are_right {

@@ -7,7 +7,7 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
         ElicitationAction, ElicitationCapability, ErrorCode, ExtensionCapabilities, Extensions,
-        FormElicitationCapability, Implementation, JsonObject, ProgressNotificationParam, ProtocolVersion, RequestId,
+        FormElicitationCapability, Implementation, JsonObject, ProgressNotificationParam, RequestId,
         TASKS_EXTENSION_ID,
     },
     service::{InboundStreamOrigin, NotificationContext, RequestContext},
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     calls::PromptOwner,
+    handshake::offered,
     prompts::{self, MAX_LINE_CHARS},
     server::Shared,
 };
@@ -60,7 +61,7 @@ impl ClientHandler for Handler {
         let tasks = ExtensionCapabilities::from([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())]);
         capabilities.extensions = Some(tasks);
         let ourselves = Implementation::new("holdpoint", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities, ourselves).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(capabilities, ourselves).with_protocol_version(offered(self.shared.settings.protocol))
     }
 
     async fn create_elicitation(

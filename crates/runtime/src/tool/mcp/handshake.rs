@@ -7,6 +7,8 @@ use rmcp::{
     service::{ClientInitializeError, ClientLifecycleMode},
 };
 
+use super::McpProtocol;
+
 /// The time after which the library takes a server that says nothing to `server/discover` for an older one.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The number of failures before `initialize` is tried first: a program may also fail for another reason.
@@ -15,6 +17,8 @@ const MAX_FAILURES: u32 = 2;
 /// What is known of a server's protocol.
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
+    /// The version that the settings say.
+    pinned: Option<McpProtocol>,
     /// Whether it has spoken the newer one. Then it is not asked by the older one again: calls may wait that only the newer
     /// one can resume.
     was_modern: bool,
@@ -26,11 +30,31 @@ pub(super) struct Handshake {
     failures: u32,
 }
 
+/// The version that `initialize` offers.
+pub(super) fn offered(pinned: Option<McpProtocol>) -> ProtocolVersion {
+    match pinned {
+        Some(McpProtocol::V2025_06_18) => ProtocolVersion::V_2025_06_18,
+        Some(McpProtocol::V2025_11_25) => ProtocolVersion::V_2025_11_25,
+        Some(McpProtocol::V2026_07_28) | None => ProtocolVersion::LATEST_WITH_INITIALIZE,
+    }
+}
+
 impl Handshake {
+    pub(super) fn new(pinned: Option<McpProtocol>) -> Self {
+        Self { pinned, ..Self::default() }
+    }
+
     /// How the next connection begins. A server that refuses `server/discover` is asked by `initialize` at once. But there
     /// are older servers that end at a request that they do not know, or answer it with nonsense. So after some failures,
     /// both ways are tried in turn.
     pub(super) fn next(&self) -> ClientLifecycleMode {
+        match self.pinned {
+            Some(McpProtocol::V2025_06_18 | McpProtocol::V2025_11_25) => return ClientLifecycleMode::Initialize,
+            Some(McpProtocol::V2026_07_28) => {
+                return ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+            }
+            None => {}
+        }
         let is_turn = self.failures >= MAX_FAILURES && self.failures.is_multiple_of(2);
         if !self.was_modern && (self.is_legacy || is_turn) {
             return ClientLifecycleMode::Initialize;
@@ -79,6 +103,19 @@ mod tests {
             ClientLifecycleMode::Initialize => "initialize",
             _ => "discover",
         }
+    }
+
+    #[test]
+    fn what_the_settings_say_is_spoken() {
+        for (pinned, expected) in [(McpProtocol::V2025_06_18, "initialize"), (McpProtocol::V2026_07_28, "discover")] {
+            let mut handshake = Handshake::new(Some(pinned));
+            for _ in 0..5 {
+                assert_eq!(begins(&handshake), expected, "{pinned:?}");
+                handshake.failed(&gone());
+            }
+        }
+        assert_eq!(offered(Some(McpProtocol::V2025_06_18)), ProtocolVersion::V_2025_06_18);
+        assert_eq!(offered(None), ProtocolVersion::LATEST_WITH_INITIALIZE);
     }
 
     #[test]

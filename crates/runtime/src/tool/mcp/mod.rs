@@ -66,11 +66,25 @@ pub struct McpSettings {
     pub denied: BTreeSet<String>,
     /// Settings of single tools, by the names under which they are offered: `NAME_tool`.
     pub tools: BTreeMap<String, McpToolSettings>,
+    /// The version of the protocol; `None` means the newest that the server speaks.
+    pub protocol: Option<McpProtocol>,
     /// How it is logged in to, if it is protected by OAuth. Only over HTTP.
     pub oauth: Option<McpOAuth>,
     /// How long [`McpServer::start`] waits for the tools. A server that is slower is not given up: its tools appear when
     /// they are known.
     pub start_wait: Duration,
+}
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpProtocol {
+    /// 2026-07-28.
+    V2026_07_28,
+    /// 2025-11-25.
+    V2025_11_25,
+    /// 2025-06-18.
+    V2025_06_18,
 }
 
 /// Settings of one tool of an MCP server.
@@ -135,6 +149,7 @@ impl McpSettings {
             offered: None,
             denied: BTreeSet::new(),
             tools: BTreeMap::new(),
+            protocol: None,
             oauth: None,
             start_wait: Duration::from_secs(3),
         }

@@ -157,6 +157,7 @@ impl McpServer {
             McpTransport::Http { headers, url } => (url.mask(mask(headers)), url.echo(Mask::of_headers(headers))),
         };
         let wait = settings.start_wait;
+        let handshake = Mutex::new(Handshake::new(settings.protocol));
         let stop = CancellationToken::new();
         let (tools, listed) = watch::channel(None);
         let shared = Arc::new(Shared {
@@ -174,7 +175,7 @@ impl McpServer {
             warnings: Mutex::default(),
             clashes: Mutex::default(),
             lines: LastLines::default(),
-            handshake: Mutex::default(),
+            handshake,
             stop: stop.clone(),
         });
         let (begun, beginning) = oneshot::channel();
