@@ -284,7 +284,7 @@ impl Draft {
         }
         // The same rows as when it was written.
         let audit = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds, self.time);
-        self.time = facts.iter().filter_map(audit::time_of).last().unwrap_or(self.time);
+        self.time = facts.iter().rev().find_map(audit::time_of).unwrap_or(self.time);
         let payload = serde_json::to_vec(values).map_err(|error| ImportError::Line(error.to_string()))?;
         self.bytes += payload.len();
         let count = u32::try_from(values.len()).ok().filter(|_| self.bytes <= MAX_CHAT_BYTES);

@@ -73,18 +73,28 @@ async fn was_deleted(log: &dyn Log, chat: &ChatId) -> Result<bool, LogError> {
 /// What the record says of a grant.
 #[derive(Default)]
 struct Told {
-    /// The owner of the chat, the tool, who made it and when, and the hash of its terms.
-    made: Option<(Subject, Box<str>, Option<Subject>, Timestamp, Option<String>)>,
+    made: Option<Made>,
     used: u64,
     last_used_at: Option<Timestamp>,
     revoked: Option<(Timestamp, Subject)>,
+}
+
+/// Who made a grant, and what it is for.
+struct Made {
+    owner: Subject,
+    tool: Box<str>,
+    by: Option<Subject>,
+    at: Timestamp,
+    /// The hash of its terms.
+    terms: Option<String>,
 }
 
 impl Told {
     fn add(&mut self, line: &AuditEntry, step: AuditStep, terms: Option<String>) {
         match step {
             AuditStep::Granted => {
-                self.made = Some((line.owner.clone(), line.tool.clone(), line.by.clone(), line.at, terms));
+                let (owner, tool, by) = (line.owner.clone(), line.tool.clone(), line.by.clone());
+                self.made = Some(Made { owner, tool, by, at: line.at, terms });
             }
             AuditStep::Used => {
                 self.used += 1;
@@ -96,7 +106,9 @@ impl Told {
     }
 
     fn differs(&self, grant: &StoredGrant) -> Option<&'static str> {
-        let Some((owner, tool, by, at, terms)) = &self.made else { return Some("no line of the record made it") };
+        let Some(Made { owner, tool, by, at, terms }) = &self.made else {
+            return Some("no line of the record made it");
+        };
         if (owner, tool, by.as_ref(), *at) != (&grant.subject, &grant.tool, Some(&grant.maker), grant.made_at) {
             Some("who made it, when, and for what tool and whom is not what the record says")
         } else if !terms.as_ref().is_some_and(|terms| has_terms(grant, terms)) {

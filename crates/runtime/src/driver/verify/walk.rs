@@ -90,7 +90,7 @@ impl Fold {
             }
         }
         let rows = audit::rows(&facts.iter().collect::<Vec<_>>(), &self.state, &holds, self.time);
-        self.time = facts.iter().filter_map(audit::time_of).last().unwrap_or(self.time);
+        self.time = facts.iter().rev().find_map(audit::time_of).unwrap_or(self.time);
         rows
     }
 }

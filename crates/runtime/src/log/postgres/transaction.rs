@@ -210,7 +210,7 @@ pub(super) const PREPARED: &[Sql] = &[
 /// What a deletion found.
 pub(super) enum Deleted {
     Nothing,
-    Deleted(Subject),
+    Chat(Subject),
     Conflict,
 }
 
@@ -421,7 +421,7 @@ async fn delete(connection: &Connection, chat: &ChatId, deletion: &Deletion) -> 
         && let [gone, ..] = &connection.run(DELETE, &[&id, &expected, &hash, &at, &tool, &by, &data]).await?[..]
     {
         let subject: &[u8] = gone.try_get(0)?;
-        return Ok(Deleted::Deleted(Subject::from(&*String::from_utf8_lossy(subject))));
+        return Ok(Deleted::Chat(Subject::from(&*String::from_utf8_lossy(subject))));
     }
     if !connection.run(EXISTS, &[&id]).await?.is_empty() {
         return Ok(Deleted::Conflict);

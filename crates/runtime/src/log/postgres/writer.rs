@@ -200,7 +200,7 @@ impl Writer {
         Ok(match self.write(Duration::ZERO, &Delete(&chat, deletion)).await? {
             Deleted::Conflict => DeleteResult::Conflict,
             Deleted::Nothing => DeleteResult::Deleted,
-            Deleted::Deleted(subject) => {
+            Deleted::Chat(subject) => {
                 let len = Some(deletion.expected + 1);
                 self.wake(ChatChange { chat, subject, len, holds: true, approvers: Vec::new() });
                 DeleteResult::Deleted

@@ -47,7 +47,7 @@ pub(super) enum Request {
 /// What a deletion found.
 pub(super) enum Deleted {
     Nothing,
-    Deleted(Subject),
+    Chat(Subject),
     Conflict,
 }
 
@@ -195,7 +195,7 @@ impl Writer {
                 let deleted = match result {
                     Deleted::Conflict => DeleteResult::Conflict,
                     Deleted::Nothing => DeleteResult::Deleted,
-                    Deleted::Deleted(subject) => {
+                    Deleted::Chat(subject) => {
                         self.wake(ChatChange {
                             chat,
                             subject,
@@ -438,5 +438,5 @@ fn delete(transaction: &Transaction<'_>, chat: &ChatId, deletion: &Deletion) -> 
         transaction.prepare_cached(sql)?.execute([number])?;
     }
     audit::add(transaction, number, *expected, &subject, std::slice::from_ref(row))?;
-    Ok(Deleted::Deleted(Subject::from(&*subject)))
+    Ok(Deleted::Chat(Subject::from(&*subject)))
 }
