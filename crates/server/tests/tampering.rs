@@ -205,10 +205,12 @@ fn replace(file: &Connection, table: &str, column: &str, from: &str, to: &str) {
 /// Computes all hashes of a chat anew.
 fn rehash(file: &Connection, chat: &str) {
     let number = number(file, chat);
-    let mut select = file.prepare("SELECT first, count, payload FROM batches WHERE chat = ?1 ORDER BY first").unwrap();
+    let mut select = file
+        .prepare("SELECT first, count, payload FROM batches WHERE chat = ?1 ORDER BY first")
+        .expect("the database answers");
     let batches: Vec<(i64, u32, Vec<u8>)> = select
         .query_map([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .unwrap()
+        .expect("the database answers")
         .collect::<Result<_, _>>()
         .expect("it reads");
     let mut hash = BatchHash::BEGINNING;
@@ -254,13 +256,20 @@ fn forge_deletion(file: &Connection, chat: &str, by: &str) {
         .prepare(
             "SELECT position, at, owner, tool, actor, data FROM audit WHERE chat = ?1 AND position < ?2 ORDER BY 1",
         )
-        .unwrap();
-    let mut rows = select.query((number, 1_i64 << 52)).unwrap();
+        .expect("the database answers");
+    let mut rows = select.query((number, 1_i64 << 52)).expect("the database answers");
     while let Some(row) = rows.next().expect("it reads") {
-        let text = |at: usize| row.get::<_, Option<String>>(at).unwrap();
-        let data: Vec<u8> = row.get(5).unwrap();
-        let (owner, tool) = (text(2).unwrap(), text(3).unwrap());
-        lines.update(line_bytes(row.get(0).unwrap(), row.get(1).unwrap(), &owner, &tool, text(4).as_deref(), &data));
+        let text = |at: usize| row.get::<_, Option<String>>(at).expect("the database answers");
+        let data: Vec<u8> = row.get(5).expect("the database answers");
+        let (owner, tool) = (text(2).expect("the database answers"), text(3).expect("the database answers"));
+        lines.update(line_bytes(
+            row.get(0).expect("the database answers"),
+            row.get(1).expect("the database answers"),
+            &owner,
+            &tool,
+            text(4).as_deref(),
+            &data,
+        ));
     }
     let lines: String = lines.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let data = json!({"step": "deleted", "call": "", "linesSha256": lines, "previousHash": previous.to_string()});

@@ -49,6 +49,18 @@ describe("the inbox in pages", () => {
     expect(ids()).toEqual(["approval_0095"]);
   });
 
+  it("binds a decision to the input that was shown", async () => {
+    const { options, decisions } = fakeInbox([approval(1, { inputSha256: "a1" }), approval(2)]);
+    const { inbox, loaded } = render(options);
+    await loaded(2);
+    await act(() => inbox().decide("approval_0001", { approved: true }));
+    await act(() => inbox().decide("approval_0002", { approved: false, inputSha256: "b2" }));
+    expect(decisions).toEqual([
+      { approved: true, inputSha256: "a1" },
+      { approved: false, inputSha256: "b2" },
+    ]);
+  });
+
   it("sends the filter, and begins again with another one", async () => {
     const asked = [approval(1), approval(2, { toolName: "deploy", requestedBy: "bob" }), approval(3)];
     const { options, requests } = fakeInbox(asked);

@@ -102,9 +102,10 @@ export function useWaiting({ filter: { order, ...filter }, wanted, isBusy }: Opt
   const { decide: send } = inbox;
   const decide = useCallback(
     async (about: PendingApproval, decision: ApprovalDecision) => {
-      const { approvalId, chatId } = about;
+      const { approvalId, chatId, inputSha256 } = about;
       setDecided((before) => [...before.filter((other) => other.approvalId !== approvalId), about]);
-      const settled = send(approvalId, decision);
+      // About what was on the screen, whatever the list has by now.
+      const settled = send(approvalId, { ...decision, ...(inputSha256 !== undefined && { inputSha256 }) });
       await markDecision(chatId, approvalId, decision, () => settled);
       return await settled;
     },

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { ApprovalId, ApprovalRecord, PendingApproval } from "../protocol.js";
 import type { ApprovalDecision } from "../server/approval-decision.js";
+import { asShown } from "../server/as-shown.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
 import { fetchApprovalRecord } from "../server/fetch-approval.js";
 import { followRecord } from "../server/follow-record.js";
@@ -71,7 +72,7 @@ export function useApproval(approvalId: ApprovalId | undefined, options: ServerO
     decide: (decision) =>
       approvalId === undefined
         ? Promise.reject(new TypeError("There is no approval request to decide."))
-        : decider.decide(approvalId, decision),
+        : decider.decide(approvalId, asShown(current?.record?.approval, decision)),
     progress,
   };
 }

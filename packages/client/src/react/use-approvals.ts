@@ -3,6 +3,7 @@ import type { ApprovalId, PendingApproval } from "../protocol.js";
 import type { ApprovalDecision } from "../server/approval-decision.js";
 import { ApprovalsFeed } from "../server/approvals-feed.js";
 import type { ApprovalsFilter } from "../server/approvals-filter.js";
+import { asShown } from "../server/as-shown.js";
 import { Decider, type DecisionProgress, type SettledDecision } from "../server/decider.js";
 import type { HoldpointError } from "../server/holdpoint-error.js";
 import { reachabilityOf } from "../server/reachability.js";
@@ -63,7 +64,8 @@ export function useApprovals(options: UseApprovalsOptions = {}): UseApprovalsHel
 
   const decide = useCallback(
     async (approvalId: ApprovalId, decision: ApprovalDecision) => {
-      const settled = await decider.decide(approvalId, decision);
+      const shown = feed.getState().approvals?.find((approval) => approval.approvalId === approvalId);
+      const settled = await decider.decide(approvalId, asShown(shown, decision));
       // The event will remove it too; until then the caller must not see the request again.
       if (settled.state === "in-force") feed.remove(approvalId);
       if (settled.state === "voted") feed.refresh(approvalId);

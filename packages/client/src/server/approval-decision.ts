@@ -4,7 +4,17 @@ import type { DecisionKind, Remember } from "../protocol.js";
 type Json = NonNullable<unknown> | null;
 
 /** A person's decision on an approval request. */
-export type ApprovalDecision =
+export type ApprovalDecision = ShownInput & DecisionOfKind;
+
+interface ShownInput {
+  /**
+   * `inputSha256` of the approval request as it was shown. If the call would run with another input, the decision is
+   * refused. The hooks set it.
+   */
+  inputSha256?: string;
+}
+
+type DecisionOfKind =
   /** Approves the call; with `input`, the call runs with exactly this input in place of the model's. */
   | {
       approved: true;

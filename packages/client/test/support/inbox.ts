@@ -25,6 +25,7 @@ export function approval(second: number, more: Partial<PendingApproval> = {}): P
 export function fakeInbox(initial: PendingApproval[], { scanned = Infinity }: { scanned?: number } = {}) {
   let open = initial;
   const requests: string[] = [];
+  const decisions: unknown[] = [];
   const listeners = new Set<(event: ServerEvent) => void>();
   const state = { isDown: false, decision: { ok: true } as object };
   const events: EventsSource = {
@@ -52,13 +53,18 @@ export function fakeInbox(initial: PendingApproval[], { scanned = Infinity }: { 
     const { pathname, searchParams } = new URL(String(input));
     if (state.isDown) throw new TypeError("fetch failed");
     requests.push(`${init?.method ?? "GET"} ${pathname}?${searchParams}`);
-    if (init?.method === "POST") return Response.json(state.decision);
+    if (init?.method === "POST") {
+      decisions.push(JSON.parse(String(init.body)));
+      return Response.json(state.decision);
+    }
     return list(searchParams);
   };
   return {
     options: { baseUrl: `http://inbox-${servers++}.example`, fetch: respond, events },
     state,
     requests,
+    /** The bodies of the decisions that were sent. */
+    decisions,
     tell: (event: ServerEvent) => {
       for (const listener of [...listeners]) listener(event);
     },
