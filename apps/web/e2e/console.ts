@@ -39,9 +39,13 @@ export class Console {
     return this.page.locator(".chat");
   }
 
+  /** Sends a message, and waits until the page shows it: until then, the chat is still as idle as before. */
   async send(text: string): Promise<void> {
+    const messages = this.page.getByRole("article", { name: "You", exact: true });
+    const before = await messages.count();
     await this.composer.fill(text);
     await this.composer.press("Enter");
+    await expect.poll(() => messages.count()).toBeGreaterThan(before);
   }
 
   /** The cards of a tool's calls in the chat; those of earlier attempts are in `earlier`. */

@@ -281,11 +281,11 @@ impl ForwardLog for NodeLog {
     }
 
     fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.ids(after, limit)))
+        Box::pin(self.read_op(self.inner().ids(after, limit)))
     }
 
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
-        Box::pin(self.read_op(self.journal.log.approvers(chat)))
+        Box::pin(self.read_op(self.inner().approvers(chat)))
     }
 }
 
