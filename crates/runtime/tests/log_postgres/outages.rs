@@ -9,7 +9,10 @@ use std::{
 use futures::future::{join_all, try_join_all};
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{Append, AppendResult, DeleteResult, Health, NodeId};
-use holdpoint_testkit::{Postgres, log_suite::append};
+use holdpoint_testkit::{
+    Postgres,
+    log_suite::{append, deletion},
+};
 use tokio::time::sleep;
 
 use super::{proxy::Proxy, *};
@@ -141,7 +144,7 @@ async fn a_commit_that_the_standby_does_not_have_is_not_acknowledged() {
     for _ in 0..3 {
         let appended = log.append_many(vec![append("kept", 1, 1)]).await;
         assert_eq!(appended, [AppendResult::Unknown], "it is on the primary alone");
-        let deleted = log.delete(&chat("deleted"), 1).await;
+        let deleted = log.delete(&chat("deleted"), deletion(1)).await;
         assert!(deleted.is_err(), "{deleted:?}");
         // After a failure, the writer waits for a moment.
         sleep(millis(500)).await;
@@ -154,7 +157,7 @@ async fn a_commit_that_the_standby_does_not_have_is_not_acknowledged() {
     block_in_place(|| standby.resume_after_stop());
     eventually("it is acknowledged", async || {
         log.append_many(vec![append("kept", 1, 1)]).await == [AppendResult::Committed { len: 2 }]
-            && log.delete(&chat("deleted"), 1).await == Ok(DeleteResult::Deleted)
+            && log.delete(&chat("deleted"), deletion(1)).await == Ok(DeleteResult::Deleted)
     })
     .await;
     block_in_place(|| primary.crash());
