@@ -51,6 +51,7 @@
 //! ```
 
 pub mod ack;
+mod approval;
 pub mod audit;
 pub mod auto_send;
 pub mod check;

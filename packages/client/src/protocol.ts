@@ -857,7 +857,9 @@ export type Rule =
   | "K4"
   | "K5"
   | "K6"
-  | "K7";
+  | "K7"
+  | "K8"
+  | "K9";
 
 /** One broken rule, as `holdpoint check --json` prints it. */
 export type Violation = { line: number; rule: Rule; text: string };

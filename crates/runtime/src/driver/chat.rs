@@ -8,113 +8,44 @@ use futures::stream::{BoxStream, ReadyChunks};
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use serde_json::Value;
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     task::{AbortHandle, Id, JoinSet},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
+pub(super) use super::command::{ChatError, Command, Taken};
 use super::{
     agent::{Agent, TurnTools},
     awake::Changed,
     checkpoint::Checkpoint,
     counters::count,
-    feed::{Earlier, Feed, FeedReader},
+    feed::{Earlier, Feed},
     follow::unless_unreadable,
     gate::CallGate,
     head::Hold,
     journal,
-    keeper::KeeperCommand,
     load::{LoadError, Loaded, load},
     memory::Memory,
     record::OnConflict,
     running::Place,
     runtime::Inner,
-    shown::Shown,
     unreadable,
     work::{next_events, sleep_until},
 };
 use crate::{
     clock::Timestamp,
     fact::Fact,
-    log::{LogError, NodeId},
+    log::NodeId,
     metrics::Channel,
     model::{Model, ModelError},
     subject::Subject,
-    tool::{Prompt, PromptResponse, ToolSet},
+    tool::{PromptResponse, ToolSet},
     turn::{ChatState, Input, Rejection, Reply},
 };
 
 /// How long a command may wait for another node.
 const DEFERRED_TIMEOUT: Duration = Duration::from_secs(3600);
-
-/// A command to a chat.
-pub(super) enum Command {
-    /// An input. It is dropped after `until`: by then the sender has been told that it may not take effect.
-    Input {
-        input: Box<Input>,
-        subject: Subject,
-        channel: Channel,
-        /// For a decision from the inbox: what was shown.
-        shown: Option<Shown>,
-        until: Instant,
-        reply: oneshot::Sender<Result<Taken, ChatError>>,
-    },
-    /// A request for a reader of the feed. With `may_be_new`, the chat may have no facts yet.
-    Read { subject: Subject, may_be_new: bool, reply: oneshot::Sender<Result<FeedReader, ChatError>> },
-    /// A prompt of a tool.
-    Prompt { by: ToolCallId, prompt: Prompt, response: oneshot::Sender<PromptResponse> },
-    /// The state of a running tool's call.
-    Keeper { call: ToolCallId, command: KeeperCommand },
-    /// The progress of a running tool.
-    Progress { call: ToolCallId, output: Value },
-    /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
-    Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
-    /// Recovers the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled afterwards.
-    Recover { is_abandoned: bool, done: oneshot::Sender<()> },
-    /// Deletes the chat if it has not changed since `before` and nothing in it is open.
-    Retire { before: Timestamp, reply: oneshot::Sender<Result<bool, ChatError>> },
-    /// Deletes the chat of a subject, on behalf of somebody.
-    Delete { subject: Subject, by: Subject, reply: oneshot::Sender<Result<(), ChatError>> },
-}
-
-/// The result of an input.
-pub(super) struct Taken {
-    pub(super) reply: Reply,
-    /// Whether it added any facts.
-    pub(super) is_new: bool,
-    pub(super) reader: FeedReader,
-}
-
-/// Why a chat failed to carry out a command.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ChatError {
-    #[error("no such chat")]
-    NotFound,
-    /// The chat is not what the task knows of it, or its task has ended: send the command again.
-    #[error("somebody else was first")]
-    Lost,
-    /// Another writer has appended to the log: read that, and decide again.
-    #[error("somebody else has appended to it")]
-    Conflict,
-    /// A grant can't be used any more: decide again without it.
-    #[error("a grant can't be used any more")]
-    NotGranted,
-    /// Its facts can't be decoded.
-    #[error("its facts can't be decoded")]
-    Unreadable,
-    /// What was shown of an approval request is not what is recorded.
-    #[error("what was shown is not what is recorded")]
-    NotAsShown,
-    /// The chats in memory have reached the limit.
-    #[error("there is no room to load it")]
-    NoRoom,
-    /// The server is shutting down.
-    #[error("the server is going down")]
-    Closing,
-    #[error(transparent)]
-    Log(#[from] LogError),
-}
 
 /// The task of a chat.
 pub(super) struct ChatTask {

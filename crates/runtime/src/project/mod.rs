@@ -18,6 +18,7 @@ mod step_shown;
 #[cfg(test)]
 mod tests;
 mod text;
+mod written;
 
 pub use adk_live::AdkLive;
 pub use adk_sse::AdkSse;
@@ -28,9 +29,10 @@ pub use history::history;
 use holdpoint_protocol::chunk::{Chunk, Chunks};
 pub(crate) use holds::{Asked, asked};
 pub use holds::{Listed, holds};
+pub(crate) use response::asked_again;
 pub use response::{Response, Resume, earlier};
-pub(crate) use response::{asked_again, is_call_start, is_end, is_start, is_step};
 pub(crate) use step_shown::StepShown;
+pub(crate) use written::{is_call_start, is_end, is_start, is_step};
 
 use crate::{fact::Fact, metrics::Channel};
 

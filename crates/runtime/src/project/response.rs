@@ -10,7 +10,10 @@ use holdpoint_protocol::{
     ids::ToolCallId,
 };
 
-use super::{AiSdk, Out, Past, Profile, Projection, StepShown, View, chunks};
+use super::{
+    AiSdk, Out, Past, Profile, Projection, StepShown, View, chunks,
+    written::{is_step, settled_call},
+};
 use crate::{
     fact::{Fact, Outcome},
     model::Usage,
@@ -406,26 +409,6 @@ pub(crate) fn asked_again(plan: &ResponsePlan) -> impl Iterator<Item = Out> {
     plan.still_asked.iter().map(|(id, approval)| Out::one(chunks::approval_request(id, approval)))
 }
 
-/// Whether it begins a segment.
-pub(crate) fn is_start(written: &Out) -> bool {
-    matches!(written, Out::Chunks(Chunks::One(Chunk::Start(_))))
-}
-
-/// Whether it ends a segment.
-pub(crate) fn is_end(written: &Out) -> bool {
-    matches!(written, Out::Chunks(Chunks::One(Chunk::Finish(_))) | Out::End)
-}
-
-/// Whether it announces a call.
-pub(crate) fn is_call_start(written: &Out) -> bool {
-    matches!(written, Out::Chunks(Chunks::One(Chunk::ToolInputStart(_))))
-}
-
-/// Whether it begins or ends a step.
-pub(crate) fn is_step(written: &Out) -> bool {
-    matches!(written, Out::Chunks(Chunks::One(Chunk::StartStep(_) | Chunk::FinishStep(_))))
-}
-
 /// The whole response about an earlier turn: the outcomes of the calls that are still open for the client.
 pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: &str) -> Vec<Chunks> {
     let mut chunks = vec![chunks::start(&earlier.message)];
@@ -443,13 +426,4 @@ pub fn earlier(earlier: &Earlier, plan: &ResponsePlan, profile: Profile, model: 
     }
     chunks.push(chunks::finish(FinishReason::Stop, chunks::usage_metadata(Usage::default(), Usage::default(), model)));
     chunks.into_iter().map(Chunks::One).collect()
-}
-
-fn settled_call(chunk: &Chunk) -> Option<&ToolCallId> {
-    match chunk {
-        Chunk::ToolOutputAvailable(c) => (c.preliminary != Some(true)).then_some(&c.tool_call_id),
-        Chunk::ToolOutputError(c) => Some(&c.tool_call_id),
-        Chunk::ToolOutputDenied(c) => Some(&c.tool_call_id),
-        _ => None,
-    }
 }

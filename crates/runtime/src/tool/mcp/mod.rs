@@ -26,6 +26,7 @@ mod task;
 mod token_file;
 mod tokens;
 mod url;
+mod watch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,9 +37,10 @@ use std::{
 
 pub use check::problems;
 pub use oauth::{McpLogin, McpLoginError, McpOAuth};
-pub use server::{McpServer, McpSnapshot, McpWatch};
+pub use server::McpServer;
 pub use servers::McpServers;
 pub use url::SecretUrl;
+pub use watch::{McpSnapshot, McpWatch};
 
 use super::{ApprovalPolicy, ApprovalTimeout, Secret, Tool, ToolError};
 

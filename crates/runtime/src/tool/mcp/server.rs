@@ -31,6 +31,7 @@ use super::{
     run,
     subscription::subscribe,
     tokens::SentTokens,
+    watch::McpWatch,
 };
 use crate::{
     backoff::Backoff,
@@ -63,15 +64,15 @@ pub(super) struct Shared {
     pub(super) relist: Notify,
     /// Notified when the connection may be stale: over HTTP, a restart of the server goes unnoticed.
     pub(super) recheck: Notify,
-    peer: watch::Sender<Option<Peer<RoleClient>>>,
+    pub(super) peer: watch::Sender<Option<Peer<RoleClient>>>,
     /// `None` until they are first listed.
-    tools: watch::Sender<Option<Arc<[Tool]>>>,
+    pub(super) tools: watch::Sender<Option<Arc<[Tool]>>>,
     /// Whether a connection has failed.
     has_failed: OnceLock<()>,
     problem: Mutex<Option<String>>,
     warnings: Mutex<Vec<McpWarning>>,
     /// Tools that have the name of another one.
-    clashes: Mutex<Vec<McpWarning>>,
+    pub(super) clashes: Mutex<Vec<McpWarning>>,
     pub(super) lines: LastLines,
     handshake: Mutex<Handshake>,
     stop: CancellationToken,
@@ -108,7 +109,7 @@ impl Shared {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn warnings(&self) -> Vec<McpWarning> {
+    pub(super) fn warnings(&self) -> Vec<McpWarning> {
         let of = |warnings: &Mutex<Vec<_>>| warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         [of(&self.warnings), of(&self.clashes)].concat()
     }
@@ -262,47 +263,6 @@ impl McpServer {
     pub async fn stop(&self) {
         self.shared.stop.cancel();
         self.tasks.wait().await;
-    }
-}
-
-/// Reads the state of a server, and does not keep it running.
-#[derive(Clone)]
-pub struct McpWatch(Arc<Shared>);
-
-/// The state of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct McpSnapshot {
-    /// Its name.
-    pub name: String,
-    /// Whether it can be called.
-    pub is_connected: bool,
-    /// The names of its tools, as offered.
-    pub tools: Vec<String>,
-    /// Why it is not connected.
-    pub problem: Option<String>,
-    /// What in its settings has no effect.
-    pub warnings: Vec<McpWarning>,
-    /// The last lines that its program wrote to standard error, with secrets masked.
-    pub last_lines: Vec<String>,
-}
-
-impl McpWatch {
-    /// The state now.
-    pub fn read(&self) -> McpSnapshot {
-        let shared = &self.0;
-        let tools = shared.tools.borrow().clone().unwrap_or_default();
-        let clashes = shared.clashes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_offered =
-            |name: &str| !clashes.iter().any(|clash| matches!(clash, McpWarning::LeftOut { tool, .. } if tool == name));
-        McpSnapshot {
-            name: shared.settings.name.clone(),
-            is_connected: shared.peer.borrow().as_ref().is_some_and(|peer| !peer.is_transport_closed()),
-            tools: tools.iter().map(|tool| tool.spec.name.clone()).filter(|name| is_offered(name)).collect(),
-            problem: shared.problem(),
-            warnings: shared.warnings(),
-            last_lines: shared.lines.read(),
-        }
     }
 }
 
