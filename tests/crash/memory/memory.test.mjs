@@ -68,7 +68,8 @@ const attacks = {
   "200 unread lists of chats": async () => server.unread("ann", "/api/chats?limit=1000", 200),
   "200 unread histories": async () => server.unread("ann", "/api/chat/ended/messages", 200),
   "an ended approval, 100 at a time": async (_, isOver) => await again("ann", `/api/approvals/${ended}`, 100, isOver),
-  "the same by somebody who gets 404": async (_, isOver) => await again("carol", `/api/approvals/${ended}`, 100, isOver),
+  "the same by somebody who gets 404": async (_, isOver) =>
+    await again("carol", `/api/approvals/${ended}`, 100, isOver),
   "300 unread resumes of a large message": async (_, isOver) => {
     const reader = await waitingTurn();
     server.unread("ann", "/api/chat/running/stream", 300);
@@ -92,7 +93,10 @@ const attacks = {
     let at = 0;
     const one = async () => {
       while (!isOver()) {
-        const body = JSON.stringify({ id: `more-${at++}`, messages: [{ role: "user", content: "x".repeat(3_900_000) }] });
+        const body = JSON.stringify({
+          id: `more-${at++}`,
+          messages: [{ role: "user", content: "x".repeat(3_900_000) }],
+        });
         await (await server.fetch("ann", "/api/chat", { method: "POST", body })).arrayBuffer();
       }
     };

@@ -27,7 +27,10 @@ const script = () => {
   const text = Array.from({ length: 192 }, () => "x".repeat(16 * 1024));
   return {
     turns: [
-      { when: "large", steps: [Array.from({ length: 12 }, () => call({ what: "x".repeat(900_000) })), [{ text: ["ok"] }]] },
+      {
+        when: "large",
+        steps: [Array.from({ length: 12 }, () => call({ what: "x".repeat(900_000) })), [{ text: ["ok"] }]],
+      },
       { when: "small", steps: [[call({ what: "x" })], [{ text: ["ok"] }]] },
       { when: "wait", steps: [[{ text }, { waitMs: 600_000 }, { text: ["late"] }]] },
       { when: "long", steps: [[{ text }]] },
