@@ -169,7 +169,8 @@ impl Template {
             tool: hold.tool.clone(),
             approval: approval.as_deref().map(ApprovalId::from),
             since: earlier(hold.since),
-            deadline: hold.deadline.map(earlier),
+            // As in the facts: a row that differs from them can't be decided.
+            deadline: hold.deadline,
             data: resealed(&rename(std::str::from_utf8(&hold.data).expect("JSON"))),
         });
         let keys = [Some(call.as_str()), approval.as_deref()].into_iter().flatten();

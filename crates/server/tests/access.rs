@@ -127,6 +127,7 @@ const ROUTES: &[Row] = &[
     row("GET /api/approvals", "", 200, 200),
     // An admin sees the request, and does not decide.
     Row { admin: 200, ..row("GET /api/approvals/{approvalId}", "", 200, 404) },
+    Row { admin: 200, ..row("GET /api/approvals/{approvalId}/record", "", 200, 404) },
     Row { admin: 403, ..row("POST /api/approvals/{approvalId}", r#"{"approved":true}"#, 200, 404) },
     row("GET /api/audit", "", 200, 200),
     row("GET /api/grants", "", 200, 200),

@@ -7,17 +7,22 @@ use crate::fact::Fact;
 /// Whether a client has something of the step that is being written. If that step is abandoned, it can't be taken back: the
 /// client would show it beside its repetition.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StepShown(bool);
+pub(crate) struct StepShown {
+    is_in_step: bool,
+    is_shown: bool,
+}
 
 impl StepShown {
     /// Takes a fact, and what the client gets because of it. Returns whether the client has something of an abandoned step.
     pub(crate) fn is_taken_back<'a>(&mut self, fact: &Fact, written: impl IntoIterator<Item = &'a Chunks>) -> bool {
         match fact {
-            Fact::StepStarted => self.0 = false,
-            Fact::StepAbandoned => return std::mem::take(&mut self.0),
+            Fact::StepStarted => *self = Self { is_in_step: true, is_shown: false },
+            // What is shown from here on belongs to no step that could be abandoned.
+            Fact::StepEnded { .. } => *self = Self::default(),
+            Fact::StepAbandoned => return std::mem::take(self).is_shown,
             _ => {}
         }
-        self.0 |= written.into_iter().any(is_content);
+        self.is_shown |= self.is_in_step && written.into_iter().any(is_content);
         false
     }
 }

@@ -146,7 +146,10 @@ impl ToolContext {
 
     /// To be awaited directly before a request of the call is sent. An error means that the call is not run here any more,
     /// so nothing may be sent.
-    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    #[cfg_attr(
+        not(any(feature = "http-tools", feature = "mcp")),
+        expect(dead_code, reason = "only tools that send requests use it")
+    )]
     pub(crate) async fn before_sending(&self) -> Result<(), NotOurs> {
         if let Some(gate) = &self.gate {
             gate.pass().await?;
@@ -157,7 +160,10 @@ impl ToolContext {
 
     /// Nothing was done yet: the request is still to be sent, or whoever got it has answered so. A handler that never says
     /// so counts as begun when it is called.
-    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    #[cfg_attr(
+        not(any(feature = "http-tools", feature = "mcp")),
+        expect(dead_code, reason = "only tools that send requests use it")
+    )]
     pub(crate) async fn nothing_done(&self) {
         if let Some(gate) = &self.gate {
             gate.back().await;
@@ -166,7 +172,10 @@ impl ToolContext {
     }
 
     /// Whether the call may have been carried out.
-    #[cfg(any(feature = "http-tools", feature = "mcp"))]
+    #[cfg_attr(
+        not(any(feature = "http-tools", feature = "mcp")),
+        expect(dead_code, reason = "only tools that send requests use it")
+    )]
     pub(crate) fn is_sent(&self) -> bool {
         self.is_sent.load(Ordering::SeqCst)
     }

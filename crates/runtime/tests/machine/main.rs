@@ -365,6 +365,9 @@ fn check_responses(world: &World) -> Result<(), TestCaseError> {
                 }
                 flow = response.take([&**fact], &mut written);
             }
+            if response.is_cut_off() {
+                written.extend(gone_chunks(true).into_iter().flatten().map(Chunks::One));
+            }
         }
         let mut chunks = Vec::new();
         written.into_iter().for_each(|written| written.for_each(|chunk| chunks.push(chunk)));

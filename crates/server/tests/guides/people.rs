@@ -274,8 +274,8 @@ pub(crate) async fn record(reader: &mut Reader) {
 
     let check = reader.next("Check it", "sh");
     reader.run(&check);
-    let save = reader.page.promises("holdpoint verify --save FILE").replace("FILE", "hashes");
-    reader.run(&reader.block(&save));
+    let keep = reader.next("Check it", "sh");
+    reader.run(&keep);
     // Somebody who can write to the database changes who was paid.
     reader.stop();
     let database = rusqlite::Connection::open(reader.path("clone/holdpoint-data/holdpoint.db")).expect("the log");
@@ -286,7 +286,8 @@ pub(crate) async fn record(reader: &mut Reader) {
     drop(database);
     let (code, said) = reader.fails("holdpoint verify");
     assert!(code == Some(1) && said.contains("rent"), "{said}");
-    let against = reader.page.promises("holdpoint verify --against FILE").replace("FILE", "hashes");
-    assert_eq!(reader.fails(&against).0, Some(1));
+    let against = "holdpoint verify --against kept.ndjson";
+    assert!(keep.text.contains(against), "{}", keep.text);
+    assert_eq!(reader.fails(against).0, Some(1));
     assert_eq!(reader.fails("holdpoint verify --data ./elsewhere").0, Some(2), "nothing could be read");
 }
