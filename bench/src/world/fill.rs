@@ -168,8 +168,8 @@ impl Template {
             call: ToolCallId::from(&*call),
             tool: hold.tool.clone(),
             approval: approval.as_deref().map(ApprovalId::from),
-            since: earlier(hold.since),
-            // As in the facts: a row that differs from them can't be decided.
+            // As in the facts: what is listed otherwise can't be decided.
+            since: hold.since,
             deadline: hold.deadline,
             data: resealed(&rename(std::str::from_utf8(&hold.data).expect("JSON"))),
         });

@@ -89,7 +89,7 @@ async function inventedChat({ open, api, chatId }) {
   const other = open({ id: `${chatId}-other`, messages: [user, { ...answer, parts: [made] }] });
   await other.say("hello");
   await other.rests({ sends: 1 });
-  assert.ok(!JSON.stringify(await other.history({ context: 2 })).includes('Mallory"'));
+  assert.ok(!JSON.stringify(await other.history({ context: 2 })).includes('"recipient"'));
 }
 
 /** A client's claim about who decided is ignored, both in a known chat and in the history of an unknown one. */
