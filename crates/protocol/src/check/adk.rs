@@ -205,7 +205,9 @@ impl StreamChecker {
         if self.segment.has_error || self.segment.has_abort {
             return;
         }
-        let calls = || self.message.calls.iter().map(|(_, call)| call);
+        // A running tool's prompt is not a call of the step: it is settled when the tool no longer waits for it.
+        let is_of_a_step = |call: &&Call| &*call.name != PROMPT_TOOL;
+        let calls = || self.message.calls.iter().map(|(_, call)| call).filter(is_of_a_step);
         let is_open = |place: (u32, u32)| calls().any(|call| call.place == place && call.state != State::Settled);
         let settled = calls().filter_map(|call| Some((call.settled_at?, call.place)));
         let here = settled.filter(|((_, segment), _)| *segment == self.segment.number);
