@@ -58,6 +58,10 @@ if (starts < Number(process.env.FAKE_FAILS ?? 0)) {
   process.exit(1);
 }
 
+// What it says about its tools. With FAKE_SAYS_MORE, something else after each start.
+const instructions = () =>
+  process.env.FAKE_SAYS && `${process.env.FAKE_SAYS}${process.env.FAKE_SAYS_MORE ? starts : ""}`;
+
 const asked = new Map();
 let questions = 0;
 const question = (call, left, given) => {
@@ -123,6 +127,7 @@ lines.on("line", (line) => {
           protocolVersion: params.protocolVersion,
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: "fake", version: "1" },
+          instructions: instructions(),
         },
       });
     case "tools/list":

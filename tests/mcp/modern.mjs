@@ -162,6 +162,7 @@ const methods = {
     resultType: "complete",
     supportedVersions: [VERSION],
     capabilities,
+    instructions: process.env.FAKE_SAYS,
     ttlMs: 0,
     cacheScope: "private",
     _meta: { [`${META}serverInfo`]: { name: "modern", version: "1" } },

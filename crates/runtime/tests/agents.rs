@@ -23,7 +23,7 @@ use holdpoint_runtime::{
     log::{Log, MemoryLog},
     model::{Model, ModelError, ModelEvent, ModelRequest, ScriptModel},
     subject::Subject,
-    tool::{MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
+    tool::{Instructions, MAX_PROGRESS_BYTES, Tool, ToolBuilder, ToolContext, ToolSet},
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -191,13 +191,14 @@ async fn a_chat_has_its_own_agent() {
 struct Remembering {
     script: ScriptModel,
     offered: Mutex<Vec<Vec<String>>>,
+    told: Mutex<Vec<Vec<String>>>,
 }
 
 impl Remembering {
     fn new(steps: &Value) -> Arc<Self> {
         let script = json!({"turns": [{"steps": steps}, {"steps": [[{"text": ["Yes?"]}]]}]});
         let script = ScriptModel::from_text(&script.to_string()).expect("a valid script");
-        Arc::new(Self { script, offered: Mutex::default() })
+        Arc::new(Self { script, offered: Mutex::default(), told: Mutex::default() })
     }
 
     fn offered(&self) -> Vec<Vec<String>> {
@@ -213,12 +214,19 @@ impl Model for Remembering {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let names = request.tools.iter().map(|tool| tool.name.clone()).collect();
         self.offered.lock().expect("not poisoned").push(names);
+        let told = request.instructions.iter().map(|said| said.text().to_owned()).collect();
+        self.told.lock().expect("not poisoned").push(told);
         self.script.stream(request)
     }
 }
 
 fn plain(name: &str) -> Tool {
     Tool::server(name, "Does it", |_: Value, _: ToolContext| async { Ok(json!("it ran")) }).build().expect("valid")
+}
+
+/// Tools, and what their server says about them.
+fn says(text: &str, tools: impl IntoIterator<Item = Tool>) -> ToolSet {
+    tools.into_iter().collect::<ToolSet>().with_instructions(Instructions::new("server", text))
 }
 
 /// A list that changes in the middle of a turn is another prompt: thinking that is bound to it would be lost. What is new comes with
@@ -232,11 +240,11 @@ async fn the_tools_of_a_turn_stay_as_they_were() {
     let change = Tool::server("change", "Changes the tools", move |_: Value, _: ToolContext| {
         let runtime = changing.get().expect("it has started").clone();
         async move {
-            runtime.set_tools([plain("change"), plain("new")].into_iter().collect());
+            runtime.set_tools(says("after", [plain("change"), plain("new")]));
             Ok(json!("changed"))
         }
     });
-    let tools = [change.build().expect("valid"), plain("gone")].into_iter().collect();
+    let tools = says("before", [change.build().expect("valid"), plain("gone")]);
     let runtime = Runtime::builder().tools(tools).model(Arc::clone(&model) as _).start().await.expect("starts");
     assert!(own.set(runtime.clone()).is_ok());
     let chunks = serde_json::to_string(&say(&runtime, "c").await).expect("json");
@@ -245,6 +253,21 @@ async fn the_tools_of_a_turn_stay_as_they_were() {
     say(&runtime, "c").await;
     let (first, next) = (["change", "gone"], ["change", "new"]);
     assert_eq!(model.offered()[..4], [first, first, first, next]);
+    // So is what their servers say about them.
+    let told = model.told.lock().expect("not poisoned").clone();
+    assert_eq!(told[..4], [["before"], ["before"], ["before"], ["after"]]);
+}
+
+/// The model of a chat with its own tools is told what is said about those, and nothing else.
+#[tokio::test]
+async fn an_agent_has_its_own_instructions() {
+    let model = Remembering::new(&json!([[{"text": ["done"]}]]));
+    let agent = Agent::new([plain("own")], Arc::clone(&model) as _).expect("one name");
+    let agent = agent.with_instructions(Instructions::new("server", "own"));
+    let builder = Runtime::builder().tools(says("everybody's", [plain("other")])).model(Arc::clone(&model) as _);
+    let runtime = builder.agent_for(move |_, _| Some(agent.clone())).start().await.expect("starts");
+    say(&runtime, "c").await;
+    assert_eq!(*model.told.lock().expect("not poisoned"), [["own"]]);
 }
 
 /// A turn that goes on after a restart, and its MCP server has not answered yet.

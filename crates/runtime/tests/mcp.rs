@@ -463,6 +463,46 @@ async fn the_protocol_can_be_set() {
     }
 }
 
+/// What a server says about its tools is offered with them, without its secrets, if it offers any and the settings do not forbid it.
+#[tokio::test]
+async fn what_a_server_says_about_its_tools_is_offered_with_them() {
+    let said = async |change: fn(&mut McpSettings)| {
+        let fake = Fake::new();
+        let token = ("API_TOKEN", "s3cr3t-of-the-server");
+        let says = ("FAKE_SAYS", "Search before you read.\nThe token is s3cr3t-of-the-server.");
+        let mut settings = fake.settings(&[says, token]);
+        change(&mut settings);
+        let servers = McpServers::start([settings]).await.expect("starts");
+        let tools = servers.with(&ToolSet::default());
+        servers.stop().await;
+        tools.instructions()
+    };
+    let [instructions] = &*said(|_| {}).await else { panic!("one server says something") };
+    assert_eq!(instructions.server(), "fake");
+    let text = instructions.text();
+    assert!(text.starts_with("Search before you read.\nThe token is ") && !text.contains("s3cr3t"), "{text}");
+    assert!(said(|settings| settings.instructions = false).await.is_empty(), "the settings forbid it");
+    assert!(said(|settings| settings.offered = Some([].into())).await.is_empty(), "it offers no tools");
+}
+
+/// A server that says something else after it was started again has changed, even if its tools are the same.
+#[tokio::test]
+async fn what_a_server_says_anew_is_a_change() {
+    let fake = Fake::new();
+    let settings = fake.settings(&[("FAKE_SAYS", "start "), ("FAKE_SAYS_MORE", "1")]);
+    let mut servers = McpServers::start([settings]).await.expect("starts");
+    let said = |servers: &McpServers| {
+        let tools = servers.with(&ToolSet::default());
+        tools.instructions().iter().map(|said| said.text().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&servers), ["start 0"]);
+    let server = servers.iter().next().expect("a server");
+    assert!(call(server, "fake_die", json!({})).await.is_err());
+    tokio::time::timeout(PATIENCE, servers.changed()).await.expect("it is told");
+    assert_eq!(said(&servers), ["start 1"]);
+    servers.stop().await;
+}
+
 /// A program that says nothing does not keep the start waiting, and its tools appear when it speaks.
 #[tokio::test]
 async fn a_silent_server_does_not_hold_up_the_start() {

@@ -308,6 +308,15 @@ async fn answers_reach_the_server_as_they_were_given() {
 }
 
 #[tokio::test]
+async fn what_a_server_says_about_its_tools_is_read() {
+    let fake = Fake::new();
+    let server = start(fake.stdio("modern.mjs", &[("FAKE_SAYS", "Ask first.")])).await;
+    let said = server.instructions().expect("it says something");
+    assert_eq!((said.server(), said.text()), ("new", "Ask first."));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_not_offered_is_declined_or_an_error() {
     let fake = Fake::new();
     let server = start(fake.stdio("modern.mjs", &[])).await;

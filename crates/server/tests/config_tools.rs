@@ -187,6 +187,7 @@ approval_timeout_sec = 0
 tools = ["wipe", "tidy"]
 deny = ["format"]
 grants = false
+instructions = false
 [tools.files_wipe]
 approval = "always"
 [tools.files_tidy]
@@ -213,6 +214,7 @@ timeout_sec = 5
     assert_eq!((&files.offered, &files.denied), (&Some(names(&["wipe", "tidy"])), &names(&["format"])));
     assert!(web.tools.is_empty() && web.offered.is_none());
     assert!(!files.grants && web.grants, "if nothing is said, approvals can be remembered");
+    assert!(!files.instructions && web.instructions, "if nothing is said, the model is told what a server says");
     assert_eq!((web.timeout.as_secs(), web.approval_timeout), (5, ApprovalTimeout::Usual));
     assert_eq!(web.approval.approval_reason(&json!({"amount": 250})).as_deref(), Some("amount is 250, over 100"));
     assert!(!format!("{settings:?}").contains("hunter22"), "{settings:?}");

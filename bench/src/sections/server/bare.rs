@@ -47,7 +47,7 @@ fn waits() -> impl Stream<Item = Bytes> + Send {
 }
 
 fn talk(at_once: usize) -> impl Stream<Item = Bytes> + Send {
-    let request = ModelRequest { messages: Arc::new([]), tools: Arc::new([]) };
+    let request = ModelRequest { messages: Arc::new([]), tools: Arc::new([]), instructions: Arc::new([]) };
     let mut is_first = true;
     Talks(DELTAS).stream(request).ready_chunks(at_once).map(move |events| {
         let mut out = Vec::new();

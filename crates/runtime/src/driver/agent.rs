@@ -11,7 +11,7 @@ use super::runtime::Inner;
 use crate::{
     model::Model,
     subject::Subject,
-    tool::{DuplicateTool, Tool, ToolSet, ToolSpec},
+    tool::{DuplicateTool, Instructions, Tool, ToolSet, ToolSpec},
 };
 
 /// The tools and the model of a chat, see [`RuntimeBuilder::agent_for`](super::RuntimeBuilder::agent_for).
@@ -26,16 +26,32 @@ impl Agent {
     pub fn new(tools: impl IntoIterator<Item = Tool>, model: Arc<dyn Model>) -> Result<Self, DuplicateTool> {
         Ok(Self { tools: ToolSet::new(tools)?, model })
     }
+
+    /// Adds what MCP servers say about the use of these tools, see [`ToolSet::instructions`].
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: impl IntoIterator<Item = Instructions>) -> Self {
+        self.tools = self.tools.with_instructions(instructions);
+        self
+    }
 }
 
-/// The tools that the model is offered in a turn, from its first step on. A list that changed in the middle would be another
-/// prompt: caches would be lost, and so would thinking that is bound to it. A tool that is gone fails when it is called.
+/// The tools that the model is offered in a turn, from its first step on, and what is said about them. A list or a text that
+/// changed in the middle would be another prompt: caches would be lost, and so would thinking that is bound to it. A tool that is
+/// gone fails when it is called.
 #[derive(Clone, Default)]
-pub(super) struct TurnTools(Arc<OnceLock<Arc<[Arc<ToolSpec>]>>>);
+pub(super) struct TurnTools(Arc<OnceLock<Offer>>);
+
+/// What the model is given besides the conversation.
+#[derive(Clone)]
+pub(super) struct Offer {
+    pub(super) tools: Arc<[Arc<ToolSpec>]>,
+    pub(super) instructions: Arc<[Instructions]>,
+}
 
 impl TurnTools {
-    pub(super) fn of(&self, tools: &ToolSet) -> Arc<[Arc<ToolSpec>]> {
-        Arc::clone(self.0.get_or_init(|| tools.offered_specs()))
+    pub(super) fn of(&self, tools: &ToolSet) -> Offer {
+        let first = || Offer { tools: tools.offered_specs(), instructions: tools.instructions() };
+        self.0.get_or_init(first).clone()
     }
 }
 

@@ -8,7 +8,7 @@ use holdpoint_protocol::audit::AuditChannel;
 use tokio::time::Instant;
 
 use super::{
-    agent::TurnTools,
+    agent::{Offer, TurnTools},
     append, audit,
     chat::{ChatError, ChatTask},
     checks::checked,
@@ -361,10 +361,12 @@ impl ChatTask {
                         inner.tools_to_come().await;
                     }
                     let tools = own.unwrap_or_else(|| inner.tools());
-                    let specs = turn_tools.of(&tools);
+                    let Offer { tools: specs, instructions } = turn_tools.of(&tools);
                     let step = async move {
                         match conversation.read().await {
-                            Ok(messages) => model.stream(ModelRequest { messages: messages.into(), tools: specs }),
+                            Ok(messages) => {
+                                model.stream(ModelRequest { messages: messages.into(), tools: specs, instructions })
+                            }
                             Err(error) => stream::iter([Err(unread(&error))]).boxed(),
                         }
                     };

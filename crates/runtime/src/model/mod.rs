@@ -15,7 +15,7 @@ pub use script::{ScriptError, ScriptModel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::{StoredFile, ToolSpec};
+use crate::tool::{Instructions, StoredFile, ToolSpec};
 
 /// A language model.
 ///
@@ -44,7 +44,7 @@ use crate::tool::{StoredFile, ToolSpec};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let request = ModelRequest { messages: [].into(), tools: [].into() };
+/// let request = ModelRequest { messages: [].into(), tools: [].into(), instructions: [].into() };
 /// let events: Vec<_> = Counting.stream(request).collect().await;
 /// assert_eq!(events.len(), 2);
 /// # }
@@ -72,6 +72,8 @@ pub struct ModelRequest {
     pub messages: Arc<[ModelMessage]>,
     /// The available tools.
     pub tools: Arc<[Arc<ToolSpec>]>,
+    /// What MCP servers say about the use of their tools: for the system prompt, behind what the operator says.
+    pub instructions: Arc<[Instructions]>,
 }
 
 /// One message of the conversation.

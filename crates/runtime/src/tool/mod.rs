@@ -10,6 +10,7 @@ mod headline;
 #[cfg(feature = "http-tools")]
 pub mod http;
 mod input;
+mod instructions;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "so far, only tools of MCP servers save states"))]
@@ -37,6 +38,7 @@ pub use holdpoint_protocol::{
     PROMPT_TOOL,
     response::{Execution, Returns, Wait},
 };
+pub use instructions::Instructions;
 pub(crate) use resume::{Answer, NotOurs, StateKeeper};
 pub use resume::{CallState, MAX_CALL_STATE_BYTES};
 pub use schema::{InputSchema, SchemaError};
@@ -266,6 +268,8 @@ pub struct ToolSet {
     specs: Arc<[Arc<ToolSpec>]>,
     /// Those that the model can call.
     offered: Arc<[Arc<ToolSpec>]>,
+    /// What MCP servers say about their tools.
+    instructions: Arc<[Instructions]>,
     /// Origin prefixes of tools that are not listed yet, and how long an approved call waits for its tool.
     pending_origins: Arc<[(String, Duration)]>,
     /// How long a turn that goes on waits for tools that are about to be listed.
@@ -321,6 +325,18 @@ impl ToolSet {
     pub fn with_pending_origins(mut self, origins: impl IntoIterator<Item = (String, Duration)>) -> Self {
         self.pending_origins = origins.into_iter().collect();
         self
+    }
+
+    /// Adds what MCP servers say about the use of their tools.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: impl IntoIterator<Item = Instructions>) -> Self {
+        self.instructions = self.instructions.iter().cloned().chain(instructions).collect();
+        self
+    }
+
+    /// What MCP servers say about the use of their tools.
+    pub fn instructions(&self) -> Arc<[Instructions]> {
+        Arc::clone(&self.instructions)
     }
 
     /// Says that more tools are about to be listed: by an MCP server that has neither answered nor failed yet. A turn that goes on
@@ -382,10 +398,8 @@ impl ToolSet {
     pub(crate) fn with_budget(self, tool: Option<&Tool>) -> Self {
         match tool.filter(|tool| self.get(&tool.spec.name).is_none()) {
             Some(tool) => {
-                let (pending_origins, duplicate) = (Arc::clone(&self.pending_origins), self.duplicate.clone());
-                let awaited = self.awaited;
-                let tools: Self = self.iter().chain([tool]).cloned().collect();
-                Self { pending_origins, awaited, duplicate, ..tools }
+                let Self { tools, specs, offered, .. } = self.iter().chain([tool]).cloned().collect();
+                Self { tools, specs, offered, ..self }
             }
             None => self,
         }
@@ -413,6 +427,6 @@ impl FromIterator<Tool> for ToolSet {
             true => Arc::clone(&specs),
             false => specs.iter().filter(|spec| spec.is_offered()).cloned().collect(),
         };
-        Self { tools: Arc::new(tools), specs, offered, pending_origins: Arc::default(), awaited: None, duplicate }
+        Self { tools: Arc::new(tools), specs, offered, duplicate, ..Self::default() }
     }
 }

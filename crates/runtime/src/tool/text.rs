@@ -35,18 +35,23 @@ pub(crate) fn plain(text: &str, limit: usize) -> String {
             shown.push('…');
             break;
         }
-        match char {
-            '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{61c}'
-            | '\u{feff}'
-            | '\u{fffd}' => shown.extend(char.escape_unicode()),
-            _ if char.is_control() => shown.extend(char.escape_default()),
-            _ => shown.push(char),
-        }
+        push_plain(&mut shown, char);
     }
     shown
+}
+
+/// Adds a character, escaped if it is deceptive.
+pub(crate) fn push_plain(shown: &mut String, char: char) {
+    match char {
+        '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{61c}'
+        | '\u{feff}'
+        | '\u{fffd}' => shown.extend(char.escape_unicode()),
+        _ if char.is_control() => shown.extend(char.escape_default()),
+        _ => shown.push(char),
+    }
 }
 
 /// Compiles a pattern from outside, with bounded size and a one-line error.

@@ -82,7 +82,7 @@ fn said(text: &str) -> ModelMessage {
 }
 
 fn request(messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest { messages: messages.into(), tools: tools().specs() }
+    ModelRequest { messages: messages.into(), tools: tools().specs(), instructions: [].into() }
 }
 
 fn tools() -> ToolSet {

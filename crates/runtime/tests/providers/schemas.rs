@@ -8,7 +8,7 @@ use holdpoint_runtime::{
         Model, ModelRequest,
         provider::{OpenAiApi, Provider, ProviderSettings},
     },
-    tool::{Tool, ToolContext, ToolSpec},
+    tool::{Instructions, Tool, ToolContext, ToolSpec},
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,12 @@ use crate::{
     wires::{self, Answer, Sent, Wire},
 };
 
-crate::for_all!(unusual_schemas_are_offered, too_many_tools_are_left_out, the_system_prompt_is_one_text);
+crate::for_all!(
+    unusual_schemas_are_offered,
+    too_many_tools_are_left_out,
+    the_system_prompt_is_one_text,
+    what_servers_say_follows_the_system_prompt,
+);
 
 /// As MCP servers have them: <https://github.com/makenotion/notion-mcp-server/issues/341>.
 fn unusual() -> Vec<Value> {
@@ -47,7 +52,7 @@ async fn unusual_schemas_are_offered(wire: &dyn Wire) {
     let model = model(wire, &fake.url, ProviderSettings::default());
     let tools = tools(unusual());
     assert_eq!(model.not_offered(&tools), []);
-    let request = ModelRequest { messages: [said("Hi")].into(), tools };
+    let request = ModelRequest { messages: [said("Hi")].into(), tools, instructions: [].into() };
     let events: Vec<_> = model.stream(request).collect().await;
     assert_eq!(text(&events), "Fine.", "{events:?}");
     let sent = wire.settings(&fake.asked()[0]).tools;
@@ -64,7 +69,8 @@ async fn too_many_tools_are_left_out(wire: &dyn Wire) {
     let is_limited = wire.provider() == Provider::OpenAi && wire.api() != Some(OpenAiApi::Responses);
     let left_out = model.not_offered(&tools);
     assert_eq!(left_out.len(), if is_limited { 32 } else { 0 });
-    let events: Vec<_> = model.stream(ModelRequest { messages: [said("Hi")].into(), tools }).collect().await;
+    let events: Vec<_> =
+        model.stream(ModelRequest { messages: [said("Hi")].into(), tools, instructions: [].into() }).collect().await;
     assert_eq!(text(&events), "Fine.", "{events:?}");
     let sent = wire.settings(&fake.asked()[0]).tools;
     assert_eq!(sent.len() + left_out.len(), 160);
@@ -101,5 +107,25 @@ async fn inputs_are_streamed_eagerly_at_anthropic_or_by_the_settings() {
         let _: Vec<_> = model(wire, &fake.url, settings).stream(crate::request(vec![said("Hi")])).collect().await;
         let body = &fake.asked()[0].body;
         assert_eq!(body["tools"][0]["eager_input_streaming"] == true, is_sent, "{body}");
+    }
+}
+
+/// After the operator's own words, each with the name of its server, as one text.
+async fn what_servers_say_follows_the_system_prompt(wire: &dyn Wire) {
+    for (system, begin) in [(Some("Be kind."), "Be kind.\n\nThe MCP server `files`"), (None, "The MCP server `files`")]
+    {
+        let fake = Fake::start([wire.answer(&Answer { text: vec!["Fine."], ..Answer::default() })]).await;
+        let settings = ProviderSettings { system: system.map(str::to_owned), ..ProviderSettings::default() };
+        let said_by = |server, text| Instructions::new(server, text).expect("it says something");
+        let instructions = [said_by("files", "Search first.\nThen read."), said_by("bank", "Never guess.")];
+        let request =
+            ModelRequest { messages: [said("Hi")].into(), tools: [].into(), instructions: instructions.clone().into() };
+        let events: Vec<_> = model(wire, &fake.url, settings).stream(request).collect().await;
+        assert_eq!(text(&events), "Fine.", "{events:?}");
+        let sent = wire.sent(&fake.asked()[0]);
+        let [Sent::System(sent), ..] = &*sent else { panic!("it begins with the system prompt: {sent:?}") };
+        assert!(sent.starts_with(begin), "{sent}");
+        assert!(sent.contains("\n> Search first.\n> Then read.\n\nThe MCP server `bank`"), "{sent}");
+        assert!(sent.ends_with("\n> Never guess."), "{sent}");
     }
 }

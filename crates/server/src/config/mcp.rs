@@ -53,6 +53,10 @@ pub struct McpConfig {
     #[serde(default, deserialize_with = "super::choice::one_of")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub protocol: Option<McpProtocol>,
+    /// Whether the model gets what the server says about the use of its tools (`instructions` of the protocol), up to 4000
+    /// characters, after `model.system`; true by default.
+    #[serde(default)]
+    pub instructions: Option<bool>,
     /// The approval policy for its calls. By default every call needs approval.
     #[cfg_attr(test, schemars(with = "super::reference::Policy"))]
     pub approval: Option<ApprovalPolicy>,
@@ -183,6 +187,7 @@ impl McpConfig {
             None => {}
         }
         settings.protocol = self.protocol;
+        settings.instructions = self.instructions.unwrap_or(settings.instructions);
         settings.oauth = self.oauth(variables)?;
         settings.offered = self.tools.as_ref().map(|names| names.iter().cloned().collect());
         settings.denied = self.deny.iter().cloned().collect();

@@ -37,7 +37,9 @@ pub(crate) async fn mcp(reader: &mut Reader) {
     from_pypi(reader, title).await;
     behind_a_login(reader).await;
     approvals(reader).await;
+    instructions(reader).await;
     files(reader).await;
+    asking_the_old_way(reader).await;
 }
 
 async fn from_npm_and_over_http(reader: &mut Reader, title: &str) {
@@ -172,6 +174,34 @@ async fn approvals(reader: &mut Reader) {
     reader.page.promises("Such a tool needs approval even where the settings say `never`");
     let shown = reader.say("hinted", "call scratch_clear {}").await;
     assert!(shown.contains("tool-approval-request"), "{shown}");
+    reader.decide(&json!({"approved": false})).await;
+}
+
+async fn instructions(reader: &mut Reader) {
+    let settings = reader.next("What a server says about its tools", "toml");
+    reader.save("holdpoint.toml", &settings);
+    reader.serve_settings();
+    reader.offered("time_convert_time").await;
+}
+
+/// What happens in the newest version of the protocol, and with the setting. The client here can't answer, so it is cancelled.
+async fn asking_the_old_way(reader: &mut Reader) {
+    let failure = reader.page.promises("Server-to-client requests are not available on protocol revision 2026-07-28");
+    let settings = reader.next("Prompts of a server", "toml");
+    let command = format!("command = ['node', '{}']", root().join("tests/mcp/asks.mjs").display());
+    let settings = settings.with(r#"url = "https://bookings.example/mcp""#, &command);
+    let (key, newest) = (r#"protocol = "2025-11-25""#, r#"protocol = "2026-07-28""#);
+    for (chat, settings, expected) in
+        [("newest", settings.clone().with(key, newest), failure), ("older", settings, "the user's answer: cancel")]
+    {
+        reader.save("holdpoint.toml", &settings);
+        reader.serve_settings();
+        reader.offered("bookings_ask").await;
+        reader.say(chat, "call bookings_ask {}").await;
+        reader.decide(&json!({"approved": true})).await;
+        let call = reader.settled(chat, "bookings_ask").await;
+        assert!(call.to_string().contains(expected), "{call}");
+    }
 }
 
 async fn files(reader: &mut Reader) {

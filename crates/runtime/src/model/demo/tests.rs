@@ -21,7 +21,7 @@ struct Turn {
 }
 
 fn step(messages: &[ModelMessage], tools: &ToolSet) -> Vec<ModelEvent> {
-    let request = ModelRequest { messages: messages.into(), tools: tools.specs() };
+    let request = ModelRequest { messages: messages.into(), tools: tools.specs(), instructions: tools.instructions() };
     let play = |request| DemoModel.stream(request).map(Result::unwrap).collect::<Vec<_>>().now_or_never().unwrap();
     let events = play(request.clone());
     assert_eq!(events, play(request), "the same request gives the same step");

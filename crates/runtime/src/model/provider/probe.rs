@@ -1,8 +1,6 @@
 //! Checks of a provider. Listing its models is free, and shows whether it is reachable, accepts the key and has the model. Asking
 //! for a few tokens shows whether it takes the tools and the settings.
 
-use std::sync::Arc;
-
 use super::{
     ProviderModel,
     effort::Reasoning,
@@ -14,7 +12,7 @@ use super::{
 };
 use crate::{
     model::{ModelError, ModelMessage, ModelRequest, UserPart},
-    tool::ToolSpec,
+    tool::ToolSet,
 };
 
 /// The result of a probe.
@@ -59,12 +57,13 @@ impl ProviderModel {
 const TRIAL_TOKENS: u64 = 16;
 
 impl ProviderModel {
-    /// Asks the model for a few tokens with these tools, to see whether it takes what it is sent. It costs next to nothing: the
+    /// Asks the model for a few tokens with these tools and what is said about them, to see whether it takes what it is sent. It costs next to nothing: the
     /// answer is not read beyond its beginning. The fallbacks are not asked.
-    pub async fn try_out(&self, tools: Arc<[Arc<ToolSpec>]>) -> Result<(), ModelError> {
+    pub async fn try_out(&self, tools: &ToolSet) -> Result<(), ModelError> {
         let inner = &self.inner;
         let hello = ModelMessage::User(vec![UserPart::Text("Hello".to_owned())]);
-        let request = ModelRequest { messages: [hello].into(), tools };
+        let (tools, instructions) = (tools.offered_specs(), tools.instructions());
+        let request = ModelRequest { messages: [hello].into(), tools, instructions };
         // A budget for thinking has to be smaller than the limit.
         let has_budget =
             matches!(inner.reasoning, Some(Reasoning::Budget(_))) || inner.settings.options.contains_key("thinking");

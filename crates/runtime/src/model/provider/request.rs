@@ -47,10 +47,18 @@ pub(super) fn build_within(inner: &Inner, request: &ModelRequest, without: &With
     }
     let has_reasoning = said.iter().any(|said| matches!(said, Said::Restored(_)));
     let tools = offer::offer(inner.wire, request.tools.iter().map(|tool| &**tool)).0;
-    let system = inner.settings.system.as_deref().filter(|system| !system.trim().is_empty());
-    let body = inner.wire.body(&Ask { inner, system, said, tools: &tools, max_tokens });
+    let system = system(inner, request);
+    let body = inner.wire.body(&Ask { inner, system: system.as_deref(), said, tools: &tools, max_tokens });
     let beta = inner.wire.beta(&body);
     Built { body: Value::Object(body).to_string().into_bytes(), beta, has_reasoning }
+}
+
+/// The operator's words, and behind them those of the MCP servers.
+fn system(inner: &Inner, request: &ModelRequest) -> Option<String> {
+    let own = inner.settings.system.as_deref().filter(|system| !system.trim().is_empty());
+    let servers = request.instructions.iter().map(ToString::to_string);
+    let all: Vec<String> = own.map(str::to_owned).into_iter().chain(servers).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 /// Replaces a message without readable content, since providers reject empty ones.

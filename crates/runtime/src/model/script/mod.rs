@@ -197,7 +197,7 @@ mod tests {
             messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call], state: None });
             messages.push(ModelMessage::Results(Vec::new()));
         }
-        ModelRequest { messages: messages.into(), tools: [].into() }
+        ModelRequest { messages: messages.into(), tools: [].into(), instructions: [].into() }
     }
 
     async fn play(text: &str, steps: usize) -> Vec<Result<ModelEvent, ModelError>> {

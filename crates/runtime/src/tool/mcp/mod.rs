@@ -7,6 +7,7 @@ mod connect;
 mod endpoint;
 mod handler;
 mod handshake;
+mod instructions;
 mod lines;
 mod list;
 mod listing;
@@ -68,6 +69,8 @@ pub struct McpSettings {
     pub denied: BTreeSet<String>,
     /// Settings of single tools, by the names under which they are offered: `NAME_tool`.
     pub tools: BTreeMap<String, McpToolSettings>,
+    /// Whether the model gets what the server says about the use of its tools.
+    pub instructions: bool,
     /// The version of the protocol; `None` means the newest that the server speaks.
     pub protocol: Option<McpProtocol>,
     /// How it is logged in to, if it is protected by OAuth. Only over HTTP.
@@ -151,6 +154,7 @@ impl McpSettings {
             offered: None,
             denied: BTreeSet::new(),
             tools: BTreeMap::new(),
+            instructions: true,
             protocol: None,
             oauth: None,
             start_wait: Duration::from_secs(3),

@@ -36,7 +36,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     redact::Mask,
-    tool::{Handler, Tool, ToolContext, ToolError},
+    tool::{Handler, Instructions, Tool, ToolContext, ToolError},
 };
 
 /// Delays before a disconnected server is started again.
@@ -67,6 +67,8 @@ pub(super) struct Shared {
     pub(super) peer: watch::Sender<Option<Peer<RoleClient>>>,
     /// `None` until they are first listed.
     pub(super) tools: watch::Sender<Option<Arc<[Tool]>>>,
+    /// What the server says about the use of its tools.
+    pub(super) instructions: Mutex<Option<Instructions>>,
     /// Whether a connection has failed.
     has_failed: OnceLock<()>,
     problem: Mutex<Option<String>>,
@@ -171,6 +173,7 @@ impl McpServer {
             recheck: Notify::new(),
             peer: watch::Sender::new(None),
             tools,
+            instructions: Mutex::default(),
             has_failed: OnceLock::new(),
             problem: Mutex::default(),
             warnings: Mutex::default(),
@@ -208,6 +211,11 @@ impl McpServer {
     /// Its tools. Those of a disconnected server stay: a call waits until it is back.
     pub fn tools(&self) -> Arc<[Tool]> {
         self.tools.borrow().clone().unwrap_or_default()
+    }
+
+    /// What it says about the use of its tools, if it does, and if its settings let it.
+    pub fn instructions(&self) -> Option<Instructions> {
+        self.shared.instructions()
     }
 
     /// Whether it has listed its tools at any time since its start.
@@ -277,7 +285,8 @@ async fn keep(shared: Arc<Shared>, begun: oneshot::Sender<Result<(), McpProblem>
         };
         match connected {
             Ok(Connection { running, listed, log }) => {
-                offer(&shared, &listed);
+                let is_said_anew = shared.read_instructions(running.peer());
+                offer(&shared, &listed, is_said_anew);
                 shared.set_problem(None);
                 shared.peer.send_replace(Some(running.peer().clone()));
                 if let Some(begun) = begun.take() {
@@ -359,7 +368,7 @@ async fn stay(shared: &Arc<Shared>, running: Running) -> End {
             () = shared.relist.notified() => {
                 let listed = tokio::time::timeout(shared.settings.timeout, list(shared, &peer)).await;
                 match listed.unwrap_or(Err(McpProblem::Slow(shared.settings.timeout))) {
-                    Ok(listed) => offer(shared, &listed),
+                    Ok(listed) => offer(shared, &listed, false),
                     Err(problem) => {
                         tracing::warn!(server = shared.settings.name, %problem, "the tools of an MCP server stay as they were");
                     }
@@ -382,14 +391,15 @@ async fn is_alive(peer: &Peer<RoleClient>) -> bool {
     matches!(tokio::time::timeout(PING_TIMEOUT, peer.send_request(ping)).await, Ok(Ok(_)))
 }
 
-fn offer(shared: &Arc<Shared>, listed: &Listed) {
+/// Offers what is listed. It counts as a change if anything differs, also what the server says about it.
+fn offer(shared: &Arc<Shared>, listed: &Listed, is_said_anew: bool) {
     let made = |name, timeout| handler(Arc::downgrade(shared), name, timeout);
     let Listing { tools, warnings } = listing::tools(&shared.settings, listed, made);
     shared.set_warnings(&shared.warnings, warnings);
     let is_same =
         |old: &Arc<[Tool]>| old.len() == tools.len() && old.iter().zip(&*tools).all(|(old, new)| is_equal(old, new));
     shared.tools.send_if_modified(|old| {
-        let is_other = !old.as_ref().is_some_and(is_same);
+        let is_other = is_said_anew || !old.as_ref().is_some_and(is_same);
         if is_other {
             *old = Some(Arc::clone(&tools));
         }

@@ -39,16 +39,17 @@ impl McpServers {
 
     /// These tools and those of all servers. Tools of a server that has not listed any yet are awaited. These keep their
     /// names; of servers that have the same name for a tool, none offers it: otherwise one server could take the place of
-    /// another's tool. The servers' warnings say so.
+    /// another's tool. The servers' warnings say so. What a server says about its tools is there if any of them is.
     pub fn with(&self, tools: &ToolSet) -> ToolSet {
         let mut all: Vec<Tool> = tools.iter().cloned().collect();
+        let mut instructions = tools.instructions().to_vec();
         let listed: Vec<_> = self.servers.iter().map(|server| (server, server.tools())).collect();
         let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (server, tools) in &listed {
             tools.iter().for_each(|tool| owners.entry(&tool.spec.name).or_default().push(server.name()));
         }
         for (server, offered) in &listed {
-            let mut clashes = Vec::new();
+            let (mut clashes, before) = (Vec::new(), all.len());
             for tool in offered.iter() {
                 let name = tool.spec.name.as_str();
                 let others = owners.get(name).into_iter().flatten().find(|other| **other != server.name());
@@ -65,11 +66,12 @@ impl McpServers {
                 clashes.push(McpWarning::LeftOut { tool: name.to_owned(), problem });
             }
             server.set_clashes(clashes);
+            instructions.extend(server.instructions().filter(|_| all.len() > before));
         }
         let unlisted = self.servers.iter().filter(|server| !server.is_listed());
         let tools = all.into_iter().collect::<ToolSet>().with_pending_origins(unlisted.map(McpServer::pending_origin));
         let undecided = self.servers.iter().filter(|server| !server.is_decided());
-        tools.with_awaited(undecided.map(|server| server.pending_origin().1).max())
+        tools.with_instructions(instructions).with_awaited(undecided.map(|server| server.pending_origin().1).max())
     }
 
     /// Completes when the tools of any server have changed, or its first connection has failed; never, if there are no servers.
