@@ -208,10 +208,17 @@ impl StreamChecker {
         // A running tool's prompt is not a call of the step: it is settled when the tool no longer waits for it.
         let is_of_a_step = |call: &&Call| &*call.name != PROMPT_TOOL;
         let calls = || self.message.calls.iter().map(|(_, call)| call).filter(is_of_a_step);
-        let is_open = |place: (u32, u32)| calls().any(|call| call.place == place && call.state != State::Settled);
-        let settled = calls().filter_map(|call| Some((call.settled_at?, call.place)));
+        let first = calls().map(|call| call.place.0).min();
+        // In a later segment, calls of an earlier step that needed no approval may stand beside those that ask, because their
+        // outcomes are held back (K4). Only those that ask are certainly of one step.
+        let step_of = |call: &Call| {
+            let (segment, _) = call.place;
+            (first == Some(segment) || call.asked_in == Some(segment)).then_some(call.place)
+        };
+        let is_open = |step| calls().any(|call| step_of(call) == Some(step) && call.state != State::Settled);
+        let settled = calls().filter_map(|call| Some((call.settled_at?, step_of(call)?)));
         let here = settled.filter(|((_, segment), _)| *segment == self.segment.number);
-        let alone = here.filter(|(_, place)| is_open(*place)).map(|((line, _), _)| line).min();
+        let alone = here.filter(|(_, step)| is_open(*step)).map(|((line, _), _)| line).min();
         self.report_at(
             alone,
             Rule::K8,
@@ -225,7 +232,13 @@ impl StreamChecker {
         let segment = &self.segment;
         let is_over = match self.options.profile {
             Profile::AdkLive => segment.has_done,
-            _ => segment.last_text_line.is_some() && !(segment.has_question && self.message.calls.asked > 0),
+            // A call that was announced after the text and is open goes on in the browser, and the turn after it.
+            _ => {
+                let goes_on = |call: &Call| call.state != State::Settled && Some(call.line) > segment.last_text_line;
+                segment.last_text_line.is_some()
+                    && !(segment.has_question && self.message.calls.asked > 0)
+                    && !self.message.calls.iter().any(|(_, call)| goes_on(call))
+            }
         };
         if !is_over || segment.has_error || segment.has_abort {
             return;

@@ -49,8 +49,8 @@ async fn race(chats: u64, rounds: u64) -> u64 {
     });
     let winners: Vec<_> = join_all(races).await.into_iter().map(|race| race.expect("no race panics")).collect();
     let [a, b] = [0, 1].map(|node| winners.iter().map(|winners| winners[node]).sum::<u64>());
+    // Which node the database serves first is for the machine's load to say, so either may win them all.
     println!("{a} won by one node, {b} by the other");
-    assert!(a > 0 && b > 0, "{a} against {b}");
     a + b
 }
 

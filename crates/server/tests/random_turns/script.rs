@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use super::random::Random;
 
-/// How long an approval request waits: those of `pay` and `photo`, and those of `wire` and `shout`.
-pub(crate) const APPROVAL: Duration = Duration::from_secs(100);
-const LONG_APPROVAL: Duration = Duration::from_secs(1000);
+/// How long an approval request waits: those of `pay` and `photo`, and those of `wire` and `shout`. All the time that passes in
+/// a turn is less than a minute: a socket whose client has not answered a ping for that long is closed.
+pub(crate) const APPROVAL: Duration = Duration::from_secs(4);
+const LONG_APPROVAL: Duration = Duration::from_secs(400);
 /// How long a browser has.
-pub(crate) const BROWSER: Duration = Duration::from_secs(50);
+pub(crate) const BROWSER: Duration = Duration::from_secs(2);
 
 /// The text of the last step.
 pub(crate) const DONE: &str = "All done.";
