@@ -18,19 +18,25 @@ const NEAR_END_PX = 80;
 export function Transcript({ children, growth, sent, isEmpty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  /** Where it was last seen to be. */
+  const top = useRef(0);
   const [isAway, setIsAway] = useState(false);
 
   // Before the effect below: a sent message is scrolled into view wherever the reader was.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs on every new message
   useEffect(() => {
     isAtEnd.current = true;
+    top.current = box.current?.scrollTop ?? 0;
   }, [sent]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs whenever the transcript grows
   useEffect(() => {
     if (!isAtEnd.current || isEmpty || box.current === null) return;
     const before = box.current.scrollTop;
+    // The reader has scrolled up, and the event that says so is still to come.
+    if (before < top.current) return;
     box.current.scrollTo({ top: box.current.scrollHeight });
+    top.current = box.current.scrollTop;
     if (box.current.scrollTop !== before) unsettle();
   }, [growth]);
 
@@ -44,6 +50,7 @@ export function Transcript({ children, growth, sent, isEmpty }: Props) {
         aria-label="Conversation"
         onScroll={({ currentTarget }) => {
           const left = currentTarget.scrollHeight - currentTarget.scrollTop - currentTarget.clientHeight;
+          top.current = currentTarget.scrollTop;
           isAtEnd.current = left < NEAR_END_PX;
           setIsAway(!isAtEnd.current);
         }}
