@@ -2,36 +2,14 @@
 //! a folder for a moment.
 #![cfg(unix)]
 
-use std::{
-    env,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
-};
+mod child;
 
+use std::{io::BufRead, path::Path};
+
+use child::{child, given_folder};
 use holdpoint_runtime::log::{AppendResult, Log, SqliteLog};
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
-
-const FOLDER: &str = "HOLDPOINT_TEST_FOLDER";
-
-fn given_folder() -> Option<PathBuf> {
-    env::var_os(FOLDER).map(PathBuf::from)
-}
-
-/// Runs one of the tests below as a child, through a shell that does something first.
-fn child(test: &str, dir: &Path, first: &str) -> (Child, BufReader<ChildStdout>) {
-    let mut child = Command::new("sh")
-        .args(["-c", &format!("{first} exec \"$0\" \"$@\"")])
-        .arg(env::current_exe().expect("it runs"))
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(FOLDER, dir)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let stdout = child.stdout.take().expect("it is piped");
-    (child, BufReader::new(stdout))
-}
 
 /// The child: opens a folder for the first time, and says so before and after.
 #[tokio::test]

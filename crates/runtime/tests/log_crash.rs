@@ -3,41 +3,23 @@
 //! The child is this program again, with the folder in a variable.
 #![cfg(unix)]
 
+mod child;
+
 use std::{
-    env, fs,
+    fs,
     hash::{BuildHasher, RandomState},
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::BufRead,
     sync::Arc,
 };
 
 use bytes::Bytes;
+use child::{child, given_folder};
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::log::{Append, AppendResult, Batch, Log, SqliteLog, Walk};
 use holdpoint_testkit::log_suite::append;
 use tempfile::TempDir;
 
-const FOLDER: &str = "HOLDPOINT_TEST_FOLDER";
 const CHATS: u64 = 8;
-
-fn given_folder() -> Option<PathBuf> {
-    env::var_os(FOLDER).map(PathBuf::from)
-}
-
-/// Runs one of the tests below as a child, through a shell that does something first.
-fn child(test: &str, dir: &Path, first: &str) -> (Child, BufReader<ChildStdout>) {
-    let mut child = Command::new("sh")
-        .args(["-c", &format!("{first} exec \"$0\" \"$@\"")])
-        .arg(env::current_exe().expect("it runs"))
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(FOLDER, dir)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let stdout = child.stdout.take().expect("it is piped");
-    (child, BufReader::new(stdout))
-}
 
 fn payload(chat: u64, at: u64) -> Bytes {
     Bytes::from(format!("event {at} of chat {chat} ").repeat((at % 50) as usize + 1))
