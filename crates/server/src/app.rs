@@ -224,7 +224,7 @@ impl Server {
 
     /// The response for an unknown route, in the form of every other error. For a program whose fallback is ours.
     pub async fn not_found() -> axum::response::Response {
-        Failure::NoRoute.into_response()
+        private(Failure::NoRoute.into_response()).await
     }
 
     /// The routes, behind the guard against other hosts and origins.

@@ -15,6 +15,10 @@ fn it_serves_and_goes_when_told() {
     assert!(server.get("/ready").starts_with("HTTP/1.1 200"));
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
     assert!(server.get("/").contains("Holdpoint"));
+    // Also with the console, which answers unknown paths.
+    let unknown = server.get("/api/nowhere");
+    assert!(unknown.starts_with("HTTP/1.1 404"), "{unknown}");
+    assert!(unknown.contains("no-store") && unknown.contains("nosniff"), "{unknown}");
     assert!(server.get("/nowhere").starts_with("HTTP/1.1 404"));
     // The places of the console are paths of the same page. It does not tell whether an approval request exists.
     for place in ["/inbox", "/inbox/history", "/hold/approval_none", "/status"] {
