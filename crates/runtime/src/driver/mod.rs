@@ -75,4 +75,6 @@ pub use limits::Limits;
 pub use lists::{ApprovalCursor, ChatCursor, ChatSummary, CursorError, OpenHold, Page};
 pub use response::{LiveStream, LiveTaken, Next, ResponseStream, StoredChat};
 pub use runtime::Runtime;
-pub use verify::{Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants};
+pub use verify::{
+    Anchor, Finding, GrantAnchor, LineChange, Verified, verify, verify_chain, verify_grants, verify_tables,
+};

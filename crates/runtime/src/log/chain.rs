@@ -225,7 +225,7 @@ impl Walk {
             None => before,
             Some(previous) => Some(BatchHash::of(&self.chat, first, count, payload, previous)),
         };
-        self.last = Some(Last { first, end: first + u64::from(count), hash });
+        self.last = Some(Last { first, end: first.saturating_add(u64::from(count)), hash });
         fits
     }
 

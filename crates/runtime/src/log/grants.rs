@@ -61,6 +61,10 @@ pub struct StoredGrant {
     pub tool: Box<str>,
     /// Who made it.
     pub maker: Subject,
+    /// The chat whose event made it; `None` if somebody has changed that to one that is not there.
+    pub made_in: Option<ChatId>,
+    /// The position of that event.
+    pub position: u64,
     /// When.
     pub made_at: Timestamp,
     /// When it ends.

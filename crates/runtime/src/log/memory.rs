@@ -14,8 +14,8 @@ use tokio::sync::{broadcast, watch};
 use super::{
     Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, Deadline,
     DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery,
-    HoldRow, Listed, ListedHold, Log, LogError, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage, WAKEUPS,
-    Wakeup, one_node::one_node,
+    HoldRow, Listed, ListedHold, Log, LogError, Misfit, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage,
+    WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -39,8 +39,8 @@ pub struct MemoryLog {
 #[derive(Debug, Default)]
 struct Chats {
     by_id: BTreeMap<ChatId, Chat>,
-    /// The length, the owner and the hash of the deletion of each deleted chat.
-    tombstones: BTreeMap<ChatId, (u64, Subject, Option<BatchHash>)>,
+    /// The length, the owner, and the time and the hash of the deletion of each deleted chat.
+    tombstones: BTreeMap<ChatId, (u64, Subject, Timestamp, Option<BatchHash>)>,
     by_subject: HashMap<Subject, Owned>,
     open: BTreeSet<ChatId>,
     newest: BTreeSet<(Reverse<Timestamp>, ChatId)>,
@@ -229,6 +229,11 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().approvers(chat)) })
     }
 
+    /// Nobody else writes to it.
+    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {
         Box::pin(async move {
             let deleted = self.chats().delete(chat, deletion);
@@ -254,8 +259,8 @@ impl Chats {
         if let Some(chat) = self.by_id.get(id) {
             return Some(Stored::Chat { len: chat.len(), head: chat.head.clone(), hash: chat.hash });
         }
-        let (len, subject, hash) = self.tombstones.get(id)?;
-        Some(Stored::Tombstone { len: *len, subject: subject.clone(), hash: *hash })
+        let (len, subject, deleted_at, hash) = self.tombstones.get(id)?.clone();
+        Some(Stored::Tombstone { len, subject, deleted_at, hash })
     }
 
     fn append(&mut self, append: Append) -> AppendResult {
@@ -331,19 +336,6 @@ impl Chats {
         self.tombstones.remove(&id);
         self.by_id.insert(id, chat);
         AppendResult::Committed { len }
-    }
-
-    fn move_holds(&mut self, id: &ChatId, chat: &Chat, to: &Subject) {
-        for (call, (since, _)) in &chat.holds {
-            let place = (*since, call.clone(), id.clone());
-            let mut moved = None;
-            self.disown(&chat.head.subject, |owned| moved = owned.holds.remove(&place));
-            for (_, approver) in chat.approvers.iter().filter(|(of, _)| of == call) {
-                self.by_approver.entry(approver.clone()).or_default().insert(place.clone(), to.clone());
-            }
-            let owned = self.by_subject.entry(to.clone()).or_default();
-            owned.holds.extend(moved.map(|hold| (place, hold)));
-        }
     }
 
     fn list(&mut self, id: &ChatId, head: &Head) {
@@ -424,8 +416,8 @@ impl Chats {
                 }
             });
         }
+        self.tombstones.insert(id.clone(), (len + 1, subject.clone(), row.at, Some(hash)));
         self.record.add(id, len, &subject, vec![AuditRow { index: 0, ..row }]);
-        self.tombstones.insert(id.clone(), (len + 1, subject.clone(), Some(hash)));
         Ok(Some(ChatChange { chat: id.clone(), subject, len: Some(len + 1), holds: true, approvers: Vec::new() }))
     }
 }

@@ -8,6 +8,7 @@ mod chain;
 mod forward;
 mod grants;
 mod memory;
+mod misfits;
 mod one_node;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -25,6 +26,7 @@ use futures::future::BoxFuture;
 pub use grants::{GrantChanges, GrantQuery, GrantRow, GrantScope, GrantState, GrantUse, Revocation, StoredGrant};
 use holdpoint_protocol::ids::ChatId;
 pub use memory::MemoryLog;
+pub use misfits::Misfit;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresError, PostgresLog, PostgresOptions};
 #[cfg(feature = "sqlite")]
@@ -253,4 +255,7 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Who may decide about the holds of a chat besides its owner, as stored beside them.
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>>;
+
+    /// What the engine stores twice and not alike, or stores of no chat. It looks at everything.
+    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>>;
 }

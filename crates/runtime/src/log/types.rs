@@ -228,6 +228,8 @@ pub enum Stored {
         len: u64,
         /// The owner of the chat.
         subject: Subject,
+        /// When it was deleted.
+        deleted_at: Timestamp,
         /// The hash of its [`Deletion`]. The next batch goes on from it.
         hash: Option<BatchHash>,
     },

@@ -14,7 +14,7 @@ use holdpoint_runtime::{
     log::{
         Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
         Found, GrantQuery, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError,
-        NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
+        Misfit, NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
     },
     subject::Subject,
 };
@@ -286,6 +286,10 @@ impl ForwardLog for NodeLog {
 
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
         Box::pin(self.read_op(self.inner().approvers(chat)))
+    }
+
+    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
+        Box::pin(self.read_op(self.inner().misfits()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use holdpoint_protocol::ids::ChatId;
 use holdpoint_runtime::{
-    driver::{Anchor, Finding, GrantAnchor, Verified, verify, verify_grants},
+    driver::{Anchor, Finding, GrantAnchor, Verified, verify, verify_grants, verify_tables},
     log::{Log, LogError},
 };
 use holdpoint_server::config::ConfigError;
@@ -198,7 +198,8 @@ async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
     }
     let mut after = None;
     loop {
-        let page = log.ids(after, PAGE).await?;
+        let page = log.ids(after, PAGE).await;
+        let page = summary.readable("the list of chats", page)?.unwrap_or_default();
         after = page.last().cloned();
         for chat in &page {
             let kept = summary.kept(log, against.as_mut(), Some(chat)).await?;
@@ -210,6 +211,7 @@ async fn walk(args: &Args, log: &dyn Log) -> Result<Summary, Failure> {
     }
     summary.kept(log, against.as_mut(), None).await?;
     summary.add_grants(log, against.as_mut()).await?;
+    summary.add_tables(log).await?;
     summary.saved()?;
     Ok(summary)
 }
@@ -218,6 +220,18 @@ impl Summary {
     fn found(&mut self, what: impl std::fmt::Display) {
         println!("{what}");
         self.broken += 1;
+    }
+
+    /// What could be read. What can't be decoded was changed, and the rest is to be looked at all the same.
+    fn readable<T>(&mut self, what: &str, read: Result<T, LogError>) -> Result<Option<T>, Failure> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(LogError::Damaged(problem)) => {
+                self.found(format_args!("{what} can't be read: {problem}"));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// What was kept of a chat. Chats that were kept and come before it are not listed any more, or were begun meanwhile.
@@ -286,18 +300,34 @@ impl Summary {
                     saved = self.save(&Kept::Grant(anchor));
                 }
             };
-            verify_grants(log, &mut report, &mut save).await?
+            verify_grants(log, &mut report, &mut save).await
         };
         saved?;
-        self.grants = grants;
         self.broken += broken;
+        self.grants = self.readable("the grants, or the record of them,", grants)?.unwrap_or_default();
         let Some(against) = against else { return Ok(()) };
         while let Some(anchor) = against.next_grant()? {
-            if let Some(finding) = anchor.verify(log).await? {
+            let found = anchor.verify(log).await;
+            if let Some(Some(finding)) = self.readable("a grant that was kept", found)? {
                 self.found(finding);
             }
         }
         Ok(())
+    }
+
+    async fn add_tables(&mut self, log: &dyn Log) -> Result<(), Failure> {
+        let mut found = Vec::new();
+        let compared = verify_tables(log, &mut |finding| found.push(finding)).await;
+        for finding in found {
+            match &finding {
+                Finding::Misfit(misfit) if misfit.chat.is_some() => {
+                    let chat = misfit.chat.as_ref().map(ChatId::as_str).unwrap_or_default();
+                    self.found(format_args!("{chat:?}: {finding}"));
+                }
+                _ => self.found(finding),
+            }
+        }
+        self.readable("what is in several tables", compared).map(drop)
     }
 
     fn save(&mut self, kept: &Kept) -> Result<(), Failure> {

@@ -53,7 +53,9 @@ fn without_hash(stored: Result<Option<Stored>, LogError>) -> Result<Option<Store
     stored.map(|stored| {
         stored.map(|stored| match stored {
             Stored::Chat { len, head, .. } => Stored::Chat { len, head, hash: None },
-            Stored::Tombstone { len, subject, .. } => Stored::Tombstone { len, subject, hash: None },
+            Stored::Tombstone { len, subject, deleted_at, .. } => {
+                Stored::Tombstone { len, subject, deleted_at, hash: None }
+            }
         })
     })
 }
@@ -184,7 +186,7 @@ pub async fn a_deleted_chat_leaves_a_tombstone(log: Shared) {
             assert_eq!(log.delete(&chat.into(), deletion(3)).await, Ok(DeleteResult::Deleted));
         }
         assert_eq!(all(&*log, chat).await, []);
-        let tombstone = Stored::Tombstone { len: 4, subject: "ann".into(), hash: None };
+        let tombstone = Stored::Tombstone { len: 4, subject: "ann".into(), deleted_at: deletion(3).row.at, hash: None };
         assert_eq!(without_hash(log.stored(&chat.into()).await), Ok(Some(tombstone)));
         assert_eq!(log.find(&"ann".into(), &format!("{chat}0")).await, Ok(None));
     }

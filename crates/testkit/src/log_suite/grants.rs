@@ -62,6 +62,8 @@ pub async fn a_grant_is_made_and_used_with_the_append(log: Shared) {
         chat: None,
         tool: "pay".into(),
         maker: "carol".into(),
+        made_in: Some("a".into()),
+        position: 0,
         made_at: Timestamp(10),
         until: Some(Timestamp(500)),
         uses: Some(3),

@@ -14,7 +14,7 @@ use crate::{
     approvers::Approver,
     driver::{
         audit,
-        head::{HeadData, Hold},
+        head::{Awaited, HeadData, Hold},
     },
     log::{AuditEntry, Head, HoldApprover, HoldQuery, HoldRow, HoldsOf, LogError, REVOCATION, Stored},
 };
@@ -95,17 +95,21 @@ fn compare_holds(fold: &Fold, rows: Vec<HoldRow>, approvers: Vec<HoldApprover>, 
     named.into_keys().for_each(|call| findings.add(Finding::Approvers { call }));
 }
 
-/// What in a head is not what the facts say. The time of the last change, and where a start begins to read, are not compared.
+/// What in a head is not what the facts say. The time of the last change, where a start begins to read, and the size, are not
+/// compared.
 fn head_differs(fold: &Fold, head: &Head) -> Option<&'static str> {
     let Fold { state, title, .. } = fold;
     let Ok(data) = HeadData::read(head) else { return Some("it can't be decoded") };
-    let holds = Hold::of(state).len();
+    let open = Hold::of(state);
+    let holds = open.len();
     if Some(&head.subject) != state.subject.as_ref() {
         Some("the owner")
     } else if data.title != *title {
         Some("the title")
     } else if data.holds != holds || data.is_running != state.is_running() {
         Some("what waits or runs")
+    } else if data.awaited != Awaited::of(&open) {
+        Some("whom it waits for")
     } else if head.is_open != (holds > 0 || state.is_running()) {
         Some("whether anything waits or runs")
     } else {

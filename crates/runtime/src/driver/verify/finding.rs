@@ -2,7 +2,10 @@
 
 use holdpoint_protocol::ids::{GrantId, ToolCallId};
 
-use crate::log::Break;
+use crate::{
+    log::{Break, Misfit},
+    subject::Subject,
+};
 
 /// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +42,22 @@ pub enum Finding {
         /// The position of the deletion.
         at: u64,
     },
+    /// The tombstone of a deleted chat says something else than the record of its deletion.
+    #[error("the list of chats has another owner, or another time of its deletion, than the record")]
+    Tombstone,
+    /// The id of a deleted chat is used by somebody else, which the server does not allow.
+    #[error("position {at}: the id was that of a deleted chat of {:?}, and now it is that of a chat of {:?}", .before.as_str(), .now.as_str())]
+    ChangedHands {
+        /// Where the chat begins.
+        at: u64,
+        /// The owner of the deleted chat.
+        before: Subject,
+        /// The owner of this one.
+        now: Subject,
+    },
+    /// Rows of a table do not fit to those that they belong to.
+    #[error("the table {}: {} ({} rows)", .0.table, .0.what, .0.rows)]
+    Misfit(Misfit),
     /// The row of a hold, by which the inbox lists it, is not what follows from the facts.
     #[error("the row of the hold of call {call} is missing, was added or was changed")]
     Hold {

@@ -81,6 +81,8 @@ struct Told {
 
 /// Who made a grant, and what it is for.
 struct Made {
+    chat: ChatId,
+    position: u64,
     owner: Subject,
     tool: Box<str>,
     by: Option<Subject>,
@@ -94,7 +96,8 @@ impl Told {
         match step {
             AuditStep::Granted => {
                 let (owner, tool, by) = (line.owner.clone(), line.tool.clone(), line.by.clone());
-                self.made = Some(Made { owner, tool, by, at: line.at, terms });
+                let (chat, position) = (line.chat.clone(), line.position);
+                self.made = Some(Made { chat, position, owner, tool, by, at: line.at, terms });
             }
             AuditStep::Used => {
                 self.used += 1;
@@ -106,11 +109,15 @@ impl Told {
     }
 
     fn differs(&self, grant: &StoredGrant) -> Option<&'static str> {
-        let Some(Made { owner, tool, by, at, terms }) = &self.made else {
+        let Some(Made { chat, position, owner, tool, by, at, terms }) = &self.made else {
             return Some("no line of the record made it");
         };
         if (owner, tool, by.as_ref(), *at) != (&grant.subject, &grant.tool, Some(&grant.maker), grant.made_at) {
             Some("who made it, when, and for what tool and whom is not what the record says")
+        } else if (Some(chat), *position) != (grant.made_in.as_ref(), grant.position) {
+            Some("where it was made is not what the record says")
+        } else if grant.chat.as_ref().is_some_and(|only| only != chat) {
+            Some("it is for another chat than the one that it was made in")
         } else if !terms.as_ref().is_some_and(|terms| has_terms(grant, terms)) {
             Some("its terms are not those that were approved")
         } else if self.revoked != grant.revoked {

@@ -68,6 +68,12 @@ pub async fn verify(
     run(log, chat, anchor, Depth::Facts, report).await
 }
 
+/// Compares what the log stores twice, and looks for what belongs to no chat. Calls `report` for each finding.
+pub async fn verify_tables(log: &dyn Log, report: &mut (dyn FnMut(Finding) + Send)) -> Result<(), LogError> {
+    log.misfits().await?.into_iter().map(Finding::Misfit).for_each(report);
+    Ok(())
+}
+
 /// Walks the chain of a chat that is not deleted, whatever is in its batches. Calls `report` for each break.
 pub async fn verify_chain(
     log: &dyn Log,

@@ -101,6 +101,7 @@ struct LastDeletion {
     hash: BatchHash,
     at: Timestamp,
     by: Option<Subject>,
+    owner: Subject,
 }
 
 /// A line that tells of a grant that was made.
@@ -152,17 +153,29 @@ impl<'a> ChatWalk<'a> {
             // The second is a row that was made for a chat whose first append was refused.
             None | Some(Stored::Tombstone { len: 0, .. }) => Ok(Done::Nothing),
             Some(Stored::Tombstone { .. }) if self.depth == Depth::Chain => Ok(Done::Nothing),
-            Some(Stored::Tombstone { len, hash, .. }) => self.deleted(len, hash).await,
+            Some(Stored::Tombstone { len, subject, deleted_at, hash }) => {
+                self.deleted(len, &subject, deleted_at, hash).await
+            }
             Some(Stored::Chat { .. }) => self.living().await,
         }
     }
 
     /// A deleted chat: its lines, up to that of its deletion.
-    async fn deleted(&mut self, len: u64, hash: Option<BatchHash>) -> Result<Done, LogError> {
+    async fn deleted(
+        &mut self,
+        len: u64,
+        owner: &Subject,
+        at: Timestamp,
+        hash: Option<BatchHash>,
+    ) -> Result<Done, LogError> {
         self.former(len).await?;
         let last = self.last_deletion.take();
         if last.as_ref().is_none_or(|last| last.position + 1 != len || Some(last.hash) != hash) {
             self.findings.add(Finding::Deletion { at: len - 1 });
+        }
+        // The owner is who may use the id again.
+        if last.as_ref().is_some_and(|last| (&last.owner, last.at) != (owner, at)) {
+            self.findings.add(Finding::Tombstone);
         }
         while let Some(line) = self.lines.next_before(u64::MAX, len).await? {
             self.findings.line(line.position, LineChange::Added);
@@ -246,12 +259,29 @@ impl<'a> ChatWalk<'a> {
         if self.anchor.is_some_and(|anchor| anchor.len == self.walk.position()) {
             self.must_have_kept(self.walk.hash());
         }
-        if self.depth == Depth::Facts { self.facts(batch, len).await } else { Ok(()) }
+        if self.depth == Depth::Facts {
+            self.facts(batch, len).await?;
+        }
+        if self.base == Some(batch.first) {
+            self.same_hands(batch.first);
+        }
+        Ok(())
+    }
+
+    /// Only the owner of a deleted chat may use its id again.
+    fn same_hands(&mut self, at: u64) {
+        let now = self.fold.as_ref().and_then(|fold| fold.state.subject.as_ref());
+        if let (Some(last), Some(now)) = (&self.last_deletion, now)
+            && last.owner != *now
+        {
+            let (before, now) = (last.owner.clone(), now.clone());
+            self.findings.add(Finding::ChangedHands { at, before, now });
+        }
     }
 
     /// Compares the lines of a batch with what follows from its facts.
     async fn facts(&mut self, batch: &Batch, len: u64) -> Result<(), LogError> {
-        let end = batch.first + u64::from(batch.count);
+        let end = batch.first.saturating_add(u64::from(batch.count));
         let facts: Result<Vec<Fact>, _> = serde_json::from_slice(&batch.payload);
         let problem = match &facts {
             Err(error) => Some(error.to_string()),
@@ -268,7 +298,7 @@ impl<'a> ChatWalk<'a> {
         };
         let rows = fold.batch(&facts);
         let owner = fold.state.subject.clone().unwrap_or_else(Subject::nobody);
-        let mut rows = rows.into_iter().map(|row| (batch.first + u64::from(row.index), row)).peekable();
+        let mut rows = rows.into_iter().map(|row| (batch.first.saturating_add(u64::from(row.index)), row)).peekable();
         while let Some(line) = self.lines.next_before(end, len.max(end)).await? {
             while let Some((position, _)) = rows.next_if(|(position, _)| *position < line.position) {
                 self.findings.line(position, LineChange::Missing);
@@ -307,8 +337,8 @@ impl<'a> ChatWalk<'a> {
                 }
                 let hash = deletion::hash_of(&line, previous);
                 self.kept_at_deletion(line.position, previous, hash);
-                let (position, at, by) = (line.position, line.at, line.by.clone());
-                self.last_deletion = Some(LastDeletion { position, hash, at, by });
+                let (position, at, by, owner) = (line.position, line.at, line.by.clone(), line.owner.clone());
+                self.last_deletion = Some(LastDeletion { position, hash, at, by, owner });
             }
             self.lines_hash.add(&line);
             self.note_grant(&line);

@@ -20,8 +20,7 @@ type Place = (Timestamp, GrantId);
 /// The grants.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
-    /// Each grant, with the chat and the position where it was made.
-    by_id: HashMap<GrantId, (StoredGrant, ChatId, u64)>,
+    by_id: HashMap<GrantId, StoredGrant>,
     places: BTreeSet<Place>,
     by_subject: HashMap<Subject, BTreeSet<Place>>,
     by_maker: HashMap<Subject, BTreeSet<Place>>,
@@ -34,14 +33,13 @@ impl Grants {
         for used in &changes.used {
             uses.entry(&used.grant).or_default().push(used);
         }
-        uses.into_iter()
-            .all(|(id, uses)| self.by_id.get(id).is_some_and(|(grant, ..)| grant.admits(&uses, chat, subject)))
+        uses.into_iter().all(|(id, uses)| self.by_id.get(id).is_some_and(|grant| grant.admits(&uses, chat, subject)))
     }
 
     /// Writes what an append at a position makes and uses.
     pub(super) fn change(&mut self, changes: GrantChanges, chat: &ChatId, first: u64, subject: &Subject) {
         for GrantUse { grant, at } in changes.used {
-            if let Some((grant, ..)) = self.by_id.get_mut(&grant) {
+            if let Some(grant) = self.by_id.get_mut(&grant) {
                 grant.used += 1;
                 grant.last_used_at = grant.last_used_at.max(Some(at));
             }
@@ -57,6 +55,8 @@ impl Grants {
                 chat: (scope == GrantScope::Chat).then(|| chat.clone()),
                 tool,
                 maker,
+                made_in: Some(chat.clone()),
+                position: first + u64::from(index),
                 made_at,
                 until,
                 uses,
@@ -65,7 +65,7 @@ impl Grants {
                 revoked: None,
                 data,
             };
-            self.by_id.insert(id, (grant, chat.clone(), first + u64::from(index)));
+            self.by_id.insert(id, grant);
         }
     }
 
@@ -73,14 +73,14 @@ impl Grants {
     pub(super) fn forget(&mut self, chat: &ChatId, subject: &Subject) {
         let places: Vec<Place> = self.by_subject.get(subject).into_iter().flatten().cloned().collect();
         for place in places {
-            if self.by_id.get(&place.1).is_some_and(|(grant, ..)| grant.chat.as_ref() == Some(chat)) {
+            if self.by_id.get(&place.1).is_some_and(|grant| grant.chat.as_ref() == Some(chat)) {
                 self.remove(&place);
             }
         }
     }
 
     fn remove(&mut self, place: &Place) {
-        let Some((grant, ..)) = self.by_id.remove(&place.1) else { return };
+        let Some(grant) = self.by_id.remove(&place.1) else { return };
         self.places.remove(place);
         for (lists, subject) in [(&mut self.by_subject, &grant.subject), (&mut self.by_maker, &grant.maker)] {
             if let Some(list) = lists.get_mut(subject) {
@@ -94,12 +94,12 @@ impl Grants {
 
     /// See [`crate::log::Log::grants`].
     pub(super) fn list(&self, query: &GrantQuery, limit: usize) -> Vec<StoredGrant> {
-        let at = |(_, id): &Place| self.by_id.get(id).map(|(grant, ..)| grant);
+        let at = |(_, id): &Place| self.by_id.get(id);
         let of = |lists: &HashMap<Subject, BTreeSet<Place>>, subject: &Subject| -> BTreeSet<Place> {
             lists.get(subject).cloned().unwrap_or_default()
         };
         let found: Vec<&StoredGrant> = match query {
-            GrantQuery::One(id) => self.by_id.get(id).map(|(grant, ..)| grant).into_iter().collect(),
+            GrantQuery::One(id) => self.by_id.get(id).into_iter().collect(),
             GrantQuery::Usable { subject, tool, now } => {
                 let places = self.by_subject.get(subject).into_iter().flatten().rev().filter_map(at);
                 let is_usable = |grant: &&StoredGrant| {
@@ -120,12 +120,12 @@ impl Grants {
     /// See [`crate::log::Log::revoke`].
     fn revoke(&mut self, revocation: Revocation, record: &mut Record) {
         let Revocation { grant, by, at, data } = revocation;
-        let Some((grant, chat, position)) = self.by_id.get_mut(&grant) else { return };
-        if grant.revoked.is_none() {
+        let Some(grant) = self.by_id.get_mut(&grant) else { return };
+        if let (None, Some(chat)) = (&grant.revoked, &grant.made_in) {
             grant.revoked = Some((at, by.clone()));
             let tool = grant.tool.clone();
             let row = AuditRow { index: 0, at, tool, by: Some(by), data, contents: None };
-            record.add(chat, *position + REVOCATION, &grant.subject, vec![row]);
+            record.add(chat, grant.position + REVOCATION, &grant.subject, vec![row]);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use holdpoint_protocol::ids::{ChatId, ToolCallId};
 
-use super::Chats;
+use super::{Chat, Chats};
 use crate::{
     clock::Timestamp,
     log::{HoldApprover, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, PAGE_BYTES},
@@ -43,6 +43,20 @@ impl Chats {
             (!is_full).then_some((at, hold))
         });
         within.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
+    }
+
+    /// Moves the holds of a chat to another owner.
+    pub(super) fn move_holds(&mut self, id: &ChatId, chat: &Chat, to: &Subject) {
+        for (call, (since, _)) in &chat.holds {
+            let place = (*since, call.clone(), id.clone());
+            let mut moved = None;
+            self.disown(&chat.head.subject, |owned| moved = owned.holds.remove(&place));
+            for (_, approver) in chat.approvers.iter().filter(|(of, _)| of == call) {
+                self.by_approver.entry(approver.clone()).or_default().insert(place.clone(), to.clone());
+            }
+            let owned = self.by_subject.entry(to.clone()).or_default();
+            owned.holds.extend(moved.map(|hold| (place, hold)));
+        }
     }
 
     /// See [`crate::log::Log::approvers`].

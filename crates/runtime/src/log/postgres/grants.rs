@@ -21,7 +21,8 @@ use crate::{
 /// Locks the grants that a group uses, after its chats. A revocation waits for the group, or the group for it.
 pub(super) const LOCK: Sql = Sql {
     text: "SELECT grants.id, grants.subject, chats.id, tool, maker, made_at, expires_at, uses, used, last_used_at,
-               revoked_at, revoked_by, data
+               revoked_at, revoked_by, data, (SELECT origin.id FROM @.chats AS origin WHERE origin.number = made_in),
+               position
            FROM @.grants AS grants LEFT JOIN @.chats AS chats ON number = grants.chat
            WHERE grants.id = ANY($1) ORDER BY grants.id FOR UPDATE OF grants",
     types: &[Type::BYTEA_ARRAY],
@@ -235,7 +236,8 @@ fn select(query: &GrantQuery, limit: usize) -> Select {
     };
     select.and(format_args!(
         "SELECT grants.id, grants.subject, chats.id, tool, maker, made_at, expires_at, uses, used, last_used_at,
-             revoked_at, revoked_by, data
+             revoked_at, revoked_by, data, (SELECT origin.id FROM @.chats AS origin WHERE origin.number = made_in),
+             position
          FROM ({rows}) AS grants LEFT JOIN @.chats AS chats ON number = grants.chat
          ORDER BY made_at DESC, grants.id DESC LIMIT ${limit}"
     ));
@@ -258,6 +260,8 @@ fn grant(row: &Row) -> Result<StoredGrant, Failure> {
         chat: text(2)?.map(ChatId::from),
         tool: reader::text(row, 3)?.into(),
         maker: Subject::from(reader::text(row, 4)?),
+        made_in: text(13)?.map(ChatId::from),
+        position: row.try_get::<_, i64>(14)?.cast_unsigned(),
         made_at: time(5)?.unwrap_or_default(),
         until: time(6)?,
         uses: uses.map(|uses| u32::try_from(uses).unwrap_or(u32::MAX)),

@@ -50,8 +50,8 @@ use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
-    Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
+    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit, NodeId,
+    Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
@@ -343,6 +343,13 @@ impl Log for PostgresLog {
         Box::pin(async move {
             let listed = reader::approvers(&self.readers, chat).await;
             listed.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
+        Box::pin(async move {
+            let found = reader::misfits(&self.connector).await;
+            found.map_err(|failure| self.named(failure, "could not compare the tables"))
         })
     }
 

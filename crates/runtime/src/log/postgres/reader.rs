@@ -1,6 +1,6 @@
 //! Reads: each is one statement on the primary, which sees everything committed before it began.
 
-use std::{collections::HashMap, fmt::Write};
+use std::{collections::HashMap, fmt::Write, sync::Arc};
 
 use bytes::Bytes;
 use holdpoint_protocol::ids::{ApprovalId, ChatId, ToolCallId};
@@ -8,7 +8,7 @@ use tokio_postgres::{Row, types::Type};
 use uuid::Uuid;
 
 use super::{
-    connection::{Parameter, Sql},
+    connection::{Connector, Parameter, Sql},
     error::Failure,
     pool::Pool,
 };
@@ -17,7 +17,8 @@ use crate::{
     clock::Timestamp,
     log::{
         Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
-        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Misfit, NodeId, PAGE_BYTES, Stored, Usage,
+        misfits::{CHECKS, Check},
     },
     subject::Subject,
 };
@@ -39,7 +40,7 @@ const DIGESTS: Sql = Sql {
     types: &[Type::BYTEA, Type::INT8, Type::INT8],
 };
 const STORED: Sql = Sql {
-    text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL, hash
+    text: "SELECT id, len, subject, is_open, updated_at, head, deleted_at, hash
            FROM @.chats WHERE id = $1",
     types: &[Type::BYTEA],
 };
@@ -81,7 +82,7 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
     let rows = pool.run(BATCHES, &[&chat.as_str().as_bytes(), &number(after), &most(limit)]).await?;
     let batch = |row: &Row| {
         Ok(Batch {
-            first: row.try_get::<_, i64>(0)?.cast_unsigned(),
+            first: u64::try_from(row.try_get::<_, i64>(0)?).map_err(|error| Failure::Damaged(error.to_string()))?,
             count: u32::try_from(row.try_get::<_, i64>(1)?).map_err(|error| Failure::Damaged(error.to_string()))?,
             payload: bytes(row, 2)?,
             owner: row.try_get::<_, Option<Uuid>>(3)?.map(|owner| NodeId(owner.as_u128())),
@@ -134,9 +135,9 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
     let rows = pool.run(STORED, &[&chat.as_str().as_bytes()]).await?;
     let stored = |row: &Row| {
         let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
-        Ok(match row.try_get(6)? {
-            true => Stored::Tombstone { len, subject: head.subject, hash },
-            false => Stored::Chat { len, head, hash },
+        Ok(match row.try_get::<_, Option<i64>>(6)?.map(|at| Timestamp(at.cast_unsigned())) {
+            Some(deleted_at) => Stored::Tombstone { len, subject: head.subject, deleted_at, hash },
+            None => Stored::Chat { len, head, hash },
         })
     };
     rows.first().map(stored).transpose()
@@ -160,6 +161,20 @@ pub(super) async fn approvers(pool: &Pool, chat: &ChatId) -> Result<Vec<HoldAppr
         Ok((ToolCallId::from(text(row, 0)?), Approver::of_parts(row.try_get::<_, &str>(1)?, text(row, 2)?)))
     };
     rows.iter().map(approver).collect()
+}
+
+/// See [`crate::log::Log::misfits`]. It has a connection of its own, and no time limit: a table may be large.
+pub(super) async fn misfits(connector: &Arc<Connector>) -> Result<Vec<Misfit>> {
+    let connection = connector.connect().await.map_err(Failure::Connect)?;
+    connection.execute("SET statement_timeout = 0").await?;
+    let mut found = Vec::new();
+    for Check { table, what, sql } in CHECKS {
+        for row in connection.query(sql, &[], &[]).await? {
+            let chat = row.try_get::<_, Option<&[u8]>>(0)?.map(utf8).transpose()?.map(ChatId::from);
+            found.push(Misfit { table, what, chat, rows: row.try_get::<_, i64>(1)?.cast_unsigned() });
+        }
+    }
+    Ok(found)
 }
 
 /// See [`crate::log::Log::lengths`].

@@ -130,16 +130,6 @@ const FORMAT_1: &str = "
     );
     CREATE INDEX approvers_by_name ON @.approvers (kind, name, since, chat, call);
 
-    -- The decisions of a hold that needs several.
-    CREATE TABLE @.votes (
-        chat    bigint NOT NULL,
-        call    bytea NOT NULL,
-        subject bytea NOT NULL,
-        at      bigint NOT NULL,
-        data    bytea NOT NULL,
-        PRIMARY KEY (chat, call, subject)
-    );
-
     -- Decisions made in advance.
     CREATE TABLE @.grants (
         id         bytea PRIMARY KEY,
@@ -363,7 +353,7 @@ async fn format(connection: &Connection, schema: &str) -> Result<Option<Format>,
 
 /// Whether the schema has a table with the name of one of ours.
 async fn has_tables(connection: &Connection, schema: &str) -> Result<bool, Error> {
-    let ours = ["holdpoint", "chats", "batches", "digests", "keys", "holds", "approvers", "votes", "grants", "nodes"];
+    let ours = ["holdpoint", "chats", "batches", "digests", "keys", "holds", "approvers", "audit", "grants", "nodes"];
     has_table(connection, schema, &ours).await
 }
 

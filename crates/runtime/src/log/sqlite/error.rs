@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::{Error, ErrorCode};
 
 use crate::log::LogError;
 
@@ -133,7 +133,16 @@ impl QueryFailure {
 
     pub(super) fn of(error: &rusqlite::Error) -> Self {
         let code = error.sqlite_error_code();
-        let is_damage = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+        let is_corrupt = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+        // Nothing that was written by a log: a hash of another length, a text that is none.
+        let is_damage = is_corrupt
+            || matches!(
+                error,
+                Error::FromSqlConversionFailure(..)
+                    | Error::IntegralValueOutOfRange(..)
+                    | Error::InvalidColumnType(..)
+                    | Error::Utf8Error(..)
+            );
         Self { text: error.to_string(), is_damage }
     }
 

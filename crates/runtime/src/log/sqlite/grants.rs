@@ -12,7 +12,7 @@ use crate::{
 };
 
 const COLUMNS: &str = "grants.id, grants.subject, chats.id, tool, maker, made_at, expires_at, uses, used, last_used_at,
-     revoked_at, revoked_by, data";
+     revoked_at, revoked_by, data, (SELECT origin.id FROM chats AS origin WHERE origin.number = made_in), position";
 
 /// Claims the uses of an append. Returns whether it could: then all are claimed, and otherwise none.
 pub(super) fn claim(transaction: &Transaction<'_>, append: &Append) -> rusqlite::Result<bool> {
@@ -157,6 +157,8 @@ fn grant(row: &Row<'_>) -> rusqlite::Result<StoredGrant> {
         chat: row.get_ref(2)?.as_str_or_null()?.map(ChatId::from),
         tool: row.get_ref(3)?.as_str()?.into(),
         maker: Subject::from(row.get_ref(4)?.as_str()?),
+        made_in: row.get_ref(13)?.as_str_or_null()?.map(ChatId::from),
+        position: row.get::<_, i64>(14)?.cast_unsigned(),
         made_at: time(5)?.unwrap_or_default(),
         until: time(6)?,
         uses: row.get(7)?,

@@ -38,8 +38,8 @@ use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, NodeId, Revocation,
-    Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
+    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit, NodeId,
+    Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -275,6 +275,10 @@ impl Log for SqliteLog {
             move |connection| reader::approvers(connection, &wanted),
             move || format!("could not read chat {chat}"),
         )
+    }
+
+    fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
+        self.query(reader::misfits, || "could not compare the tables".to_owned())
     }
 
     fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>> {

@@ -22,7 +22,8 @@ use crate::{
     clock::Timestamp,
     log::{
         Batch, BatchHash, Deadline, Digest, Found, Head, HeadOrder, HeadQuery, HoldApprover, HoldCount, HoldCounts,
-        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, NodeId, PAGE_BYTES, Stored, Usage,
+        HoldQuery, HoldRow, HoldsOf, Listed, ListedHold, Misfit, NodeId, PAGE_BYTES, Stored, Usage,
+        misfits::{CHECKS, Check},
     },
     subject::Subject,
 };
@@ -120,7 +121,8 @@ pub(super) fn batches(
     )?;
     let batch = |row: &Row<'_>| {
         let owner = row.get::<_, Option<[u8; 16]>>(3)?.map(|id| NodeId(u128::from_be_bytes(id)));
-        let first = row.get::<_, i64>(0)?.cast_unsigned();
+        let first: i64 = row.get(0)?;
+        let first = u64::try_from(first).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, first))?;
         Ok(Batch { first, count: row.get(1)?, payload: bytes(row, 2)?, owner, previous_hash: hash(row, 4)? })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
@@ -153,6 +155,22 @@ pub(super) fn approvers(connection: &Connection, chat: &ChatId) -> rusqlite::Res
     select.query_map([chat.as_str()], approver)?.collect()
 }
 
+/// See [`crate::log::Log::misfits`].
+pub(super) fn misfits(connection: &Connection) -> rusqlite::Result<Vec<Misfit>> {
+    let mut found = Vec::new();
+    for Check { table, what, sql } in CHECKS {
+        let mut select = connection.prepare(&sql.replace("@.", ""))?;
+        let misfit = |row: &Row<'_>| {
+            let chat = row.get_ref(0)?.as_str_or_null()?.map(ChatId::from);
+            Ok(Misfit { table, what, chat, rows: row.get::<_, i64>(1)?.cast_unsigned() })
+        };
+        for misfit in select.query_map([], misfit)? {
+            found.push(misfit?);
+        }
+    }
+    Ok(found)
+}
+
 /// See [`crate::log::Log::digests`].
 pub(super) fn digests(
     connection: &Connection,
@@ -182,14 +200,14 @@ pub(super) fn heads(connection: &Connection, query: &HeadQuery, limit: usize) ->
 /// See [`crate::log::Log::stored`].
 pub(super) fn stored(connection: &Connection, chat: &ChatId) -> rusqlite::Result<Option<Stored>> {
     let mut select = connection.prepare_cached(
-        "SELECT id, len, subject, is_open, updated_at, head, deleted_at IS NOT NULL, hash FROM chats WHERE id = ?1",
+        "SELECT id, len, subject, is_open, updated_at, head, deleted_at, hash FROM chats WHERE id = ?1",
     )?;
     let stored = |row: &Row<'_>| {
-        let is_deleted: bool = row.get(6)?;
+        let deleted_at = row.get::<_, Option<i64>>(6)?.map(|at| Timestamp(at.cast_unsigned()));
         let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
-        Ok(match is_deleted {
-            true => Stored::Tombstone { len, subject: head.subject, hash },
-            false => Stored::Chat { len, head, hash },
+        Ok(match deleted_at {
+            Some(deleted_at) => Stored::Tombstone { len, subject: head.subject, deleted_at, hash },
+            None => Stored::Chat { len, head, hash },
         })
     };
     select.query_row([chat.as_str()], stored).optional()

@@ -94,16 +94,6 @@ const VERSION_2: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX approvers_by_name ON approvers (kind, name, since, chat, call);
 
-    -- The decisions of a hold that needs several.
-    CREATE TABLE votes (
-        chat    INTEGER NOT NULL,
-        call    TEXT NOT NULL,
-        subject TEXT NOT NULL,
-        at      INTEGER NOT NULL,
-        data    BLOB NOT NULL,
-        PRIMARY KEY (chat, call, subject)
-    ) STRICT, WITHOUT ROWID;
-
     -- Decisions made in advance.
     CREATE TABLE grants (
         id         TEXT PRIMARY KEY,

@@ -1,6 +1,8 @@
 //! Somebody who can write to the database: what `holdpoint verify` finds of what they did, row by row of the table in
 //! `docs/guides/record.md`, and what they can make a running server do, which is nothing that was not shown.
 
+mod columns;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::{
@@ -522,6 +524,52 @@ const ROWS: &[Row] = &[
                 sql(file, "INSERT INTO approvers SELECT chat, call, 'subject', 'mallory', since FROM approvers LIMIT 1")
             },
             |file| sql(file, "UPDATE approvers SET kind = 'subject'"),
+            |file| sql(file, "UPDATE approvers SET since = since + 1"),
+            |file| sql(file, "UPDATE holds SET subject = 'eve' WHERE tool = 'pay'"),
+        ],
+    ),
+    (
+        "the owner or the time of deletion of a deleted chat changed in the list of chats",
+        Found,
+        Found,
+        &[
+            |file| sql(file, "UPDATE chats SET subject = 'eve' WHERE id = 'gone'"),
+            |file| sql(file, "UPDATE chats SET deleted_at = deleted_at + 1 WHERE id = 'gone'"),
+            |file| sql(file, "UPDATE chats SET is_open = 1 WHERE id = 'gone'"),
+        ],
+    ),
+    (
+        "a line or a row added that belongs to no chat, or to a deleted one",
+        Found,
+        Found,
+        &[
+            |file| {
+                sql(
+                    file,
+                    "INSERT INTO audit SELECT 999, position, at, owner, tool, actor, data, contents FROM audit LIMIT 1",
+                )
+            },
+            |file| {
+                sql(
+                    file,
+                    "INSERT INTO holds SELECT (SELECT number FROM chats WHERE id = 'gone'), call, subject, tool, approval, since,
+                deadline, data FROM holds LIMIT 1",
+                )
+            },
+            |file| sql(file, "INSERT INTO keys (subject, key, chat) VALUES ('ann', 'other', 999)"),
+        ],
+    ),
+    (
+        "anything made unreadable",
+        Found,
+        Found,
+        &[
+            |file| sql(file, "UPDATE batches SET owner = x'01' WHERE first = 0"),
+            |file| sql(file, "UPDATE batches SET count = -1 WHERE first = 0"),
+            |file| sql(file, "UPDATE chats SET hash = x'01' WHERE id = 'paid'"),
+            |file| sql(file, "UPDATE chats SET id = CAST(x'ff' AS TEXT) WHERE id = 'paid'"),
+            |file| sql(file, "UPDATE grants SET maker = CAST(x'ff' AS TEXT)"),
+            |file| sql(file, "UPDATE audit SET tool = CAST(x'ff' AS TEXT) WHERE actor = 'bob'"),
         ],
     ),
     (
@@ -553,6 +601,14 @@ const ROWS: &[Row] = &[
             |file| sql(file, "UPDATE grants SET revoked_at = NULL, revoked_by = NULL WHERE revoked_at IS NOT NULL"),
             |file| sql(file, "UPDATE grants SET revoked_by = 'eve' WHERE revoked_at IS NOT NULL"),
             |file| sql(file, "DELETE FROM audit WHERE position > 1000000"),
+            |file| sql(file, "UPDATE grants SET made_in = made_in + 1"),
+            |file| sql(file, "UPDATE grants SET position = position + 1"),
+            |file| {
+                sql(
+                    file,
+                    "UPDATE grants SET chat = (SELECT number FROM chats WHERE id = 'paid') WHERE chat IS NOT NULL",
+                )
+            },
         ],
     ),
     (
@@ -605,6 +661,8 @@ async fn played() -> Scene {
     scene.paid("paid", json!({"approved": true, "input": {"amount": 5}, "reason": "too much"})).await;
     let remember =
         |uses: u32| json!({"approved": true, "remember": {"scope": "subject", "match": "tool", "uses": uses}});
+    let here = json!({"approved": true, "remember": {"scope": "chat", "match": "tool"}});
+    scene.paid("only", here).await;
     let grant = scene.paid("free", remember(7)).await["grant"].as_str().expect("a grant").to_owned();
     let (status, body) = scene.ask("ann", Method::DELETE, &format!("/api/grants/{grant}"), &Value::Null).await;
     assert_eq!(status, 200, "{body}");
@@ -651,7 +709,7 @@ async fn verify_finds_what_the_guide_says() {
     let whole = scene.copy("whole");
     let (code, said) = scene.verify(&whole, &["--save", "kept.ndjson"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("1 deleted chats, 2 grants, 0 broken"), "{said}");
+    assert!(said.contains("1 deleted chats, 3 grants, 0 broken"), "{said}");
     let guide = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/record.md"));
     let guide = guide.expect("the guide");
     let mut wrong = Vec::new();
@@ -713,6 +771,25 @@ async fn what_was_rolled_back_shows_and_what_was_invented_does_not() {
     std::fs::write(scene.folder.path().join("invented.ndjson"), lines).expect("it writes");
     binary(&["import", "invented.ndjson", "--data", "now"]);
     assert_eq!(scene.verify(&now, &["--against", "kept.ndjson"]).0, Some(0));
+}
+
+/// The tombstone says who may use the id of a deleted chat again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_that_has_changed_hands_shows() {
+    let scene = Scene::set().await;
+    scene.paid("mine", json!({"approved": true})).await;
+    let (status, _) = scene.ask("ann", Method::DELETE, "/api/chat/mine", &Value::Null).await;
+    assert_eq!(status, 204);
+    let body = json!({"id": "mine", "messages": [{"role": "user", "parts": [{"type": "text", "text": "hello"}]}]});
+    let (status, _) = scene.ask("bob", Method::POST, "/api/chat", &body).await;
+    assert_eq!(status, 404, "it is ann's");
+    sql(&scene.database(), "UPDATE chats SET subject = 'bob' WHERE id = 'mine'");
+    let (code, said) = scene.verify(&scene.copy("before"), &[]);
+    assert!(code == Some(1) && said.contains("another owner"), "{said}");
+    let (status, answer) = scene.ask("bob", Method::POST, "/api/chat", &body).await;
+    assert_eq!(status, 200, "{answer}");
+    let (code, said) = scene.verify(&scene.copy("after"), &[]);
+    assert!(code == Some(1) && said.contains("deleted chat of \"ann\""), "{said}");
 }
 
 /// The one who decides was shown a row, and what runs is in the facts.
@@ -854,6 +931,14 @@ async fn what_was_imported_into_a_new_database_is_verified() {
         ("UPDATE holds SET deadline = deadline + 1".to_owned(), "the row of the hold"),
         ("DELETE FROM approvers".to_owned(), "those whose inbox lists the hold"),
         ("UPDATE chats SET subject = 'eve' WHERE id = 'paid'".to_owned(), "the owner"),
+        ("UPDATE holds SET subject = 'eve'".to_owned(), "another owner than its chat's"),
+        ("UPDATE chats SET owner = gen_random_uuid() WHERE id = 'paid'".to_owned(), "another node's"),
+        (
+            "INSERT INTO audit (chat, position, at, owner, tool, data) VALUES (999, 0, 0, 'ann', 'pay', '{}')"
+                .to_owned(),
+            "it belongs to no chat",
+        ),
+        ("INSERT INTO keys (subject, key, chat) VALUES ('ann', 'other', 999)".to_owned(), "the table keys"),
         (replaced("batches", "payload", "Hanako", "Hanaka"), "were changed"),
         ("UPDATE batches SET previous_hash = NULL; UPDATE chats SET hash = NULL".to_owned(), "is not recorded"),
     ] {
