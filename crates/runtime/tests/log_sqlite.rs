@@ -75,6 +75,7 @@ fn what_cannot_be_opened_is_named() {
         assert!(matches!(error, SqliteError::Folder { .. }), "{error:?}");
         assert!(error.to_string().starts_with(&format!("the folder {} can't be used", path.display())), "{error}");
     }
+    fs::remove_file(&file).expect("it is there");
     let database = dir.path().join("holdpoint.db");
     fs::write(&database, "something else, and long enough to be looked at".repeat(100)).expect("it writes");
     let error = SqliteLog::open(dir.path()).expect_err("it is no database");
@@ -187,13 +188,9 @@ fn set_mode(path: &Path, mode: u32) {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_files_are_their_owners_only() {
-    for (before, has_others_files, after) in [
-        (0o755, false, 0o700),
-        (0o777, false, 0o700),
-        (0o750, false, 0o700),
-        (0o755, true, 0o755),
-        (0o700, true, 0o700),
-    ] {
+    for (before, has_others_files, after) in
+        [(0o755, false, 0o700), (0o777, false, 0o700), (0o750, false, 0o700), (0o700, true, 0o700)]
+    {
         let dir = folder();
         set_mode(dir.path(), before);
         if has_others_files {
@@ -224,16 +221,23 @@ async fn the_files_are_their_owners_only() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_folder_of_everybodys_is_refused() {
-    for before in [0o777, 0o757, 0o1777] {
+async fn an_open_folder_with_other_files_is_refused() {
+    for before in [0o777, 0o757, 0o1777, 0o770, 0o755, 0o750, 0o701] {
         let dir = folder();
         fs::write(dir.path().join("notes.txt"), "mine").expect("written");
         set_mode(dir.path(), before);
-        let refused = SqliteLog::open(dir.path()).expect_err("anybody could exchange the files");
+        let refused = SqliteLog::open(dir.path()).expect_err("others could exchange the files");
         assert!(matches!(&refused, SqliteError::Open { .. }), "{before:o}: {refused}");
-        assert_eq!(files(dir.path()), ["notes.txt"], "nothing is made");
+        assert!(refused.to_string().contains(&format!("{before:o}")), "{refused}");
+        assert_eq!(
+            (files(dir.path()), mode(dir.path())),
+            (vec!["notes.txt".to_owned()], before & 0o777),
+            "nothing is changed"
+        );
         let inside = dir.path().join("chats");
         drop(open(&inside));
         assert_eq!(mode(&inside), 0o700, "the message says what to do");
+        set_mode(dir.path(), 0o700);
+        drop(open(dir.path()));
     }
 }

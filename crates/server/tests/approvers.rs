@@ -14,14 +14,13 @@ use holdpoint_runtime::{
     approvers::Approvers,
     tool::{Tool, ToolContext, ToolSet},
 };
-use holdpoint_server::{AuthKey, Keys, Role};
+use holdpoint_server::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use support::{Setup, TestServer};
+use support::{Person, Setup, TestServer, keys_of};
 
 /// Each with the roles and the groups of the key.
-const PEOPLE: [(&str, &[Role], &[&str]); 7] = [
+const PEOPLE: [Person; 7] = [
     // The owner of the chat, who would like to approve.
     ("ann", &[Role::User, Role::Approver], &["finance"]),
     ("bob", &[Role::User, Role::Approver], &["finance"]),
@@ -32,16 +31,6 @@ const PEOPLE: [(&str, &[Role], &[&str]); 7] = [
     ("fred", &[Role::User], &["finance"]),
     ("root", &[Role::User, Role::Admin], &["finance"]),
 ];
-
-fn keys() -> Keys {
-    let key = |(name, roles, groups): &(&str, &[Role], &[&str])| AuthKey {
-        key_sha256: Sha256::digest(format!("key-of-{name}")).iter().map(|byte| format!("{byte:02x}")).collect(),
-        subject: (*name).to_owned(),
-        roles: roles.to_vec(),
-        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-    };
-    Keys::new(&PEOPLE.iter().map(key).collect::<Vec<_>>()).expect("good keys")
-}
 
 struct Scene {
     server: TestServer,
@@ -66,7 +55,7 @@ impl Scene {
         ]}]});
         let mut setup = Setup::script(&script);
         setup.builder = setup.builder.tools(ToolSet::new([pay.build().expect("a good tool")]).expect("one tool"));
-        setup.keys = keys();
+        setup.keys = keys_of(&PEOPLE);
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         let scene = Self { server: setup.start().await, client, runs };
         let (status, said) =

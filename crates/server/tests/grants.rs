@@ -15,13 +15,12 @@ use holdpoint_runtime::{
     driver::input_sha256,
     tool::{Condition, Execution, Tool, ToolBuilder, ToolContext, ToolSet, ToolSource},
 };
-use holdpoint_server::{AuthKey, Keys, Role};
+use holdpoint_server::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use support::{Setup, TestServer};
+use support::{Person, Setup, TestServer, keys_of};
 
-const PEOPLE: [(&str, &[Role], &[&str]); 7] = [
+const PEOPLE: [Person; 7] = [
     // The owner of the chats.
     ("ann", &[Role::User], &[]),
     ("bob", &[Role::User, Role::Approver], &["finance"]),
@@ -32,16 +31,6 @@ const PEOPLE: [(&str, &[Role], &[&str]); 7] = [
     ("fred", &[Role::User], &["finance"]),
     ("root", &[Role::User, Role::Admin], &[]),
 ];
-
-fn keys() -> Keys {
-    let key = |(name, roles, groups): &(&str, &[Role], &[&str])| AuthKey {
-        key_sha256: Sha256::digest(format!("key-of-{name}")).iter().map(|byte| format!("{byte:02x}")).collect(),
-        subject: (*name).to_owned(),
-        roles: roles.to_vec(),
-        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-    };
-    Keys::new(&PEOPLE.iter().map(key).collect::<Vec<_>>()).expect("good keys")
-}
 
 /// What the model calls when the user says this.
 fn script() -> Value {
@@ -104,7 +93,7 @@ impl Scene {
         setup.builder = setup.builder.tools(tools([change(pay(&runs)), locate()]));
         setup.builder =
             setup.builder.limits(holdpoint_runtime::driver::Limits { grants_per_subject: 3, ..Default::default() });
-        setup.keys = keys();
+        setup.keys = keys_of(&PEOPLE);
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { server: setup.start().await, client, runs }
     }

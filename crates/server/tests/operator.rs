@@ -323,6 +323,36 @@ fn the_doctor_says_what_is_wrong() {
     assert!(code == Some(1) && finding(&all, "data")["state"] == "fail", "{all:#}");
 }
 
+/// What the doctor says of the data folder is what a start would do.
+#[cfg(unix)]
+#[test]
+fn the_doctor_says_whether_the_data_folder_is_open() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("ok.toml"), "listen = \"127.0.0.1:0\"").expect("written");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("made");
+    let set = |mode| std::fs::set_permissions(&data, PermissionsExt::from_mode(mode)).expect("it is ours");
+    let look = || {
+        let (code, all) = findings(folder.path(), &["--config", "ok.toml", "--data", "data"]);
+        let data = finding(&all, "data");
+        (code, data["state"].clone(), data["text"].as_str().expect("a text").to_owned())
+    };
+    set(0o755);
+    let (_, state, text) = look();
+    assert!(state == "warn" && text.contains("open to other users (its mode is 755)"), "{text}");
+    assert_eq!(std::fs::metadata(&data).expect("it is there").permissions().mode() & 0o777, 0o755, "it only looks");
+    set(0o700);
+    assert_eq!(look().1, "ok");
+    std::fs::write(data.join("notes.txt"), "mine").expect("written");
+    assert_eq!(look().1, "ok");
+    for mode in [0o755, 0o770] {
+        set(mode);
+        let (code, state, text) = look();
+        assert!(code == Some(1) && state == "fail" && text.contains("chmod 700"), "{mode:o}: {text}");
+    }
+}
+
 /// Both are left out, and whoever runs the server has to know.
 #[test]
 fn the_doctor_names_a_tool_that_two_servers_have() {

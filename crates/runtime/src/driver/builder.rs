@@ -8,7 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Agent, Limits, Runtime, agent::AgentChoice, append, awake::AwakeChats, changes::ChangeChannels, counters::Counters,
-    deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, recovery, retention, runtime::Inner,
+    deadlines, dispatch, lease, lease::Lease, lists::HoldCountCache, mend, recovery, retention, runtime::Inner,
 };
 use crate::{
     clock::{Clock, SharedClock, SystemClock},
@@ -160,6 +160,7 @@ impl RuntimeBuilder {
         tokio::spawn(dispatch::poll_chats(Arc::clone(&inner)));
         tokio::spawn(dispatch::poll_lists(Arc::clone(&inner)));
         tokio::spawn(deadlines::run(Arc::clone(&inner)));
+        tokio::spawn(mend::sweep(Arc::clone(&inner)));
         tokio::spawn(recovery::run(Arc::clone(&inner), recovering));
         tokio::spawn(recovery::sweep(Arc::clone(&inner)));
         tokio::spawn(lease::keep(Arc::clone(&inner)));

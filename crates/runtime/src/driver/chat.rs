@@ -369,6 +369,14 @@ impl ChatTask {
                 drop(permit);
                 expired
             }
+            Command::Mend => match self.mend_holds().await {
+                Err(ChatError::Log(error)) => {
+                    // It is looked at again.
+                    tracing::warn!(chat = %self.id, %error, "the rows of holds could not be compared with the facts");
+                    Ok(())
+                }
+                mended => mended,
+            },
             Command::Recover { is_abandoned, done } => {
                 // The task recovered the chat when it started, unless another node ran it.
                 if is_abandoned {

@@ -39,6 +39,8 @@ pub(super) enum Command {
     Progress { call: ToolCallId, output: Value },
     /// A deadline. The permit limits how many chats deadlines wake at a time, and is released once this is handled.
     Expired { call: ToolCallId, permit: OwnedSemaphorePermit },
+    /// Compares the rows of its holds with its facts, and writes them anew where they differ.
+    Mend,
     /// Recovers the chat. With `is_abandoned`, the node that ran it is gone. `done` is signalled afterwards.
     Recover { is_abandoned: bool, done: oneshot::Sender<()> },
     /// Deletes the chat if it has not changed since `before` and nothing in it is open.

@@ -32,7 +32,7 @@ pub enum RuntimeError {
     MixedVersions,
     /// What was shown of an approval request is not what is recorded. Nothing was decided.
     #[error(
-        "not decided: what was shown of this request is not what is recorded. Open the request itself, which shows what is recorded. If this stays, its entry in the inbox was changed in the database: run `holdpoint verify`"
+        "not decided: what was shown of this request is not what is recorded. Load it again, read it, and decide then: if its entry in the inbox was changed in the database, it has been written anew, and the server's log says so. `holdpoint verify` tells whether anything else was changed"
     )]
     NotAsShown,
     /// The log failed.

@@ -40,6 +40,7 @@ impl Command {
             | Command::Keeper { .. }
             | Command::Progress { .. }
             | Command::Expired { .. }
+            | Command::Mend
             | Command::Recover { .. } => None,
         }
     }
@@ -55,6 +56,7 @@ impl Command {
             | Command::Keeper { .. }
             | Command::Progress { .. }
             | Command::Expired { .. }
+            | Command::Mend
             | Command::Recover { .. } => {}
         }
     }

@@ -38,6 +38,7 @@ mod load;
 mod look_back;
 mod mailbox;
 mod memory;
+mod mend;
 mod observe;
 mod program;
 mod progress;

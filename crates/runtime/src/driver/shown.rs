@@ -16,17 +16,16 @@ use super::{
     chat::{ChatError, ChatTask},
     grants::format_of,
     load::load,
+    mend::hold_rows,
     runtime::Inner,
 };
 use crate::{
     identity::Identity,
-    log::{HoldQuery, HoldRow, HoldsOf, LogError},
+    log::{HoldRow, LogError},
     metrics::Channel,
     turn::{Answered, ChatState, Input},
 };
 
-/// The number of rows per read.
-const PAGE: usize = 1000;
 /// How often rows are read again because another node has appended meanwhile.
 const MAX_ATTEMPTS: usize = 8;
 
@@ -106,8 +105,10 @@ impl ChatTask {
             if !self.inner.lease.is_shared() || !self.catch_up().await? {
                 tracing::error!(
                     chat = %self.id, call = %hold.call,
-                    "the stored row of a hold is not what the facts say; nothing is decided by it: run `holdpoint verify`"
+                    "the stored row of a hold is not what the facts say; nothing is decided by it"
                 );
+                // From now on the inbox shows what is recorded, so that it can be decided there.
+                self.mend_holds().await?;
                 return Ok(false);
             }
         }
@@ -130,14 +131,9 @@ pub(super) fn open_hold(state: &ChatState, approval: &ApprovalId) -> Option<Hold
 
 /// The rows of a chat that are listed as this approval request. There is one, unless somebody has changed the table.
 async fn rows(inner: &Inner, chat: &ChatId, approval: &ApprovalId) -> Result<Vec<HoldRow>, LogError> {
-    let mut query = HoldQuery { of: HoldsOf::Chat(chat.clone()), only_approvals: true, after: None };
-    let mut found = Vec::new();
-    loop {
-        let page = inner.log.holds(query.clone(), PAGE).await?;
-        let Some((chat, last)) = page.last() else { return Ok(found) };
-        query.after = Some((last.since, last.call.clone(), chat.clone()));
-        found.extend(page.into_iter().map(|(_, row)| row).filter(|row| row.approval.as_ref() == Some(approval)));
-    }
+    let mut rows = hold_rows(&*inner.log, chat).await?;
+    rows.retain(|row| row.approval.as_ref() == Some(approval));
+    Ok(rows)
 }
 
 impl Inner {

@@ -8,8 +8,8 @@ use tokio::sync::{broadcast, watch};
 
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit, NodeId,
-    Revocation, Stored, StoredGrant, Usage, Wakeup,
+    HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
+    NodeId, Revocation, Stored, StoredGrant, Usage, Wakeup,
 };
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
@@ -80,5 +80,11 @@ forward! {
     fn delete<'a>(&'a self, chat: &'a ChatId, deletion: Deletion) -> BoxFuture<'a, Result<DeleteResult, LogError>>;
     fn ids(&self, after: Option<ChatId>, limit: usize) -> BoxFuture<'_, Result<Vec<ChatId>, LogError>>;
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>>;
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges
+    ) -> BoxFuture<'a, Result<bool, LogError>>;
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>>;
 }

@@ -13,9 +13,9 @@ use tokio::sync::{broadcast, watch};
 
 use super::{
     Append, AppendId, AppendResult, AuditEntry, AuditQuery, AuditRow, Batch, BatchHash, ChatChange, Deadline,
-    DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery,
-    HoldRow, Listed, ListedHold, Log, LogError, Misfit, NodeId, Ownership, Revocation, Stored, StoredGrant, Usage,
-    WAKEUPS, Wakeup, one_node::one_node,
+    DeleteResult, Deletion, Digest, Found, GrantQuery, Head, HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts,
+    HoldQuery, HoldRow, Listed, ListedHold, Log, LogError, Misfit, NodeId, Ownership, Revocation, Stored, StoredGrant,
+    Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{approvers::Approver, clock::Timestamp, subject::Subject};
 
@@ -229,6 +229,15 @@ impl Log for MemoryLog {
         Box::pin(async move { Ok(self.chats().approvers(chat)) })
     }
 
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        Box::pin(async move { Ok(self.chats().restore_holds(chat, expected, holds)) })
+    }
+
     /// Nobody else writes to it.
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {
         Box::pin(async { Ok(Vec::new()) })
@@ -306,18 +315,7 @@ impl Chats {
         }
         chat.head = head;
         self.list(&id, &chat.head);
-        let owned = self.by_subject.entry(chat.head.subject.clone()).or_default();
-        for hold in holds.opened {
-            chat.holds.insert(hold.call.clone(), (hold.since, hold.deadline));
-            self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
-            owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
-        }
-        for (call, approver) in holds.approvers {
-            let Some((since, _)) = chat.holds.get(&call) else { continue };
-            let place = (*since, call.clone(), id.clone());
-            self.by_approver.entry(approver.clone()).or_default().insert(place, chat.head.subject.clone());
-            chat.approvers.push((call, approver));
-        }
+        self.open_holds(&id, &mut chat, holds);
         for key in keys {
             let subject = Subject::from(key.subject(&chat.head));
             let (at, key) = (key.at, Arc::from(key.id));

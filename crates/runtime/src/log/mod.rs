@@ -30,7 +30,7 @@ pub use misfits::Misfit;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresError, PostgresLog, PostgresOptions};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteError, SqliteLog};
+pub use sqlite::{FolderRights, SqliteError, SqliteLog};
 pub use tail::tail;
 use tokio::sync::{broadcast, watch};
 pub use types::{
@@ -75,6 +75,7 @@ const WAKEUPS: usize = 1024;
 /// - **Heads** are those of the last append. They are listed by id or by last change, in pages.
 /// - **Keys** lead the subject of the append, and no other, to the chat that used them last.
 /// - **Holds** are those that were opened and not closed. They are listed oldest first, in pages, and by deadline.
+///   What replaces all those of a chat is bound to its length, as an append is.
 /// - **Ownership** is written with appends only, and each batch carries the owner after it. So an owner that was replaced
 ///   can't append without learning of it. A node that takes a chat has renewed its lease by that.
 /// - **Deletion** is a compare-and-set too. It removes the events, the digests, the head, the keys and the holds of a chat, and nothing
@@ -255,6 +256,15 @@ pub trait Log: Send + Sync + fmt::Debug + 'static {
 
     /// Who may decide about the holds of a chat besides its owner, as stored beside them.
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>>;
+
+    /// Replaces the rows of all holds of a chat, and of who may decide about them, by those that begin in these changes: for
+    /// rows that something else has changed. Returns `false`, and changes nothing, if the chat has not this length.
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges,
+    ) -> BoxFuture<'a, Result<bool, LogError>>;
 
     /// What the engine stores twice and not alike, or stores of no chat. It looks at everything.
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>>;

@@ -14,8 +14,8 @@ use crate::{
     identity::Identity,
     log::{
         Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, ForwardLog,
-        Found, GrantQuery, HeadQuery, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
-        NodeId, Revocation, Stored, StoredGrant, Usage,
+        Found, GrantQuery, HeadQuery, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log,
+        LogError, Misfit, NodeId, Revocation, Stored, StoredGrant, Usage,
     },
     subject::Subject,
 };
@@ -174,6 +174,15 @@ impl ForwardLog for MeteredLog {
 
     fn approvers<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<HoldApprover>, LogError>> {
         self.watch(Operation::List, self.log.approvers(chat))
+    }
+
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        self.watch(Operation::Append, self.log.restore_holds(chat, expected, holds))
     }
 
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {

@@ -17,10 +17,11 @@ use holdpoint_runtime::{
     log::Log,
     model::ScriptModel,
 };
-use holdpoint_server::{ConnectionLimits, Keys, Limits, Server, ServerBuilder};
+use holdpoint_server::{AuthKey, ConnectionLimits, Keys, Limits, Role, Server, ServerBuilder};
 use holdpoint_testkit::ManualClock;
 pub(crate) use live::Live;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 /// Longer than anything here takes, shorter than anybody waits.
@@ -28,6 +29,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// When the clock of a test begins, in milliseconds.
 pub(crate) const START: u64 = 1_700_000_000_000;
+
+/// Somebody in a test: the name, the roles and the groups.
+pub(crate) type Person = (&'static str, &'static [Role], &'static [&'static str]);
+
+/// A key for each of these people: `key-of-` and the name.
+pub(crate) fn keys_of(people: &[Person]) -> Keys {
+    let key = |(name, roles, groups): &Person| AuthKey {
+        key_sha256: Sha256::digest(format!("key-of-{name}")).iter().map(|byte| format!("{byte:02x}")).collect(),
+        subject: (*name).to_owned(),
+        roles: roles.to_vec(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+    };
+    Keys::new(&people.iter().map(key).collect::<Vec<_>>()).expect("good keys")
+}
 
 /// The status of a WebSocket's handshake: 101 when it is open.
 pub(crate) async fn handshake(url: &str, headers: &[(&str, &str)]) -> u16 {

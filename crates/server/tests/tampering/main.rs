@@ -14,34 +14,25 @@ use std::{
 
 use holdpoint_runtime::{
     approvers::Approvers,
+    clock::Timestamp,
     log::{BatchHash, SqliteLog},
     tool::{Tool, ToolBuilder, ToolContext, ToolSet},
 };
-use holdpoint_server::{AuthKey, Keys, Role};
+use holdpoint_server::Role;
 use holdpoint_testkit::Postgres;
 use reqwest::Method;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Setup, TestServer};
+use support::{PATIENCE, Person, Setup, TestServer, keys_of};
 use tempfile::TempDir;
 
-const PEOPLE: [(&str, &[Role], &[&str]); 4] = [
+const PEOPLE: [Person; 4] = [
     ("ann", &[Role::User], &[]),
     ("bob", &[Role::User, Role::Approver], &["finance"]),
     ("carol", &[Role::Approver], &["finance"]),
     ("root", &[Role::User, Role::Admin], &[]),
 ];
-
-fn keys() -> Keys {
-    let key = |(name, roles, groups): &(&str, &[Role], &[&str])| AuthKey {
-        key_sha256: Sha256::digest(format!("key-of-{name}")).iter().map(|byte| format!("{byte:02x}")).collect(),
-        subject: (*name).to_owned(),
-        roles: roles.to_vec(),
-        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-    };
-    Keys::new(&PEOPLE.iter().map(key).collect::<Vec<_>>()).expect("good keys")
-}
 
 /// The inputs that calls ran with.
 type Ran = Arc<Mutex<Vec<Value>>>;
@@ -77,7 +68,7 @@ impl Scene {
         let tools = [tool("pay", &ran), tool("wire", &ran).approvers(finance)];
         let tools = ToolSet::new(tools.map(|tool| tool.build().expect("a good tool"))).expect("different names");
         setup.builder = setup.builder.tools(tools);
-        setup.keys = keys();
+        setup.keys = keys_of(&PEOPLE);
         let log = Arc::new(SqliteLog::open(&folder.path().join("data")).expect("it opens"));
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         Self { server: setup.log(log).start().await, client, ran, folder }
@@ -122,6 +113,18 @@ impl Scene {
         assert_eq!(status, 200, "{body}");
         self.settled(chat).await;
         body
+    }
+
+    /// Waits until something is so.
+    async fn until(&self, is_so: impl AsyncFn() -> bool) -> bool {
+        let since = std::time::Instant::now();
+        while since.elapsed() < PATIENCE {
+            if is_so().await {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
     }
 
     async fn settled(&self, chat: &str) {
@@ -813,6 +816,7 @@ async fn nothing_runs_that_was_not_shown() {
     let single = scene.get("ann", &path).await;
     assert_eq!(single["input"]["amount"], 150, "the request itself shows what is recorded: {single}");
     for decision in [&yes, &json!({"approved": false}), &json!({"approved": true, "input": {"amount": 2}})] {
+        change_hold(&file, "waits", |data| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}"));
         let (status, problem) = scene.decide("ann", &approval, decision).await;
         assert_eq!((status, &problem["type"]), (409, &json!("urn:holdpoint:problem:conflict")), "{problem}");
         let detail = problem["detail"].as_str().expect("a text");
@@ -856,6 +860,78 @@ async fn nothing_runs_that_was_not_shown() {
 fn listed_since(data: &[u8]) -> i64 {
     let data: Value = serde_json::from_slice(data).expect("JSON");
     data["since"].as_i64().expect("a time")
+}
+
+/// A row that was changed is refused once, and then it is what is recorded: otherwise nobody could decide any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_was_refused_is_written_anew() {
+    let scene = Scene::set().await;
+    scene.say("waits", "wire").await;
+    let approval = scene.approval("waits").await;
+    let shown = scene.get("bob", "/api/approvals").await;
+    let changes: [Change; 3] = [
+        |file| change_hold(file, "waits", |data| data["input"] = json!("{\"amount\":1,\"to\":\"Hanako\"}")),
+        |file| change_hold(file, "waits", |data| data["question"]["approvers"] = json!({"by": ["group:finance"]})),
+        |file| {
+            sql(file, "UPDATE holds SET deadline = deadline + 86400000");
+            sql(file, "UPDATE approvers SET since = since + 1");
+        },
+    ];
+    for change in changes {
+        change(&scene.database());
+        assert_eq!(scene.verify(&scene.folder.path().join("data"), &[]).0, Some(1));
+        let (status, problem) = scene.decide("bob", &approval, &json!({"approved": true})).await;
+        assert_eq!(status, 409, "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("Load it again")), "{problem}");
+        assert_eq!(scene.get("bob", "/api/approvals").await, shown);
+        let (code, said) = scene.verify(&scene.folder.path().join("data"), &[]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert_eq!(scene.ran(), Vec::<Value>::new());
+    for who in ["bob", "carol"] {
+        let (status, body) = scene.decide(who, &approval, &json!({"approved": true})).await;
+        assert_eq!(status, 200, "{body}");
+    }
+    scene.settled("waits").await;
+    assert_eq!(scene.ran(), [json!({"amount": 150, "to": "Hanako"})]);
+}
+
+/// Rows that are gone, or can't be read, are written anew without anybody asking: a hold expires when it has to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadline_holds_whatever_became_of_its_row() {
+    let changes: [Change; 5] = [
+        |file| sql(file, "DELETE FROM holds"),
+        |file| sql(file, "UPDATE holds SET data = x'01', deadline = NULL"),
+        |file| sql(file, "UPDATE holds SET call = CAST(x'ff' AS TEXT)"),
+        |file| sql(file, "UPDATE holds SET deadline = NULL"),
+        |file| sql(file, "UPDATE holds SET deadline = deadline + 86400000"),
+    ];
+    for (each, change) in changes.iter().enumerate() {
+        let scene = Scene::set().await;
+        scene.say("waits", "pay").await;
+        let stored = || {
+            let row = "SELECT deadline, data, CAST(call AS BLOB) FROM holds";
+            let row = scene.database().query_row(row, [], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
+            });
+            row.ok()
+        };
+        let row = stored();
+        let deadline = row.as_ref().and_then(|row| row.0).expect("it expires");
+        change(&scene.database());
+        assert_ne!(stored(), row);
+        // Long before the deadline.
+        scene.server.clock.advance(Duration::from_secs(20));
+        assert!(scene.until(async || stored() == row).await, "change {each}: the row is not what it was");
+        assert_eq!(scene.get("ann", "/api/approvals").await.as_array().map(Vec::len), Some(1), "it waits");
+        scene.server.clock.set(Timestamp(deadline.cast_unsigned()));
+        let has_expired = async || {
+            let holds = scene.get("ann", "/api/chat/waits/holds").await;
+            holds[0]["cause"] == "expired"
+        };
+        assert!(scene.until(has_expired).await, "change {each}: it does not expire");
+        assert_eq!(scene.ran(), Vec::<Value>::new());
+    }
 }
 
 /// A row that is gone hides the question, and does not end it.

@@ -165,6 +165,48 @@ pub async fn approvers_are_those_of_the_hold_now(log: Shared) {
     assert_eq!(found("group:finance").await, Vec::<String>::new());
 }
 
+/// Whatever the rows of a chat were, they are replaced; but not by those of an earlier or a later state.
+pub async fn holds_are_restored_at_the_length_that_they_are_of(log: Shared) {
+    let finance: Approver = "group:finance".parse().expect("a name");
+    let carol: Approver = "subject:carol".parse().expect("a name");
+    let due = |call: &str, since, at| HoldRow { deadline: Some(Timestamp(at)), ..hold(call, since) };
+    let holds = |opened: Vec<HoldRow>, who: &Approver| HoldChanges {
+        approvers: opened.iter().map(|hold| (hold.call.clone(), who.clone())).collect(),
+        opened,
+        ..HoldChanges::default()
+    };
+    for chat in ["a", "b"] {
+        let changes = holds(vec![due("one", 1, 10), due("two", 2, 20)], &carol);
+        must(&*log, Append { holds: changes, ..append(chat, 0, 1) }).await;
+    }
+    let restored = holds(vec![due("two", 3, 30), due("three", 4, 40)], &finance);
+    let (chat, of) = (ChatId::from("a"), HoldsOf::Chat("a".into()));
+    for wrong in [0, 2] {
+        assert_eq!(log.restore_holds(&chat, wrong, restored.clone()).await, Ok(false));
+    }
+    assert_eq!(log.restore_holds(&"unknown".into(), 0, restored.clone()).await, Ok(false));
+    assert_eq!(log.approvers(&chat).await.map(|all| all.len()), Ok(2), "nothing has changed");
+    for _ in 0..2 {
+        assert_eq!(log.restore_holds(&chat, 1, restored.clone()).await, Ok(true));
+        let found = listed(&*log, HoldQuery { of: of.clone(), only_approvals: false, after: None }).await;
+        assert_eq!(found.into_iter().map(|(_, hold)| hold).collect::<Vec<_>>(), restored.opened);
+        let mut named = log.approvers(&chat).await.expect("it lists");
+        named.sort();
+        assert_eq!(named, [("three".into(), Some(finance.clone())), ("two".into(), Some(finance.clone()))]);
+    }
+    let of = HoldsOf::Approver(finance);
+    let found = listed(&*log, HoldQuery { of, only_approvals: false, after: None }).await;
+    assert_eq!(found.iter().map(|(_, hold)| hold.call.as_str()).collect::<Vec<_>>(), ["two", "three"]);
+    let due = log.deadlines(Timestamp(100), 10).await.expect("it lists");
+    let due: Vec<(u64, &str)> = due.iter().map(|(at, chat, _)| (at.0, chat.as_str())).collect();
+    assert_eq!(due, [(10, "b"), (20, "b"), (30, "a"), (40, "a")], "those of other chats are as they were");
+    assert_eq!(log.restore_holds(&chat, 1, HoldChanges::default()).await, Ok(true));
+    assert_eq!(log.approvers(&chat).await, Ok(vec![]));
+    assert_eq!(log.misfits().await, Ok(vec![]));
+    assert_eq!(log.delete(&chat, deletion(1)).await, Ok(DeleteResult::Deleted));
+    assert_eq!(log.restore_holds(&chat, 2, restored).await, Ok(false), "a deleted chat has none");
+}
+
 /// Up to a time, earliest first.
 pub async fn deadlines_come_earliest_first(log: Shared) {
     for (chat, at) in [("a", 30), ("b", 10), ("c", 20), ("d", 40)] {

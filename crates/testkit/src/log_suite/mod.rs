@@ -81,6 +81,7 @@ macro_rules! log_contract_suite {
                 a_page_of_large_holds_ends_early,
                 deadlines_come_earliest_first,
                 approvers_are_those_of_the_hold_now,
+                holds_are_restored_at_the_length_that_they_are_of,
                 holds_are_counted_by_tool_kind_and_age,
                 an_owner_is_written_with_the_append,
                 open_chats_of_others_are_counted,

@@ -15,18 +15,16 @@ use crate::{
     driver::{
         audit,
         head::{Awaited, HeadData, Hold},
+        mend::hold_rows,
     },
-    log::{AuditEntry, Head, HoldApprover, HoldQuery, HoldRow, HoldsOf, LogError, REVOCATION, Stored},
+    log::{AuditEntry, Head, HoldApprover, HoldRow, LogError, REVOCATION, Stored},
 };
-
-/// The number of rows per read.
-const PAGE: usize = 256;
 
 impl ChatWalk<'_> {
     /// Compares what is beside the facts of a chat of this length. Returns `false` if it has grown meanwhile: then nothing was
     /// compared.
     pub(super) async fn beside(&mut self, len: u64) -> Result<bool, LogError> {
-        let rows = self.hold_rows().await?;
+        let rows = hold_rows(self.log, self.chat).await?;
         let approvers = self.log.approvers(self.chat).await?;
         let head = match self.log.stored(self.chat).await? {
             Some(Stored::Chat { len: now, head, .. }) if now == len => head,
@@ -45,17 +43,6 @@ impl ChatWalk<'_> {
         }
         self.revocations().await?;
         Ok(true)
-    }
-
-    async fn hold_rows(&self) -> Result<Vec<HoldRow>, LogError> {
-        let mut query = HoldQuery { of: HoldsOf::Chat(self.chat.clone()), only_approvals: false, after: None };
-        let mut rows = Vec::new();
-        loop {
-            let page = self.log.holds(query.clone(), PAGE).await?;
-            let Some((chat, last)) = page.last() else { return Ok(rows) };
-            query.after = Some((last.since, last.call.clone(), chat.clone()));
-            rows.extend(page.into_iter().map(|(_, row)| row));
-        }
     }
 
     /// Each revocation is of a grant that was made where it says.

@@ -10,7 +10,7 @@ use holdpoint_protocol::ids::{ChatId, ToolCallId};
 use super::{Chat, Chats};
 use crate::{
     clock::Timestamp,
-    log::{HoldApprover, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, PAGE_BYTES},
+    log::{HoldApprover, HoldChanges, HoldCount, HoldCounts, HoldQuery, HoldRow, HoldsOf, ListedHold, PAGE_BYTES},
     subject::Subject,
 };
 
@@ -43,6 +43,36 @@ impl Chats {
             (!is_full).then_some((at, hold))
         });
         within.map(|((.., chat), hold)| (chat.clone(), hold.clone())).collect()
+    }
+
+    /// Adds the holds that begin.
+    pub(super) fn open_holds(&mut self, id: &ChatId, chat: &mut Chat, holds: HoldChanges) {
+        let owned = self.by_subject.entry(chat.head.subject.clone()).or_default();
+        for hold in holds.opened {
+            chat.holds.insert(hold.call.clone(), (hold.since, hold.deadline));
+            self.deadlines.extend(hold.deadline.map(|deadline| (deadline, id.clone(), hold.call.clone())));
+            owned.holds.insert((hold.since, hold.call.clone(), id.clone()), hold);
+        }
+        for (call, approver) in holds.approvers {
+            let Some((since, _)) = chat.holds.get(&call) else { continue };
+            let place = (*since, call.clone(), id.clone());
+            self.by_approver.entry(approver.clone()).or_default().insert(place, chat.head.subject.clone());
+            chat.approvers.push((call, approver));
+        }
+    }
+
+    /// See [`crate::log::Log::restore_holds`].
+    pub(super) fn restore_holds(&mut self, id: &ChatId, expected: u64, holds: HoldChanges) -> bool {
+        let Some(mut chat) = self.by_id.remove(id) else { return false };
+        let is_expected = chat.len() == expected;
+        if is_expected {
+            for call in chat.holds.keys().cloned().collect::<Vec<_>>() {
+                self.close(id, &mut chat, &call);
+            }
+            self.open_holds(id, &mut chat, holds);
+        }
+        self.by_id.insert(id.clone(), chat);
+        is_expected
     }
 
     /// Moves the holds of a chat to another owner.

@@ -16,6 +16,7 @@ mod notify;
 mod options;
 mod pool;
 mod reader;
+mod restore;
 mod schema;
 mod tickets;
 mod tls;
@@ -50,8 +51,8 @@ use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit, NodeId,
-    Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
+    HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
+    NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup,
 };
 use crate::{clock::Timestamp, identity::Identity, subject::Subject};
 
@@ -343,6 +344,18 @@ impl Log for PostgresLog {
         Box::pin(async move {
             let listed = reader::approvers(&self.readers, chat).await;
             listed.map_err(|failure| self.named(failure, format_args!("could not read chat {chat}")))
+        })
+    }
+
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        Box::pin(async move {
+            let restored = restore::holds(&self.readers, chat, expected, &holds).await;
+            restored.map_err(|failure| self.named(failure, format_args!("could not write the holds of chat {chat}")))
         })
     }
 

@@ -18,14 +18,16 @@ pub enum SqliteError {
         /// The system's error.
         source: io::Error,
     },
-    /// Everybody may write to the folder, and it has other content.
+    /// Others than its owner may use the folder, and it has other content or is not this user's.
     #[error(
-        "everybody may write to the folder {}, so anybody could exchange the chats: take that right away (chmod o-w), or name a folder inside it, which is then made for its owner only",
+        "others than its owner may use the folder {0} (its mode is {mode:o}), and it is not for chats alone: name a folder inside it, which is then made for its owner only, or take these rights away (chmod 700 {0})",
         dir.display()
     )]
     Open {
         /// The folder.
         dir: PathBuf,
+        /// Its mode.
+        mode: u32,
     },
     /// Another process is using the folder.
     #[error("the folder {} is in use by another holdpoint; stop that one, or name another folder", dir.display())]

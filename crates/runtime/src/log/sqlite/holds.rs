@@ -1,7 +1,7 @@
 //! The rows of open holds, and of who may decide about them.
 
-use holdpoint_protocol::ids::ToolCallId;
-use rusqlite::Transaction;
+use holdpoint_protocol::ids::{ChatId, ToolCallId};
+use rusqlite::{OptionalExtension, Transaction};
 
 use crate::{
     log::{HoldChanges, HoldRow},
@@ -35,6 +35,25 @@ pub(super) fn change(
             .execute((number, call.as_str(), kind, name))?;
     }
     Ok(())
+}
+
+/// See [`crate::log::Log::restore_holds`].
+pub(super) fn restore(
+    transaction: &Transaction<'_>,
+    chat: &ChatId,
+    expected: u64,
+    holds: &HoldChanges,
+) -> rusqlite::Result<bool> {
+    let found: Option<(i64, String)> = transaction
+        .prepare_cached("SELECT number, subject FROM chats WHERE id = ?1 AND len = ?2 AND deleted_at IS NULL")?
+        .query_row((chat.as_str(), expected.cast_signed()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((number, subject)) = found else { return Ok(false) };
+    for sql in ["DELETE FROM holds WHERE chat = ?1", "DELETE FROM approvers WHERE chat = ?1"] {
+        transaction.prepare_cached(sql)?.execute([number])?;
+    }
+    change(transaction, number, &Subject::from(&*subject), holds)?;
+    Ok(true)
 }
 
 fn clear_approvers(transaction: &Transaction<'_>, number: i64, call: &ToolCallId) -> rusqlite::Result<()> {

@@ -4,6 +4,7 @@
 //! `fsync` is the cost, and this way many appends share one. Readers have their own threads and never block the writer.
 
 mod audit;
+mod delete;
 mod error;
 mod grants;
 mod holds;
@@ -31,6 +32,7 @@ pub use error::SqliteError;
 use futures::future::BoxFuture;
 use holdpoint_protocol::ids::ChatId;
 use open::Folder;
+pub use private::FolderRights;
 use reader::Readers;
 use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -38,8 +40,8 @@ use writer::{LastCommit, Reports, Request, Writer};
 
 use super::{
     Append, AppendResult, AuditEntry, AuditQuery, Batch, Deadline, DeleteResult, Deletion, Digest, Found, GrantQuery,
-    HeadQuery, Health, HoldApprover, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit, NodeId,
-    Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
+    HeadQuery, Health, HoldApprover, HoldChanges, HoldCounts, HoldQuery, Listed, ListedHold, Log, LogError, Misfit,
+    NodeId, Revocation, Stored, StoredGrant, Usage, WAKEUPS, Wakeup, one_node::one_node,
 };
 use crate::{clock::Timestamp, subject::Subject};
 
@@ -82,6 +84,11 @@ impl SqliteLog {
         let (wakeups, commits) = (broadcast::Sender::new(1), Arc::default());
         let (health, last_commit) = (watch::channel(Health::Failing).1, LastCommit::default());
         Ok(Self { readers, requests: None, writer: None, wakeups, commits, health, last_commit, folder })
+    }
+
+    /// What other users may do in an existing data folder. Fails if it can't be used because of that.
+    pub fn folder_rights(dir: &Path) -> Result<FolderRights, SqliteError> {
+        private::rights(dir)
     }
 
     /// Whether a process is using the folder.
@@ -275,6 +282,22 @@ impl Log for SqliteLog {
             move |connection| reader::approvers(connection, &wanted),
             move || format!("could not read chat {chat}"),
         )
+    }
+
+    fn restore_holds<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        expected: u64,
+        holds: HoldChanges,
+    ) -> BoxFuture<'a, Result<bool, LogError>> {
+        Box::pin(async move {
+            let (chat, is_restored) = (chat.clone(), false);
+            let restored =
+                self.ask(|answer| Request::RestoreHolds { chat, expected, holds, is_restored, answer }).await;
+            let restored = restored.unwrap_or_else(|| Err(QueryFailure::stopped("its writer has stopped")));
+            restored
+                .map_err(|error| error.doing(format_args!("could not write the holds of a chat in {}", self.folder)))
+        })
     }
 
     fn misfits(&self) -> BoxFuture<'_, Result<Vec<Misfit>, LogError>> {

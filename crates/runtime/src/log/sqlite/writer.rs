@@ -13,9 +13,12 @@ use holdpoint_protocol::ids::ChatId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use super::{audit, error::QueryFailure, grants, holds, open::Folder, schema};
+use super::{audit, delete, error::QueryFailure, grants, holds, open::Folder, schema};
 use crate::{
-    log::{Append, AppendResult, BatchHash, ChatChange, DeleteResult, Deletion, Health, Ownership, Revocation, Wakeup},
+    log::{
+        Append, AppendResult, BatchHash, ChatChange, DeleteResult, Deletion, Health, HoldChanges, Ownership,
+        Revocation, Wakeup,
+    },
     subject::Subject,
 };
 
@@ -34,6 +37,13 @@ pub(super) enum Request {
         deletion: Deletion,
         result: Deleted,
         answer: oneshot::Sender<Result<DeleteResult, QueryFailure>>,
+    },
+    RestoreHolds {
+        chat: ChatId,
+        expected: u64,
+        holds: HoldChanges,
+        is_restored: bool,
+        answer: oneshot::Sender<Result<bool, QueryFailure>>,
     },
     Revoke {
         revocation: Revocation,
@@ -208,6 +218,7 @@ impl Writer {
                 };
                 let _ = answer.send(Ok(deleted));
             }
+            Request::RestoreHolds { is_restored, answer, .. } => drop(answer.send(Ok(is_restored))),
             Request::Revoke { answer, .. } => drop(answer.send(Ok(()))),
             Request::Probe { answer } => drop(answer.send(true)),
         }
@@ -230,6 +241,7 @@ fn fail(request: Request, error: &rusqlite::Error) {
     match request {
         Request::Append { appends, answer, .. } => drop(answer.send(vec![AppendResult::Unknown; appends.len()])),
         Request::Delete { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
+        Request::RestoreHolds { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Revoke { answer, .. } => drop(answer.send(Err(QueryFailure::of(error)))),
         Request::Probe { answer } => drop(answer.send(false)),
     }
@@ -251,7 +263,10 @@ fn write(transaction: &Transaction<'_>, request: &mut Request) -> rusqlite::Resu
                 results.push(append(transaction, one)?);
             }
         }
-        Request::Delete { chat, deletion, result, .. } => *result = delete(transaction, chat, deletion)?,
+        Request::Delete { chat, deletion, result, .. } => *result = delete::delete(transaction, chat, deletion)?,
+        Request::RestoreHolds { chat, expected, holds, is_restored, .. } => {
+            *is_restored = holds::restore(transaction, chat, *expected, holds)?;
+        }
         Request::Revoke { revocation, .. } => grants::revoke(transaction, revocation)?,
         Request::Probe { .. } => schema::touch(transaction)?,
     }
@@ -406,37 +421,4 @@ fn set_head(
             )?
             .insert((chat.as_str(), len, updated_at, data, subject, head.is_open, owner, hash)),
     }
-}
-
-/// Deletes a chat of this length, and leaves its tombstone.
-fn delete(transaction: &Transaction<'_>, chat: &ChatId, deletion: &Deletion) -> rusqlite::Result<Deleted> {
-    let Deletion { expected, hash, row } = deletion;
-    let found: Option<(i64, i64, String)> = transaction
-        .prepare_cached("SELECT number, len, subject FROM chats WHERE id = ?1 AND deleted_at IS NULL")?
-        .query_row([chat.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()?;
-    let Some((number, len, subject)) = found else { return Ok(Deleted::Nothing) };
-    if len.cast_unsigned() != *expected {
-        return Ok(Deleted::Conflict);
-    }
-    transaction
-        .prepare_cached(
-            "UPDATE chats
-             SET len = len + 1, is_open = 0, head = x'', owner = NULL, hash = ?2, deleted_at = ?3
-             WHERE number = ?1",
-        )?
-        .execute((number, hash.as_bytes(), row.at.0.cast_signed()))?;
-    for sql in [
-        "DELETE FROM batches WHERE chat = ?1",
-        "DELETE FROM digests WHERE chat = ?1",
-        "DELETE FROM keys WHERE chat = ?1",
-        "DELETE FROM holds WHERE chat = ?1",
-        "UPDATE audit SET contents = NULL WHERE chat = ?1 AND contents IS NOT NULL",
-        "DELETE FROM approvers WHERE chat = ?1",
-        "DELETE FROM grants WHERE chat = ?1",
-    ] {
-        transaction.prepare_cached(sql)?.execute([number])?;
-    }
-    audit::add(transaction, number, *expected, &subject, std::slice::from_ref(row))?;
-    Ok(Deleted::Chat(Subject::from(&*subject)))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holdpoint_runtime::log::{HeadOrder, HeadQuery, Health, Log, SqliteLog};
+use holdpoint_runtime::log::{FolderRights, HeadOrder, HeadQuery, Health, Log, SqliteLog};
 use rustix::fs::{Access, access, statvfs};
 
 use super::{Finding, State};
@@ -27,14 +27,24 @@ pub(super) async fn check(folder: &Path, findings: &mut Vec<Finding>) {
     if let Err(error) = access(folder, Access::WRITE_OK) {
         return findings.push(finding(State::Fail, format!("not writable: {error}")));
     }
+    // Whether it is as it should be, and what is said of it if not.
+    let (state, note) = match SqliteLog::folder_rights(folder) {
+        Ok(FolderRights::UntilOpened { mode }) => (
+            State::Warn,
+            format!("; open to other users (its mode is {mode:o}), until the server starts and closes it"),
+        ),
+        Ok(_) => (State::Ok, String::new()),
+        // The message names the folder.
+        Err(error) => return findings.push(Finding::new("data", State::Fail, error.to_string())),
+    };
     let user = if SqliteLog::is_in_use(folder) { "in use by a holdpoint that is running" } else { "not in use" };
     if !folder.join("holdpoint.db").exists() {
-        return findings.push(finding(State::Ok, format!("{user}; empty")));
+        return findings.push(finding(state, format!("{user}; empty{note}")));
     }
     findings.push(match SqliteLog::open_read_only(folder) {
         Err(error) => finding(State::Fail, error.to_string()),
         Ok(log) => match count(&log).await {
-            Ok((chats, open)) => finding(State::Ok, format!("{user}; {chats} chats, {open} of them open")),
+            Ok((chats, open)) => finding(state, format!("{user}; {chats} chats, {open} of them open{note}")),
             Err(error) => finding(State::Fail, error.to_string()),
         },
     });
