@@ -200,7 +200,7 @@ async fn approved_after_restart(timeout: Duration, fails: &str) -> (Value, Strin
         let call = json!({"toolCall": {"name": "fake_echo", "input": {"text": "approved"}}});
         let mut setup = Setup::script(&json!({"turns": [{"steps": [[call], [{"text": ["done"]}]]}]}));
         setup.builder = setup.builder.tools(mcp.with(&ToolSet::default()));
-        let log = holdpoint_runtime::log::SqliteLog::open(folder.path()).expect("a log");
+        let log = holdpoint_runtime::log::SqliteLog::open(&folder.path().join("data")).expect("a log");
         setup.log(std::sync::Arc::new(log)).start().await
     };
     let mcp = servers("0").await;

@@ -927,7 +927,7 @@ async fn a_deadline_holds_whatever_became_of_its_row() {
         scene.server.clock.set(Timestamp(deadline.cast_unsigned()));
         let has_expired = async || {
             let holds = scene.get("ann", "/api/chat/waits/holds").await;
-            holds[0]["cause"] == "expired"
+            holds[0]["outcome"]["cause"] == "expired"
         };
         assert!(scene.until(has_expired).await, "change {each}: it does not expire");
         assert_eq!(scene.ran(), Vec::<Value>::new());
