@@ -226,14 +226,11 @@ pub(super) fn of_grant(line: &AuditEntry) -> Option<(AuditStep, GrantId, Option<
     Some((data.step, data.grant?, data.terms_sha256))
 }
 
-/// The grant that a line says was made.
-pub(super) fn granted_by(line: &AuditEntry) -> Option<GrantId> {
-    of_grant(line).filter(|(step, ..)| *step == AuditStep::Granted).map(|(_, grant, _)| grant)
-}
-
-/// The grant that a line says was revoked.
-pub(super) fn revoked_by(line: &AuditEntry) -> Option<GrantId> {
-    of_grant(line).filter(|(step, ..)| *step == AuditStep::Revoked).map(|(_, grant, _)| grant)
+/// The grant that a line says was made, and the call whose approval made it.
+pub(super) fn granted_by(line: &AuditEntry) -> Option<(GrantId, ToolCallId)> {
+    let data: Data = serde_json::from_slice(&line.data).ok()?;
+    (data.step == AuditStep::Granted).then_some(())?;
+    Some((data.grant?, data.call))
 }
 
 /// The hash of the lines before the deletion of a chat, and the hash that the chat had, of the line that tells of it.

@@ -56,7 +56,7 @@ fn others(column: &Column, value: &Value) -> Vec<&'static str> {
         },
         Value::Integer(_) => vec!["?1 + 1", "-1", "999999"],
         Value::Text(_) => vec!["?1 || 'x'", "CAST(x'ff' AS TEXT)"],
-        Value::Blob(_) => vec!["CAST(?1 || x'20' AS BLOB)", "x'01'", "CAST(x'00' || substr(?1, 2) AS BLOB)"],
+        Value::Blob(_) => vec!["CAST(?1 || x'20' AS BLOB)", "x'01'", "CAST(x'fe' || substr(?1, 2) AS BLOB)"],
         Value::Real(_) => panic!("no column has such numbers"),
     };
     if column.is_nullable && *value != Value::Null {

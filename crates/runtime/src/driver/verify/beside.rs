@@ -13,7 +13,6 @@ use super::{
 use crate::{
     approvers::Approver,
     driver::{
-        audit,
         head::{Awaited, HeadData, Hold},
         mend::hold_rows,
     },
@@ -50,8 +49,7 @@ impl ChatWalk<'_> {
         for line in revocations(self.log, self.chat).await? {
             let made_at = line.position - REVOCATION;
             let is_of = |line: &AuditEntry| {
-                let grant = audit::revoked_by(line)?;
-                let made = self.granted.iter().find(|made| made.position == made_at && made.grant == grant)?;
+                let made = self.granted.iter().find(|made| made.position == made_at && made.revocation == line.data)?;
                 Some(made.owner == line.owner && made.tool == line.tool && line.contents.is_none())
             };
             if is_of(&line) != Some(true) {

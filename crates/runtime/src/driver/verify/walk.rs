@@ -1,7 +1,8 @@
 //! The walk along one chat: batch by batch, and line by line beside them. Only one page of each is in memory, and what the
 //! chat's facts fold to.
 
-use holdpoint_protocol::ids::{ChatId, GrantId};
+use bytes::Bytes;
+use holdpoint_protocol::ids::ChatId;
 use serde::Deserialize;
 
 use super::{
@@ -107,7 +108,8 @@ struct LastDeletion {
 /// A line that tells of a grant that was made.
 pub(super) struct GrantedAt {
     pub(super) position: u64,
-    pub(super) grant: GrantId,
+    /// What a line says that tells of its revocation.
+    pub(super) revocation: Bytes,
     pub(super) owner: Subject,
     pub(super) tool: Box<str>,
 }
@@ -319,9 +321,10 @@ impl<'a> ChatWalk<'a> {
     }
 
     fn note_grant(&mut self, line: &AuditEntry) {
-        if let Some(grant) = audit::granted_by(line) {
+        if let Some((grant, call)) = audit::granted_by(line) {
             let (position, owner, tool) = (line.position, line.owner.clone(), line.tool.clone());
-            self.granted.push(GrantedAt { position, grant, owner, tool });
+            let revocation = audit::revoked(&grant, Some(&call));
+            self.granted.push(GrantedAt { position, revocation, owner, tool });
         }
     }
 

@@ -11,7 +11,6 @@ use super::{
     reader::{self, Select},
 };
 use crate::{
-    clock::Timestamp,
     log::{Append, AuditEntry, AuditQuery, AuditRow, PAGE_BYTES},
     subject::Subject,
 };
@@ -74,8 +73,8 @@ fn entry(row: &Row) -> Result<AuditEntry, Failure> {
     let by: Option<&[u8]> = row.try_get(5)?;
     Ok(AuditEntry {
         chat: ChatId::from(reader::text(row, 0)?),
-        position: row.try_get::<_, i64>(1)?.cast_unsigned(),
-        at: Timestamp(row.try_get::<_, i64>(2)?.cast_unsigned()),
+        position: reader::unsigned(row, 1)?,
+        at: reader::time(row, 2)?,
         owner: Subject::from(reader::text(row, 3)?),
         tool: reader::text(row, 4)?.into(),
         by: by.map(|by| Subject::from(&*String::from_utf8_lossy(by))),

@@ -13,7 +13,6 @@ use super::{
     transaction::PROBE,
 };
 use crate::{
-    clock::Timestamp,
     log::{Append, GrantQuery, GrantRow, GrantScope, GrantUse, REVOCATION, Revocation, StoredGrant},
     subject::Subject,
 };
@@ -245,10 +244,7 @@ fn select(query: &GrantQuery, limit: usize) -> Select {
 }
 
 fn grant(row: &Row) -> Result<StoredGrant, Failure> {
-    let time = |column| {
-        let time: Option<i64> = row.try_get(column)?;
-        Ok::<_, Failure>(time.map(|time| Timestamp(time.cast_unsigned())))
-    };
+    let time = |column| reader::optional_time(row, column);
     let text = |column| match row.try_get::<_, Option<&[u8]>>(column)? {
         Some(_) => reader::text(row, column).map(Some),
         None => Ok(None),
@@ -261,11 +257,11 @@ fn grant(row: &Row) -> Result<StoredGrant, Failure> {
         tool: reader::text(row, 3)?.into(),
         maker: Subject::from(reader::text(row, 4)?),
         made_in: text(13)?.map(ChatId::from),
-        position: row.try_get::<_, i64>(14)?.cast_unsigned(),
+        position: reader::unsigned(row, 14)?,
         made_at: time(5)?.unwrap_or_default(),
         until: time(6)?,
         uses: uses.map(|uses| u32::try_from(uses).unwrap_or(u32::MAX)),
-        used: row.try_get::<_, i64>(8)?.cast_unsigned(),
+        used: reader::unsigned(row, 8)?,
         last_used_at: time(9)?,
         revoked: time(10)?.zip(text(11)?.map(Subject::from)),
         data: reader::bytes(row, 12)?,

@@ -82,7 +82,7 @@ pub(super) async fn batches(pool: &Pool, chat: &ChatId, after: u64, limit: usize
     let rows = pool.run(BATCHES, &[&chat.as_str().as_bytes(), &number(after), &most(limit)]).await?;
     let batch = |row: &Row| {
         Ok(Batch {
-            first: u64::try_from(row.try_get::<_, i64>(0)?).map_err(|error| Failure::Damaged(error.to_string()))?,
+            first: unsigned(row, 0)?,
             count: u32::try_from(row.try_get::<_, i64>(1)?).map_err(|error| Failure::Damaged(error.to_string()))?,
             payload: bytes(row, 2)?,
             owner: row.try_get::<_, Option<Uuid>>(3)?.map(|owner| NodeId(owner.as_u128())),
@@ -135,7 +135,7 @@ pub(super) async fn stored(pool: &Pool, chat: &ChatId) -> Result<Option<Stored>>
     let rows = pool.run(STORED, &[&chat.as_str().as_bytes()]).await?;
     let stored = |row: &Row| {
         let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
-        Ok(match row.try_get::<_, Option<i64>>(6)?.map(|at| Timestamp(at.cast_unsigned())) {
+        Ok(match optional_time(row, 6)? {
             Some(deleted_at) => Stored::Tombstone { len, subject: head.subject, deleted_at, hash },
             None => Stored::Chat { len, head, hash },
         })
@@ -195,7 +195,7 @@ fn listed(row: &Row) -> Result<Listed> {
         updated_at: time(row, 4)?,
         data: bytes(row, 5)?,
     };
-    Ok((ChatId::from(text(row, 0)?), row.try_get::<_, i64>(1)?.cast_unsigned(), head))
+    Ok((ChatId::from(text(row, 0)?), unsigned(row, 1)?, head))
 }
 
 /// See [`crate::log::Log::find`].
@@ -253,7 +253,7 @@ pub(super) async fn holds(pool: &Pool, query: &HoldQuery, limit: usize) -> Resul
             tool: text(row, 2)?.into(),
             approval: approval.map(|approval| Ok::<_, Failure>(ApprovalId::from(utf8(approval)?))).transpose()?,
             since: time(row, 4)?,
-            deadline: row.try_get::<_, Option<i64>>(5)?.map(|at| Timestamp(at.cast_unsigned())),
+            deadline: optional_time(row, 5)?,
             data: bytes(row, 6)?,
         };
         Ok((ChatId::from(text(row, 0)?), hold))
@@ -346,8 +346,19 @@ impl Select {
     }
 }
 
-fn time(row: &Row, column: usize) -> Result<Timestamp> {
-    Ok(Timestamp(row.try_get::<_, i64>(column)?.cast_unsigned()))
+/// A number that is never negative, unless something else has written it. Taken for a large one, a list would have no end: it
+/// goes on after its last entry.
+pub(super) fn unsigned(row: &Row, column: usize) -> Result<u64> {
+    let number: i64 = row.try_get(column)?;
+    u64::try_from(number).map_err(|_| Failure::Damaged(format!("a position or a time is negative: {number}")))
+}
+
+pub(super) fn time(row: &Row, column: usize) -> Result<Timestamp> {
+    unsigned(row, column).map(Timestamp)
+}
+
+pub(super) fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>> {
+    row.try_get::<_, Option<i64>>(column)?.map(|_| time(row, column)).transpose()
 }
 
 /// The hash of a batch.

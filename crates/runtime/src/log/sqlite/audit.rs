@@ -6,8 +6,8 @@ use bytes::Bytes;
 use holdpoint_protocol::ids::ChatId;
 use rusqlite::{Connection, Row, Transaction, params_from_iter, types::Value};
 
+use super::reader::{time, unsigned};
 use crate::{
-    clock::Timestamp,
     log::{AuditEntry, AuditQuery, AuditRow, PAGE_BYTES},
     subject::Subject,
 };
@@ -59,8 +59,8 @@ pub(super) fn list(connection: &Connection, query: &AuditQuery, limit: usize) ->
 fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     Ok(AuditEntry {
         chat: ChatId::from(row.get_ref(0)?.as_str()?),
-        position: row.get::<_, i64>(1)?.cast_unsigned(),
-        at: Timestamp(row.get::<_, i64>(2)?.cast_unsigned()),
+        position: unsigned(row, 1)?,
+        at: time(row, 2)?,
         owner: Subject::from(row.get_ref(3)?.as_str()?),
         tool: row.get_ref(4)?.as_str()?.into(),
         by: row.get_ref(5)?.as_str_or_null()?.map(Subject::from),

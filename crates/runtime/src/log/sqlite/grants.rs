@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use holdpoint_protocol::ids::{ChatId, GrantId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params_from_iter, types::Value};
 
+use super::reader::{optional_time, unsigned};
 use crate::{
     clock::Timestamp,
     log::{Append, GrantQuery, GrantRow, GrantScope, GrantUse, REVOCATION, Revocation, StoredGrant},
@@ -148,8 +149,7 @@ fn select(query: &GrantQuery, limit: usize) -> (String, Vec<Value>) {
 }
 
 fn grant(row: &Row<'_>) -> rusqlite::Result<StoredGrant> {
-    let time =
-        |at: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(|at| Timestamp(at.cast_unsigned())));
+    let time = |at: usize| optional_time(row, at);
     let revoked_by = row.get_ref(11)?.as_str_or_null()?.map(Subject::from);
     Ok(StoredGrant {
         id: GrantId::from(row.get_ref(0)?.as_str()?),
@@ -158,11 +158,11 @@ fn grant(row: &Row<'_>) -> rusqlite::Result<StoredGrant> {
         tool: row.get_ref(3)?.as_str()?.into(),
         maker: Subject::from(row.get_ref(4)?.as_str()?),
         made_in: row.get_ref(13)?.as_str_or_null()?.map(ChatId::from),
-        position: row.get::<_, i64>(14)?.cast_unsigned(),
+        position: unsigned(row, 14)?,
         made_at: time(5)?.unwrap_or_default(),
         until: time(6)?,
         uses: row.get(7)?,
-        used: row.get::<_, i64>(8)?.cast_unsigned(),
+        used: unsigned(row, 8)?,
         last_used_at: time(9)?,
         revoked: time(10)?.zip(revoked_by),
         data: row.get::<_, Vec<u8>>(12)?.into(),

@@ -121,8 +121,7 @@ pub(super) fn batches(
     )?;
     let batch = |row: &Row<'_>| {
         let owner = row.get::<_, Option<[u8; 16]>>(3)?.map(|id| NodeId(u128::from_be_bytes(id)));
-        let first: i64 = row.get(0)?;
-        let first = u64::try_from(first).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, first))?;
+        let first = unsigned(row, 0)?;
         Ok(Batch { first, count: row.get(1)?, payload: bytes(row, 2)?, owner, previous_hash: hash(row, 4)? })
     };
     select.query_map((chat.as_str(), number(after), most(limit)), batch)?.collect()
@@ -203,7 +202,7 @@ pub(super) fn stored(connection: &Connection, chat: &ChatId) -> rusqlite::Result
         "SELECT id, len, subject, is_open, updated_at, head, deleted_at, hash FROM chats WHERE id = ?1",
     )?;
     let stored = |row: &Row<'_>| {
-        let deleted_at = row.get::<_, Option<i64>>(6)?.map(|at| Timestamp(at.cast_unsigned()));
+        let deleted_at = optional_time(row, 6)?;
         let ((_, len, head), hash) = (listed(row)?, hash(row, 7)?);
         Ok(match deleted_at {
             Some(deleted_at) => Stored::Tombstone { len, subject: head.subject, deleted_at, hash },
@@ -216,11 +215,11 @@ pub(super) fn stored(connection: &Connection, chat: &ChatId) -> rusqlite::Result
 fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
     let head = Head {
         subject: Subject::from(row.get_ref(2)?.as_str()?),
-        is_open: row.get(3)?,
+        is_open: is_true(row, 3)?,
         updated_at: time(row, 4)?,
         data: bytes(row, 5)?,
     };
-    Ok((ChatId::from(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.cast_unsigned(), head))
+    Ok((ChatId::from(row.get_ref(0)?.as_str()?), unsigned(row, 1)?, head))
 }
 
 /// See [`crate::log::Log::find`].
@@ -245,7 +244,7 @@ pub(super) fn holds(connection: &Connection, query: &HoldQuery, limit: usize) ->
             tool: row.get_ref(2)?.as_str()?.into(),
             approval: row.get_ref(3)?.as_str_or_null()?.map(ApprovalId::from),
             since: time(row, 4)?,
-            deadline: row.get::<_, Option<i64>>(5)?.map(|at| Timestamp(at.cast_unsigned())),
+            deadline: optional_time(row, 5)?,
             data: bytes(row, 6)?,
         };
         Ok((ChatId::from(row.get_ref(0)?.as_str()?), hold))
@@ -396,8 +395,28 @@ pub(super) fn select_holds(query: &HoldQuery) -> (String, Vec<Value>) {
     (sql, parameters)
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    Ok(Timestamp(row.get::<_, i64>(column)?.cast_unsigned()))
+/// A number that is never negative, unless something else has written it. Taken for a large one, a list would have no end: it
+/// goes on after its last entry.
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+/// A condition, which is 0 or 1.
+fn is_true(row: &Row<'_>, column: usize) -> rusqlite::Result<bool> {
+    match row.get(column)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(rusqlite::Error::IntegralValueOutOfRange(column, other)),
+    }
+}
+
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    unsigned(row, column).map(Timestamp)
+}
+
+pub(super) fn optional_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
+    row.get::<_, Option<i64>>(column)?.map(|_| time(row, column)).transpose()
 }
 
 fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Bytes> {
