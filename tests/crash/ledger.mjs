@@ -22,6 +22,10 @@ export class Ledger {
 
   async open() {
     await new Promise((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return this.url;
+  }
+
+  get url() {
     return `http://127.0.0.1:${this.#server.address().port}/`;
   }
 

@@ -54,8 +54,11 @@ export class Server {
   deaths = [];
   /** Processes that exited or panicked without being killed. */
   faults = [];
+  /** The log of the last process. */
+  said = "";
   #place;
   #program;
+  #env;
   #log;
   #child;
   #exited;
@@ -64,11 +67,12 @@ export class Server {
 
   /**
    * Creates the folder; `start` starts the process. `place` says where the chats are, if not in this folder, `more` are
-   * further settings, and `old` is the program until `terminate`, if it is another one.
+   * further settings, `env` further variables, and `old` is the program until `terminate`, if it is another one.
    */
-  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "", old } = {}) {
+  static async prepare(ledgerUrl, { isIdempotent = false, place, more = "", env = {}, old } = {}) {
     const server = new Server();
     server.#program = old;
+    server.#env = env;
     server.#place = await mkdtemp(join(tmpdir(), "holdpoint-crash-"));
     server.#log = place ?? ["--data", server.#file("data")];
     await writeFile(server.#file("holdpoint.toml"), more + settings(ledgerUrl, isIdempotent));
@@ -90,7 +94,8 @@ export class Server {
     const args = ["serve", "--listen", listen, ...this.#log, "--config", this.#file("holdpoint.toml")];
     args.push("--model", `script:${this.#file("script.json")}`);
     const [program, ...first] = [...BOUND, this.#program ?? binary()];
-    this.#child = spawn(program, [...first, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...environment(), ...this.#env };
+    this.#child = spawn(program, [...first, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
     this.#isKilled = false;
     this.#isTerminated = false;
     this.url = await this.#ready(this.#child);
@@ -123,6 +128,7 @@ export class Server {
       child.once("error", (error) => fail(error.message));
       child.stderr.setEncoding("utf8").on("data", (text) => {
         errors += text;
+        this.said = errors;
       });
       child.stdout.setEncoding("utf8").on("data", (text) => {
         out += text;

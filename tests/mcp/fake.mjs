@@ -105,6 +105,9 @@ const call = (id, { name, arguments: input, _meta: meta }) => {
     }
     case "extra":
       return send({ id, result: text("extra") });
+    case "odd":
+      // Not the result of a call.
+      return send({ id, result: { content: 5 } });
     default:
       return send({ id, error: { code: -32602, message: `no tool ${name}` } });
   }

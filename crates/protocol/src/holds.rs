@@ -80,7 +80,7 @@ pub enum Cause {
     Stopped,
     /// A newer message, a regeneration or an edit replaced it.
     Superseded,
-    /// The server stopped or crashed while it ran. Whether it took effect is unknown.
+    /// It was cut off while it ran, or got no usable answer. Whether it took effect is unknown.
     Interrupted,
     /// The server did not run it: the input is invalid, the tool is missing, a limit is reached, or the model failed
     /// before its answer was complete.

@@ -241,6 +241,9 @@ pub enum Fact {
         /// Through what a browser's result came. Older logs lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<AuditChannel>,
+        /// Of an interrupted call: whether its tool says that it can be made again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_repeatable: bool,
     },
     /// The turn is to end. Written by a node that does not run it; the node that does ends it.
     StopRequested {

@@ -24,7 +24,7 @@ pub(crate) const START: Timestamp = Timestamp(1_000_000);
 /// The timeout of approval requests and frontend calls.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The tools of the examples. `pay` needs approval. `look` and `again` run at once, and `again` is idempotent. `locate`
+/// The tools of the examples. `pay` needs approval, and so does `fetch`, which only reads. `look` and `again` run at once, and `again` is idempotent. `locate`
 /// and `open` run in the browser, and `locate` needs approval as well.
 pub(crate) fn tools() -> ToolSet {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
@@ -35,6 +35,7 @@ pub(crate) fn tools() -> ToolSet {
     let build = |builder: ToolBuilder| builder.build().expect("a valid tool");
     [
         build(server("pay").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT))),
+        build(server("fetch").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT)).reads()),
         build(server("look")),
         build(server("again").idempotent()),
         build(browser("locate").approval(ApprovalPolicy::Always).approval_timeout(Some(TIMEOUT))),
@@ -127,15 +128,21 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             let state = CallState { origin: None, data: "state".to_owned(), prompts: Vec::new() };
             Fact::Resumable { call, state: Some(Arc::new(state)) }
         }
-        ("ran", _) => {
-            Fact::Settled { call, outcome: Outcome::Output(json!(1)), cause: Cause::Ran, at: START, channel: None }
-        }
+        ("ran", _) => Fact::Settled {
+            call,
+            outcome: Outcome::Output(json!(1)),
+            cause: Cause::Ran,
+            at: START,
+            channel: None,
+            is_repeatable: false,
+        },
         ("refused", _) => Fact::Settled {
             call,
             outcome: Outcome::Denied { reason: None },
             cause: Cause::Decision,
             at: START,
             channel: None,
+            is_repeatable: false,
         },
         ("expired", _) => Fact::Settled {
             call,
@@ -143,6 +150,7 @@ pub(crate) fn fact(text: &str, tools: &ToolSet) -> Fact {
             cause: Cause::Expired,
             at: START,
             channel: None,
+            is_repeatable: false,
         },
         ("stop", how) => Fact::StopRequested { reason: None, is_superseded: how == "superseded" },
         ("abandoned", _) => Fact::StepAbandoned,

@@ -26,11 +26,16 @@ use holdpoint_runtime::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{io::AsyncReadExt, net::TcpListener, sync::watch};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    sync::watch,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const INTERRUPTED: &str = "interrupted: outcome unknown";
 const UNKNOWN: &str = "do not repeat it without asking the user";
+const REPEATABLE: &str = "The call can be made again";
 
 fn me() -> Subject {
     Subject::local()
@@ -173,6 +178,27 @@ async fn cut(tool: Tool, begun: impl Future<Output = ()>, way: Way) -> Cut {
     }
 }
 
+/// Lets the model call `act`, and waits for what comes of it.
+async fn outcome(tool: Tool) -> Cut {
+    let (log, model) = (Arc::new(MemoryLog::default()), Listening::new());
+    let tools = ToolSet::new([tool]).expect("one name");
+    let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::clone(&model) as _).tools(tools);
+    let runtime = builder.start().await.expect("starts");
+    let _response = runtime.submit(&me(), ChatRequest::user("c", "go"), View::default()).await.expect("is taken");
+    tokio::time::timeout(PATIENCE, runtime.idle(&me(), &chat())).await.expect("in time").expect("a chat");
+    let batches = log.read(&chat(), 0, 1000).await.expect("it reads");
+    let mut facts =
+        batches.iter().flat_map(|batch| serde_json::from_slice::<Vec<Fact>>(&batch.payload).expect("facts"));
+    let settled = facts.find_map(|fact| match fact {
+        Fact::Settled { outcome, cause, .. } => Some((outcome, cause)),
+        _ => None,
+    });
+    match settled.expect("an outcome") {
+        (Outcome::Error(text), cause) => Cut { cause, text, told: model.told() },
+        (other, cause) => Cut { cause, text: format!("{other:?}"), told: model.told() },
+    }
+}
+
 #[track_caller]
 fn assert_unknown(cut: &Cut, way: Way) {
     assert_eq!(cut.cause, Cause::Interrupted, "{way:?}: {}", cut.text);
@@ -251,7 +277,10 @@ async fn a_handler_that_comes_to_its_end_in_spite_of_a_shutdown_has_run() {
 
 fn fake_server(log: &Path) -> McpSettings {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.mjs").display().to_string();
-    let env = vec![("FAKE_LOG".to_owned(), Secret::new(log.display().to_string()))];
+    let env = vec![
+        ("FAKE_LOG".to_owned(), Secret::new(log.display().to_string())),
+        ("FAKE_TOOL".to_owned(), Secret::new("odd")),
+    ];
     let transport = McpTransport::Command { command: vec!["node".to_owned(), script], env };
     let settings = McpSettings::new("fake", transport);
     McpSettings { approval: ApprovalPolicy::Never, start_wait: PATIENCE, timeout: PATIENCE, ..settings }
@@ -276,5 +305,161 @@ async fn an_mcp_server_that_has_the_request_may_have_carried_it_out() {
         };
         assert_unknown(&cut(tool, begun, way).await, way);
         server.stop().await;
+    }
+}
+
+/// What an endpoint does that has got the request: it writes this, and closes the connection.
+async fn answering(answer: impl Into<String>) -> u16 {
+    let answer = answer.into();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        drop(listener);
+        let read = stream.read(&mut [0; 8192]).await.expect("a request");
+        assert!(read > 0);
+        let _ = stream.write_all(answer.replace("PORT", &port.to_string()).as_bytes()).await;
+    });
+    port
+}
+
+/// What the outcome of a call to an endpoint is, and what the model is told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Known {
+    /// There was an answer, or nothing was sent.
+    Yes,
+    /// A request was sent, and what came back says nothing.
+    No,
+}
+
+/// The table of `docs/concepts.md`.
+#[tokio::test]
+async fn the_outcome_is_known_by_an_answer_that_can_be_read() {
+    let json = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+    let status = |status: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nno");
+    let mut rows = vec![
+        ("an output", format!("{json}content-length: 2\r\n\r\n{{}}"), Known::Yes),
+        ("no output", "HTTP/1.1 204 No Content\r\n\r\n".to_owned(), Known::Yes),
+        ("closed at once", String::new(), Known::No),
+        ("closed in the header", "HTTP/1.1 200 OK\r\ncontent-le".to_owned(), Known::No),
+        ("closed in the body", format!("{json}content-length: 100\r\n\r\n{{"), Known::No),
+        ("no HTTP", "hello\r\n\r\n".to_owned(), Known::No),
+        ("no JSON", format!("{json}content-length: 1\r\n\r\n{{"), Known::No),
+        ("too deep", format!("{json}content-length: 2000\r\n\r\n{}{}", "[".repeat(1000), "]".repeat(1000)), Known::No),
+        ("too large", format!("{json}content-length: 9000000\r\n\r\n"), Known::No),
+        ("encoded", format!("{json}content-encoding: gzip\r\ncontent-length: 2\r\n\r\nxx"), Known::No),
+        ("to another host", "HTTP/1.1 303 See Other\r\nlocation: http://localhost:PORT/\r\n\r\n".to_owned(), Known::No),
+        ("to where nobody is", "HTTP/1.1 303 See Other\r\nlocation: /gone\r\n\r\n".to_owned(), Known::No),
+    ];
+    for refused in ["302 Found", "400 Bad Request", "401 Unauthorized", "404 Not Found", "408 Request Timeout"] {
+        rows.push((refused, status(refused), Known::Yes));
+    }
+    for refused in ["409 Conflict", "429 Too Many Requests", "500 Internal Server Error", "501 Not Implemented"] {
+        rows.push((refused, status(refused), Known::Yes));
+    }
+    // Somebody else answers, who does not know what the endpoint has done.
+    for gateway in ["502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout", "520 Unknown", "524 Timeout"] {
+        rows.push((gateway, status(gateway), Known::No));
+    }
+    for (what, answer, known) in rows {
+        let tool = endpoint(&format!("http://127.0.0.1:{}/pay", answering(answer).await));
+        assert_known(&outcome(tool).await, known, what);
+    }
+    // Nobody is there; nobody answers; nobody goes on with the handshake of TLS, so that nothing is sent.
+    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
+    let (port, _) = silent().await;
+    for (what, url, known) in [
+        ("nobody is there", format!("http://{nobody}/pay"), Known::Yes),
+        ("nobody answers", format!("http://127.0.0.1:{port}/pay"), Known::No),
+        ("nobody goes on", format!("https://127.0.0.1:{port}/pay"), Known::Yes),
+    ] {
+        let timeout = Duration::from_millis(300);
+        let endpoint = HttpEndpoint { allow_private: true, timeout, ..HttpEndpoint::new(&url) };
+        let tool = endpoint.tool("act", "Acts", Some(json!({"type": "object"}))).expect("an endpoint").build();
+        let outcome = outcome(tool.expect("a tool")).await;
+        assert_known(&outcome, known, what);
+        assert!(what == "nobody answers" || outcome.text.contains("was not made"), "{what}: {}", outcome.text);
+    }
+}
+
+#[track_caller]
+fn assert_known(outcome: &Cut, known: Known, what: &str) {
+    let Cut { cause, text, told } = outcome;
+    let expected = if known == Known::Yes { Cause::Ran } else { Cause::Interrupted };
+    assert_eq!(*cause, expected, "{what}: {text}");
+    assert_eq!(text.starts_with(INTERRUPTED), known == Known::No, "{what}: {text}");
+    assert_eq!(told.contains(UNKNOWN), known == Known::No, "{what}: {told}");
+}
+
+/// The same table, for MCP servers.
+#[tokio::test]
+async fn the_outcome_of_an_mcp_call_is_known_by_its_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let timeout = Duration::from_millis(500);
+    let server = McpServer::start(McpSettings { timeout, ..fake_server(&log) }).await.expect("starts");
+    for (name, known) in [
+        ("fake_leak", Known::Yes),
+        ("fake_wipe", Known::Yes),
+        ("fake_slow", Known::No),
+        ("fake_odd", Known::No),
+        ("fake_die", Known::No),
+    ] {
+        let tools = server.tools();
+        let tool = tools.iter().find(|tool| tool.spec.name == name).unwrap_or_else(|| panic!("no tool {name}"));
+        let handler = tool.handler.clone().expect("a handler");
+        let act = move |input: Value, context: ToolContext| handler(input, context);
+        assert_known(&outcome(Tool::server("act", "Acts", act).build().expect("a tool")).await, known, name);
+    }
+    server.stop().await;
+}
+
+/// The same table, for handlers of a program.
+#[tokio::test]
+async fn the_outcome_of_a_handler_is_its_own_word() {
+    let failing = |_: Value, _: ToolContext| async move { Err::<(), _>(ToolError::new("no money")) };
+    let unsure = |_: Value, _: ToolContext| async move { Err::<(), _>(ToolError::outcome_unknown("the line is dead")) };
+    let panicking = |input: Value, _: ToolContext| async move {
+        assert!(!input.is_object(), "a bug");
+        Ok(())
+    };
+    let slow = |_: Value, context: ToolContext| async move {
+        context.cancellation.cancelled().await;
+        Err::<(), _>(ToolError::new("gave up"))
+    };
+    let limit = Duration::from_millis(100);
+    for (what, tool, known) in [
+        ("it fails", Tool::server("act", "Acts", failing), Known::Yes),
+        ("it does not know", Tool::server("act", "Acts", unsure), Known::No),
+        ("it panics", Tool::server("act", "Acts", panicking), Known::No),
+        ("it takes too long", Tool::server("act", "Acts", slow).time_limit(limit), Known::No),
+    ] {
+        assert_known(&outcome(tool.build().expect("a tool")).await, known, what);
+    }
+}
+
+/// A read changes nothing, and an idempotent call nothing a second time: there is nobody to ask.
+#[tokio::test]
+async fn a_call_that_can_be_made_again_is_told_so() {
+    let tool = |port: u16, is_get: bool, timeout: Duration| {
+        let method = if is_get { "GET" } else { "POST" }.to_owned();
+        let url = format!("http://127.0.0.1:{port}/rates");
+        let endpoint =
+            HttpEndpoint { allow_private: true, timeout, method, idempotent: !is_get, ..HttpEndpoint::new(&url) };
+        let tool = endpoint.tool("act", "Acts", Some(json!({"type": "object"}))).expect("an endpoint").build();
+        tool.expect("a tool")
+    };
+    for is_get in [true, false] {
+        for way in [Way::Shutdown, Way::Stop, Way::Message] {
+            let (port, mut got) = silent().await;
+            let begun = async { drop(got.wait_for(|bytes| *bytes > 0).await.expect("an endpoint")) };
+            let cut = cut(tool(port, is_get, PATIENCE), begun, way).await;
+            assert_eq!(cut.cause, Cause::Interrupted, "{way:?}: {}", cut.text);
+            assert!(cut.told.contains(REPEATABLE) && !cut.told.contains(UNKNOWN), "{way:?}: {}", cut.told);
+        }
+        let (port, _) = silent().await;
+        let cut = outcome(tool(port, is_get, Duration::from_millis(200))).await;
+        assert_eq!(cut.cause, Cause::Interrupted, "{}", cut.text);
+        assert!(cut.told.contains(REPEATABLE) && !cut.told.contains(UNKNOWN), "{}", cut.told);
     }
 }

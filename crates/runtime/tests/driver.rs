@@ -135,6 +135,7 @@ async fn whoever_loses_the_race_reads_again() {
                 cause: holdpoint_runtime::internals::fact::Cause::Decision,
                 at: other,
                 channel: None,
+                is_repeatable: false,
             },
         ];
         let mut append = ours.clone();

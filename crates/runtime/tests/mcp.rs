@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 
 /// Longer than anything here takes, shorter than anybody waits.
 const PATIENCE: Duration = Duration::from_secs(60);
-const UNKNOWN: &str = "it is not known whether the call was carried out: do not repeat it without asking the user";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -318,7 +317,7 @@ async fn a_died_server_is_started_again() {
     for _ in 0..2 {
         let error = call(&server, "fake_die", json!({})).await.unwrap_err();
         assert!(error.0.contains("program of the MCP server `fake` ended during the call"), "{error}");
-        assert!(error.0.ends_with(UNKNOWN), "{error}");
+        assert!(error.is_outcome_unknown(), "{error}");
         assert_eq!(call(&server, "fake_echo", json!({"text": "back"})).await, Ok(json!("back")));
     }
     let log = std::fs::read_to_string(fake.log()).expect("a log");
@@ -540,7 +539,7 @@ async fn a_slow_call_times_out_and_the_server_is_told() {
     let timeout = Duration::from_millis(200);
     let server = McpServer::start(McpSettings { timeout, ..fake.settings(&[]) }).await.expect("starts");
     let error = call(&server, "fake_slow", json!({})).await.unwrap_err();
-    assert!(error.0.contains("did not answer within 0.2 s") && error.0.ends_with(UNKNOWN), "{error}");
+    assert!(error.0.contains("did not answer within 0.2 s") && error.is_outcome_unknown(), "{error}");
     fake.told("cancelled the call took too long").await;
 }
 
@@ -555,7 +554,7 @@ async fn a_stopped_call_is_cancelled_at_the_server() {
     cancellation.cancel();
     assert_eq!(
         running.await.expect("no panic"),
-        Err(ToolError::new(format!("The call was stopped after it was sent, so {UNKNOWN}")))
+        Err(ToolError::outcome_unknown("The call was stopped after it was sent"))
     );
     fake.told("cancelled the call was stopped").await;
 

@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 /// Longer than anything here takes, shorter than anybody waits.
 const PATIENCE: Duration = Duration::from_secs(60);
-const UNKNOWN: &str = "it is not known whether the call was carried out";
 
 fn script(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp").join(name).display().to_string()
@@ -414,7 +413,7 @@ async fn a_task_has_the_timeout_of_its_call() {
     let timeout = Duration::from_millis(300);
     let server = start(McpSettings { timeout, ..fake.stdio("modern.mjs", &[]) }).await;
     let error = call(&server, "new_task", ada()).await.expect_err("too slow");
-    assert!(error.0.contains("0.3 s") && error.0.contains(UNKNOWN), "{}", error.0);
+    assert!(error.0.contains("0.3 s") && error.is_outcome_unknown(), "{}", error.0);
     fake.told("cancel task").await;
 }
 
@@ -438,7 +437,7 @@ async fn a_slow_call_is_cancelled() {
     let fake = Fake::new();
     let server = start(McpSettings { timeout, ..fake.stdio("modern.mjs", &[]) }).await;
     let error = call(&server, "new_slow", ada()).await.expect_err("too slow");
-    assert!(error.0.contains("0.3 s") && error.0.contains(UNKNOWN), "{}", error.0);
+    assert!(error.0.contains("0.3 s") && error.is_outcome_unknown(), "{}", error.0);
     fake.told("cancelled the call took too long").await;
 
     let (fake, port) = (Fake::new(), free_port().await);

@@ -13,13 +13,27 @@ const TIMEOUT_SEC = 2;
 const MOST_MB = 64;
 const ENDS_WITHIN_MS = 1000 * (TIMEOUT_SEC + 2);
 
-const UNKNOWN = /not known whether the call was carried out/;
+const UNKNOWN = /^interrupted: outcome unknown/;
 
-const isUnknown = ({ errorText }) => assert.match(errorText ?? "", UNKNOWN);
-const output = (expected) => (outcome) => assert.deepEqual(outcome.output, expected, JSON.stringify(outcome));
+const isUnknown = ({ cause, errorText }) => {
+  assert.match(errorText ?? "", UNKNOWN);
+  assert.equal(cause, "interrupted");
+};
+const output = (expected) => (outcome) => {
+  assert.deepEqual(outcome.output, expected, JSON.stringify(outcome));
+  assert.equal(outcome.cause, "ran");
+};
+/** What is no text is stored, and the output is a link to it. */
+const file = (type, mimeType, bytes) => (outcome) => {
+  const { url, ...link } = outcome.output;
+  assert.deepEqual(link, { type, mimeType, bytes }, JSON.stringify(outcome));
+  assert.match(url, /^\/api\/chat\/.*\/files\//);
+  assert.equal(outcome.cause, "ran");
+};
 const failed = (pattern) => (outcome) => {
   assert.match(outcome.errorText ?? "", pattern);
   assert.doesNotMatch(outcome.errorText, UNKNOWN);
+  assert.equal(outcome.cause, "ran");
 };
 
 const expected = {
@@ -31,12 +45,12 @@ const expected = {
   "raw-value": output({ "$serde_json::private::RawValue": "[1]" }),
   "forbidden-key": failed(/^The tool ran, but its output can't be used/),
   "not-json": isUnknown,
-  "control-text": output(DECEIVING),
+  "control-text": file("file", "application/octet-stream", Buffer.byteLength(DECEIVING)),
   "control-json": output({ note: DECEIVING }),
   // A response that can be understood: the call failed. Deceptive characters are escaped.
   "control-error": failed(/^The endpoint answered 500.*\\u\{202e\}/),
-  "wrong-type": output('{"paid":true}'),
-  binary: output("\ufffd\ufffd\u0000\ufffd\ufffd"),
+  "wrong-type": file("image", "image/png", 13),
+  binary: file("image", "image/png", 5),
   "no-http": isUnknown,
   "headers-only": isUnknown,
   silent: isUnknown,
@@ -103,7 +117,6 @@ for (const [act, check] of Object.entries(expected)) {
     assert.ok(tookMs.get(act) < ENDS_WITHIN_MS);
     const count = endpoint.requests.filter((path) => path === act).length;
     assert.ok(act === "to-itself" ? count <= 6 : count === 1, `it was called ${count} times`);
-    assert.equal(outcomes.get(act).cause, "ran");
     assert.deepEqual(await refusals(await messagesIn(context, act)), []);
     const chunks = await say(context, act, `${act}: still there?`);
     assert.ok(

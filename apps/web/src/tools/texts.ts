@@ -8,7 +8,7 @@ export const CAUSE_TEXTS: Record<Cause, string | undefined> = {
   expired: "Nobody answered in time.",
   stopped: "The turn was stopped.",
   superseded: "A newer message took its place.",
-  interrupted: "The server was interrupted while this ran. Whether it was carried out is not known.",
+  interrupted: "This was cut off, or got no usable answer. Whether it was carried out is not known.",
   refused: "The server did not run it.",
 };
 

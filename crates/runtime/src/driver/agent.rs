@@ -38,6 +38,10 @@ impl Agent {
 /// The tools that the model is offered in a turn, from its first step on, and what is said about them. A list or a text that
 /// changed in the middle would be another prompt: caches would be lost, and so would thinking that is bound to it. A tool that is
 /// gone fails when it is called.
+///
+/// It lasts as long as the chat is awake. A turn that has waited for a person goes on with the tools of that moment: the old ones
+/// may not exist any more, and keeping their schemas for every chat that waits is not worth it. The provider drops thinking that
+/// no longer fits, or it is left out.
 #[derive(Clone, Default)]
 pub(super) struct TurnTools(Arc<OnceLock<Offer>>);
 

@@ -93,6 +93,14 @@ impl CallGate {
         let said = (!self.is_told.load(Ordering::SeqCst)).then_some(error.0);
         End::CutOff { may_have_run, said }
     }
+
+    /// The end of a call whose handler did not come to an end of its own.
+    pub(super) async fn given_up(&self, text: String) -> End {
+        match *self.is_begun.lock().await {
+            true => End::CutOff { may_have_run: true, said: Some(text) },
+            false => End::Ran(Err(text)),
+        }
+    }
 }
 
 impl Gate for CallGate {

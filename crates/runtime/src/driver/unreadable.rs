@@ -88,6 +88,7 @@ async fn expire(inner: &Inner, id: &ChatId, call: &ToolCallId) -> Result<(), Cha
         cause: Cause::Expired,
         at: now,
         channel: None,
+        is_repeatable: false,
     };
     let payload = serde_json::to_vec(&[settled]).map_err(|error| LogError::Failed(error.to_string()))?;
     let others = holds.iter().filter(|(_, other)| other.call != *call);

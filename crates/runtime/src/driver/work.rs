@@ -48,7 +48,7 @@ pub(super) struct Ran {
 pub(super) enum End {
     /// By itself.
     Ran(Result<Value, String>),
-    /// It was cancelled, and did not get to its end.
+    /// It was cancelled, and did not get to its end; or it does not know what it has done.
     CutOff { may_have_run: bool, said: Option<String> },
 }
 
@@ -237,7 +237,8 @@ impl ChatTask {
             }
             Err(error) => {
                 tracing::error!(chat = %self.id, %error, "a tool panicked");
-                let end = End::Ran(Err("The tool failed unexpectedly".to_owned()));
+                let Some((.., gate)) = self.running.get(&error.id()) else { return Ok(()) };
+                let end = gate.given_up("The tool failed unexpectedly".to_owned()).await;
                 (error.id(), Ran { end, files: Vec::new() })
             }
         };
@@ -328,17 +329,17 @@ async fn limited(
         biased;
         done = &mut handler => return match done {
             Err(error) if cancellation.is_cancelled() => gate.cut_off(error).await,
+            Err(error) if error.is_outcome_unknown() => End::CutOff { may_have_run: true, said: Some(error.0) },
             done => End::Ran(done.map_err(|error| error.0)),
         },
         () = time_is_over => cancellation.cancel(),
     }
+    let seconds = limit.unwrap_or_default().as_secs_f32();
+    let text = format!("The tool did not finish within {seconds} s and was stopped");
     match tokio::time::timeout(CANCELLATION_GRACE, handler).await {
-        Ok(done) => End::Ran(done.map_err(|error| error.0)),
-        Err(_) => {
-            let seconds = limit.unwrap_or_default().as_secs_f32();
-            let text = format!("The tool did not finish within {seconds} s and was stopped: its outcome is unknown");
-            End::Ran(Err(text))
-        }
+        Ok(Ok(output)) => End::Ran(Ok(output)),
+        Ok(Err(error)) => gate.given_up(format!("{text}: {error}")).await,
+        Err(_) => gate.given_up(text).await,
     }
 }
 

@@ -112,6 +112,7 @@ fn facts_become_counts() {
             cause: Cause::Expired,
             at: Timestamp(8_000),
             channel: None,
+            is_repeatable: false,
         },
         Fact::TurnEnded { end: TurnEnd::Superseded, at: Timestamp(9_000) },
     ];

@@ -198,7 +198,7 @@ pub enum ResultCause {
     Stopped,
     /// A newer message took its place.
     Superseded,
-    /// The server stopped while the call ran. Whether it took effect is unknown.
+    /// The call was cut off while it ran, or got no usable answer. Whether it took effect is unknown.
     Interrupted,
     /// The server did not run it.
     Refused,

@@ -116,6 +116,8 @@ pub(super) struct Settled {
     pub(super) outcome: Outcome,
     pub(super) cause: Cause,
     pub(super) at: Timestamp,
+    /// Whether the call can be made again although its outcome is unknown.
+    pub(super) is_repeatable: bool,
 }
 
 impl Settled {
@@ -250,7 +252,12 @@ impl TurnCalls {
                 let at = self.started_at;
                 let made = self.made(call, name, input);
                 made.is_invalid = true;
-                made.settled = Some(Settled { outcome: Outcome::Error(error.clone()), cause: Cause::Refused, at });
+                made.settled = Some(Settled {
+                    outcome: Outcome::Error(error.clone()),
+                    cause: Cause::Refused,
+                    at,
+                    is_repeatable: false,
+                });
             }
             Fact::Asked { call, approval, at, expires, approvers, .. } => self.change(call, |call| {
                 let (approval, approvers) = (approval.clone(), Arc::clone(approvers));
@@ -280,8 +287,9 @@ impl TurnCalls {
                 call.start = Some(Start { at: *at, deadline: *deadline });
             }),
             Fact::Stored { call, files } => self.change(call, |call| call.files = Arc::clone(files)),
-            Fact::Settled { call, outcome, cause, at, .. } => self.change(call, |call| {
-                call.settled = Some(Settled { outcome: outcome.clone(), cause: *cause, at: *at });
+            Fact::Settled { call, outcome, cause, at, is_repeatable, .. } => self.change(call, |call| {
+                let (cause, at, is_repeatable) = (*cause, *at, *is_repeatable);
+                call.settled = Some(Settled { outcome: outcome.clone(), cause, at, is_repeatable });
             }),
             Fact::TurnEnded { .. } => self.is_over = true,
             _ => {}

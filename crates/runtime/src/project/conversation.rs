@@ -191,6 +191,11 @@ impl Talk {
 const EDITED: &str =
     "A person changed the input of this call before it ran. The call as it is shown is the one that ran.";
 
+/// What the model is told of a call of which nobody knows whether it was carried out.
+const UNKNOWN: &str = "It is not known whether the call was carried out: do not repeat it without asking the user";
+/// The same, if that does not matter.
+const REPEATABLE: &str = "The call can be made again";
+
 /// The outcome of a call, as shown to the model. That an input was changed is part of a failure; beside an output, the
 /// provider's request says so.
 fn outcome(call: &Call) -> Result<Value, String> {
@@ -205,9 +210,10 @@ fn settled_outcome(call: &Call) -> Result<Value, String> {
     }
     match call.settled.as_ref().map(|settled| settled.told()) {
         Some(Outcome::Output(output)) => Ok(output),
-        Some(Outcome::Error(text)) if cause(call) == ResultCause::Interrupted => Err(format!(
-            "{text}. It is not known whether the call was carried out: do not repeat it without asking the user"
-        )),
+        Some(Outcome::Error(text)) if cause(call) == ResultCause::Interrupted => {
+            let is_repeatable = call.settled.as_ref().is_some_and(|settled| settled.is_repeatable);
+            Err(format!("{text}. {}", if is_repeatable { REPEATABLE } else { UNKNOWN }))
+        }
         Some(Outcome::Error(text)) => Err(text),
         Some(Outcome::Denied { reason }) => Err(Outcome::denial_text(reason.as_deref())),
         None => Err("The call was not run.".to_owned()),

@@ -57,6 +57,7 @@ pub struct ToolBuilder {
     wait: Wait,
     returns: Returns,
     is_idempotent: bool,
+    is_read: bool,
     grants: Option<bool>,
     source: ToolSource,
     origin: Option<String>,
@@ -122,6 +123,7 @@ impl ToolBuilder {
             wait: Wait::default(),
             returns: Returns::default(),
             is_idempotent: false,
+            is_read: false,
             grants: None,
             source: ToolSource::default(),
             origin: None,
@@ -243,9 +245,15 @@ impl ToolBuilder {
         self
     }
 
-    /// Allows a call interrupted by a crash to run again.
+    /// Allows a call interrupted by a crash to run again. If its outcome is unknown, the model may repeat it too.
     pub fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
+        self
+    }
+
+    /// Says that a call only reads: if its outcome is unknown, the model may repeat it.
+    pub fn reads(mut self) -> Self {
+        self.is_read = true;
         self
     }
 
@@ -336,6 +344,7 @@ impl ToolBuilder {
             wait: self.wait,
             returns: self.returns,
             is_idempotent: self.is_idempotent,
+            is_read: self.is_read,
             grants: self.grants.unwrap_or(quorum == 1),
             source: self.source,
             origin: self.origin,

@@ -20,13 +20,16 @@ const MAX_ERROR_CHARS: usize = 500;
 
 /// Reads an input.
 pub(super) fn read<I: DeserializeOwned>(input: &Value) -> Result<I, ToolError> {
-    I::deserialize(Located(input)).map_err(|error| ToolError(plain(&error.to_string(), MAX_ERROR_CHARS)))
+    I::deserialize(Located(input)).map_err(|error| ToolError::new(plain(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
 /// Serializes a handler's output.
 pub(super) fn write<O: Serialize>(output: &O) -> Result<Value, ToolError> {
     serde_json::to_value(output).map_err(|error| {
-        ToolError(format!("The tool's output can't be written as JSON: {}", plain(&error.to_string(), MAX_ERROR_CHARS)))
+        ToolError::new(format!(
+            "The tool's output can't be written as JSON: {}",
+            plain(&error.to_string(), MAX_ERROR_CHARS)
+        ))
     })
 }
 

@@ -5,6 +5,7 @@ mod budget;
 mod build;
 mod context;
 pub mod demo;
+mod error;
 mod file;
 mod headline;
 #[cfg(feature = "http-tools")]
@@ -29,6 +30,7 @@ pub(crate) use context::Gate;
 pub use context::{
     CANCELLATION_GRACE, MAX_PROGRESS_BYTES, ProgressReporter, Prompt, PromptResponse, Prompter, ToolContext,
 };
+pub use error::ToolError;
 pub(crate) use file::Files;
 pub use file::{FileKind, FileLink, MAX_FILE_BYTES, MAX_FILES, StoredFile};
 use futures::future::BoxFuture;
@@ -83,6 +85,8 @@ pub struct ToolSpec {
     pub returns: Returns,
     /// Whether a call interrupted by a crash may run again.
     pub is_idempotent: bool,
+    /// Whether a call only reads.
+    pub is_read: bool,
     /// Whether an approval can be remembered. With a quorum it never can.
     pub grants: bool,
     /// Where the definition comes from.
@@ -122,6 +126,11 @@ impl ToolSpec {
     /// The time after which an approval request expires, if it does.
     pub fn expires_after(&self) -> Option<Duration> {
         self.approval_timeout.of(&self.approvers)
+    }
+
+    /// Whether a call can be made again although nobody knows what came of it: it changes nothing, or nothing a second time.
+    pub fn is_repeatable(&self) -> bool {
+        self.is_idempotent || self.is_read
     }
 
     /// Whether an approval of a call can be remembered.
@@ -175,48 +184,6 @@ impl Decisions {
     /// All that a person may do.
     pub fn kinds(self) -> Vec<DecisionKind> {
         DecisionKind::ALL.into_iter().filter(|kind| self.allow(*kind)).collect()
-    }
-}
-
-/// The error for the model when a call was sent and no response came.
-#[cfg(any(feature = "http-tools", feature = "mcp"))]
-const OUTCOME_UNKNOWN: &str =
-    "it is not known whether the call was carried out: do not repeat it without asking the user";
-
-/// Why a call failed. Given to the model and shown to the user.
-///
-/// Every error becomes one by `?`, with the texts of its sources. It is no `std::error::Error` itself, because that would
-/// rule this out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolError(pub String);
-
-impl ToolError {
-    /// An error with this text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<E: std::error::Error> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            // Many errors already contain the text of their source.
-            if !text.contains(&cause_text) {
-                text.push_str(": ");
-                text.push_str(&cause_text);
-            }
-            source = cause.source();
-        }
-        Self(text)
     }
 }
 

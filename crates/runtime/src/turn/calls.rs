@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     ApprovalRequest, Call, Draft, Env, Phase, Reply, Stage, budget,
-    cut_off::{interrupted, may_have_run},
+    cut_off::{interrupted, is_repeatable, may_have_run},
     grants,
     open_turn::StopRequest,
     writing::OpenInput,
@@ -194,7 +194,8 @@ pub(super) fn settle(draft: &mut Draft<'_>, id: &ToolCallId, outcome: Outcome, c
     }
     // A tool's prompts are settled first: its own outcome is always the last fact about it.
     drop_prompts(draft, id, cause, env);
-    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel: None });
+    let is_repeatable = cause == Cause::Interrupted && draft.call(id).is_some_and(|call| is_repeatable(call, env));
+    draft.push(Fact::Settled { call: id.clone(), outcome, cause, at: env.now, channel: None, is_repeatable });
 }
 
 /// Settles a tool's open prompts.
@@ -207,7 +208,7 @@ pub(super) fn drop_prompts(draft: &mut Draft<'_>, by: &ToolCallId, cause: Cause,
         .collect();
     for call in open {
         let outcome = Outcome::Error("no longer asked: the tool did not wait for the answer".to_owned());
-        draft.push(Fact::Settled { call, outcome, cause, at: env.now, channel: None });
+        draft.push(Fact::Settled { call, outcome, cause, at: env.now, channel: None, is_repeatable: false });
     }
 }
 

@@ -1,11 +1,12 @@
-//! Calls that are cut off while they run: by a shutdown, a stop or a newer message.
+//! Calls of which nobody knows whether they were carried out: they were cut off while they ran, by a shutdown, a stop or a
+//! newer message, or their tools say so.
 
 use holdpoint_protocol::ids::ToolCallId;
 
 use super::{Call, Draft, Env, INTERRUPTED, calls};
 use crate::fact::{Cause, Outcome};
 
-/// Settles a call whose tool was cut off.
+/// Settles a call whose tool was cut off, or does not know what it has done.
 pub(super) fn cut_off(
     draft: &mut Draft<'_>,
     id: &ToolCallId,
@@ -30,6 +31,11 @@ pub(super) fn cut_off(
 /// The outcome of a call of which nobody knows whether it was carried out.
 pub(super) fn interrupted() -> (Outcome, Cause) {
     (Outcome::Error(INTERRUPTED.to_owned()), Cause::Interrupted)
+}
+
+/// Whether a call can be made again, whatever came of it.
+pub(super) fn is_repeatable(call: &Call, env: &Env<'_>) -> bool {
+    env.tools.of_origin(&call.name, call.origin.as_deref()).is_some_and(|tool| tool.spec.is_repeatable())
 }
 
 /// Whether a call that is ended now may have been carried out.

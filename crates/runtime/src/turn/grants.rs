@@ -20,13 +20,14 @@ pub(super) fn covering<'a>(draft: &Draft<'_>, call: &Call, spec: &ToolSpec, env:
     if !spec.allows_grants() || spec.origin != call.origin {
         return None;
     }
-    // Whether an interrupted call has run is not known, so the same tool again in this turn is for a person to decide.
+    // Whether an interrupted call has run is not known, so the same tool again in this turn is for a person to decide, unless
+    // it does not matter.
     let is_in_doubt = |other: &Call| {
         other.turn == call.turn
             && other.name == call.name
             && matches!(other.stage, Stage::Settled { cause: Cause::Interrupted, .. })
     };
-    if draft.state.calls.values().any(|other| is_in_doubt(other)) {
+    if !spec.is_repeatable() && draft.state.calls.values().any(|other| is_in_doubt(other)) {
         return None;
     }
     let is_left = |grant: &UsableGrant| {

@@ -61,7 +61,7 @@ pub enum Input {
         /// The preliminary output.
         output: Value,
     },
-    /// A running tool was cut off, because the server goes down.
+    /// A running tool was cut off, because the server goes down or its time was over; or it does not know what it has done.
     ToolCutOff {
         /// The call.
         call: ToolCallId,

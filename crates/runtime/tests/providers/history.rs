@@ -56,7 +56,7 @@ fn called(call: &str) -> Fact {
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
-    Fact::Settled { call: ToolCallId::from(call), outcome, cause, at: AT, channel: None }
+    Fact::Settled { call: ToolCallId::from(call), outcome, cause, at: AT, channel: None, is_repeatable: false }
 }
 
 fn step_ended() -> Fact {

@@ -1,13 +1,29 @@
 //! Claude's thinking is bound to what stands before it. That may change, and the chat goes on.
 //! <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks>
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
 use futures::StreamExt;
+use holdpoint_protocol::{
+    ids::ChatId,
+    request::{ChatRequest, DecisionRequest},
+};
 use holdpoint_runtime::{
+    driver::Runtime,
+    internals::{project::View, turn::Answered},
+    log::MemoryLog,
     model::{
         Model, ModelEvent, ModelMessage, ProviderState,
         provider::{ProviderModel, ProviderSettings, ProviderSpec, Timeouts},
     },
-    tool::Secret,
+    subject::Subject,
+    tool::{Secret, Tool, ToolContext, ToolSet},
 };
 use serde_json::{Value, json};
 
@@ -102,6 +118,55 @@ async fn thinking_that_is_refused_is_left_out() {
     let model = of("claude-opus-4-6", &fake.url, ProviderSettings::default()).expect("a model");
     assert!(failure(&ask(&model, vec![said("Hi")]).await).detail.contains("signature"));
     assert_eq!(fake.asked().len(), 1);
+}
+
+/// A chat that waits has no memory, so a turn that waited for an approval goes on with the tools of that moment: of a restart
+/// with other settings, or of an MCP server that lists others. The thinking before it is bound to the tools that the turn began
+/// with. The provider drops it, or it is left out; the payment is made once, and the turn comes to its end.
+#[tokio::test]
+async fn a_turn_that_waited_for_an_approval_goes_on_with_other_tools() {
+    for (name, requests) in [("claude-fable-5-2", 2), ("claude-opus-4-6", 3)] {
+        let called = Anthropic::blocks(&[
+            json!({"type": "thinking", "thinking": "", "signature": BOUND_ELSEWHERE}),
+            json!({"type": "tool_use", "id": "toolu_1", "name": "pay", "input": {}}),
+        ]);
+        let fake = Fake::start([called, fine()]).await;
+        let (log, paid) = (Arc::new(MemoryLog::default()), Arc::new(AtomicUsize::new(0)));
+        let start = async |names: &[&str]| {
+            let tools = names.iter().map(|name| {
+                let paid = Arc::clone(&paid);
+                let pay = move |_: Value, _: ToolContext| {
+                    paid.fetch_add(1, Ordering::SeqCst);
+                    async { Ok("paid") }
+                };
+                Tool::server(name, "Pays", pay).approve_always().build().expect("a tool")
+            });
+            let model = of(name, &fake.url, ProviderSettings::default()).expect("a model");
+            let builder = Runtime::builder().log(Arc::clone(&log) as _).model(Arc::new(model) as _);
+            builder.tools(ToolSet::new(tools).expect("names")).start().await.expect("starts")
+        };
+        let (me, chat) = (Subject::local(), ChatId::from("c"));
+        let runtime = start(&["pay"]).await;
+        drop(runtime.submit(&me, ChatRequest::user("c", "Pay"), View::default()).await.expect("is taken"));
+        runtime.idle(&me, &chat).await.expect("a chat");
+        runtime.shutdown(Duration::from_secs(5)).await;
+
+        let runtime = start(&["pay", "refund"]).await;
+        let open = runtime.approvals(&me).await.expect("it lists");
+        let yes = DecisionRequest::from(true);
+        assert_eq!(runtime.decide(&me, open[0].approval_id.clone(), yes).await, Ok(Answered::Taken), "{name}");
+        runtime.idle(&me, &chat).await.expect("a chat");
+        let asked = fake.asked();
+        assert_eq!(asked.len(), requests, "{name}");
+        let tools = |at: usize| asked[at].body["tools"].as_array().map_or(0, Vec::len);
+        assert_eq!((tools(0), tools(1), tools(requests - 1)), (1, 2, 2), "{name}");
+        assert_eq!(asked[1].body["messages"][1]["content"][0]["signature"], BOUND_ELSEWHERE, "{name}");
+        let last = &asked[requests - 1].body["messages"];
+        assert_eq!(last[2]["content"][0]["content"], "paid", "{name}: {last}");
+        assert_eq!(paid.load(Ordering::SeqCst), 1, "{name}");
+        let messages = runtime.messages(&me, &chat).await.expect("a chat");
+        assert!(serde_json::to_string(&messages).expect("json").contains("Fine."), "{name}: {messages:?}");
+    }
 }
 
 /// A gateway may not know what the models behind it know.

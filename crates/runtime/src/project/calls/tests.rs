@@ -87,7 +87,7 @@ fn started(call: &str) -> Fact {
 }
 
 fn settled(call: &str, outcome: Outcome, cause: Cause) -> Fact {
-    Fact::Settled { call: id(call), outcome, cause, at: LATER, channel: None }
+    Fact::Settled { call: id(call), outcome, cause, at: LATER, channel: None, is_repeatable: false }
 }
 
 fn ran(call: &str) -> Fact {

@@ -88,7 +88,7 @@ fn set(update: &Update) -> Result<Value, ToolError> {
             unknown.push(*id);
             continue;
         };
-        let mut row = serde_json::to_value(user).map_err(|error| ToolError(error.to_string()))?;
+        let mut row = serde_json::to_value(user).map_err(|error| ToolError::new(error.to_string()))?;
         for (name, value) in &update.set {
             row[name] = value.clone();
         }

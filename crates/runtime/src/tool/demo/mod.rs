@@ -59,7 +59,7 @@ mod tests {
         }
 
         pub(super) async fn call(&self, input: Value) -> Result<Value, ToolError> {
-            self.tool.spec.input.check(&input).map_err(ToolError)?;
+            self.tool.spec.input.check(&input).map_err(ToolError::new)?;
             let mut context = ToolContext::new(self.chat.clone(), Subject::local(), "call");
             context.last_output.clone_from(&self.last_output);
             (self.tool.handler.as_ref().expect("a handler"))(input, context).await

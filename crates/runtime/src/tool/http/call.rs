@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     redact::Mask,
-    tool::{FileLink, NotOurs, OUTCOME_UNKNOWN, ToolContext, ToolError, text::plain},
+    tool::{FileLink, NotOurs, ToolContext, ToolError, text::plain},
     value::{MAX_LEVELS, MAX_NODES},
 };
 use holdpoint_protocol::json::{self, JsonLimits, ReadError};
@@ -29,6 +29,10 @@ const MAX_ERROR_CHARS: usize = 300;
 const MAX_ENCODING_CHARS: usize = 40;
 /// Bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 4096;
+
+/// The statuses with which a gateway says that it has got no usable answer of the endpoint behind it. The last two are
+/// Cloudflare's.
+const NO_ANSWER_BEHIND: [u16; 5] = [502, 503, 504, 520, 524];
 
 /// The limits of the log. Nothing larger is built.
 const LIMITS: JsonLimits = JsonLimits { levels: MAX_LEVELS, nodes: MAX_NODES };
@@ -54,45 +58,63 @@ pub(super) struct PreparedCall {
 enum CallError {
     #[error("{0}")]
     Input(String),
-    #[error("The endpoint did not answer within {} s, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
+    #[error("The endpoint did not answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
+    #[error("The endpoint can't be reached within {} s, so the call was not made", .0.as_secs_f32())]
+    Unreached(Duration),
     #[error("The call was stopped before it was sent")]
     Stopped,
-    #[error("The call was stopped after it was sent, so {OUTCOME_UNKNOWN}")]
+    #[error("The call was stopped after it was sent")]
     CutOff,
     #[error("The endpoint's host has a private address, and this tool may not call those")]
     Private,
-    #[error("The endpoint redirected to another host, which is refused, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint redirected to another host, which is refused")]
     Redirect,
     #[error("The endpoint can't be reached, so the call was not made")]
     Unreachable(#[source] reqwest::Error),
-    #[error("The connection to the endpoint broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
+    #[error("The connection to the endpoint broke off after the call was sent")]
     Lost(#[source] reqwest::Error),
-    #[error("The endpoint's answer broke off, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's answer broke off")]
     Broken(#[source] reqwest::Error),
-    #[error("The endpoint's answer is larger than {0} bytes and was not read, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's answer is larger than {0} bytes and was not read")]
     TooLarge(usize),
     #[error("The endpoint answered {status}{text}")]
     Status { status: reqwest::StatusCode, text: String },
-    #[error("The endpoint's response is not the JSON that its content type announces, so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's response is not the JSON that its content type announces")]
     NotJson,
-    #[error(
-        "The endpoint's answer has the content encoding {0}, which it was asked not to use, and was not read, so {OUTCOME_UNKNOWN}"
-    )]
+    #[error("The endpoint's answer has the content encoding {0}, which it was asked not to use, and was not read")]
     Encoded(String),
-    #[error("The endpoint's answer can't be used ({0}), so {OUTCOME_UNKNOWN}")]
+    #[error("The endpoint's answer can't be used ({0})")]
     Unusable(ReadError),
 }
 
 impl CallError {
-    /// What the model is told. A call that may be repeated is not one to ask about.
+    /// The same error, as it is after this request, or before it was sent.
+    fn after(self, is_sent: bool) -> Self {
+        match self {
+            Self::Stopped if is_sent => Self::CutOff,
+            Self::Timeout(limit) if !is_sent => Self::Unreached(limit),
+            // It was sent, and answered with a redirect to where nobody is.
+            Self::Unreachable(error) if is_sent => Self::Lost(error),
+            other => other,
+        }
+    }
+
+    /// Whether the call may have been carried out. What an endpoint answers says what came of it, a failure included; if
+    /// nothing can be read, or somebody else answers, nobody knows.
+    fn is_unknown(&self) -> bool {
+        match self {
+            Self::Input(_) | Self::Stopped | Self::Private | Self::Unreached(_) | Self::Unreachable(_) => false,
+            Self::Status { status, .. } => NO_ANSWER_BEHIND.contains(&status.as_u16()),
+            Self::Timeout(_) | Self::CutOff | Self::Redirect | Self::Lost(_) | Self::Broken(_) => true,
+            Self::TooLarge(_) | Self::NotJson | Self::Encoded(_) | Self::Unusable(_) => true,
+        }
+    }
+
     fn text(&self, is_repeatable: bool) -> String {
-        let text = self.to_string();
-        let unknown = text.strip_suffix(OUTCOME_UNKNOWN).and_then(|text| text.strip_suffix(", so "));
-        match (unknown.filter(|_| is_repeatable), self) {
-            (Some(text), Self::TooLarge(_)) => format!("{text}: ask for less"),
-            (Some(text), _) => format!("{text}. The call can be made again"),
-            (None, _) => text,
+        match self {
+            Self::TooLarge(_) if is_repeatable => format!("{self}: ask for less"),
+            _ => self.to_string(),
         }
     }
 
@@ -114,20 +136,18 @@ impl PreparedCall {
                 answered.unwrap_or(Err(CallError::Timeout(self.timeout)))
             }
         };
-        let answered = match answered {
-            Err(CallError::Stopped) if context.is_sent() => Err(CallError::CutOff),
-            answered => answered,
-        };
         let answered = answered.map(|mut answer| {
             self.echo.hide_in(&mut answer);
             answer
         });
         answered.map_err(|error| {
+            let error = error.after(context.is_sent());
             if let Some(source) = error.source() {
                 let detail = self.mask.hide(&chain(source));
                 tracing::warn!(host = self.template.origin().host_str(), %detail, "an HTTP tool failed");
             }
-            ToolError(self.mask.hide(&error.text(self.is_repeatable)))
+            let text = self.mask.hide(&error.text(self.is_repeatable));
+            if error.is_unknown() { ToolError::outcome_unknown(text) } else { ToolError::new(text) }
         })
     }
 

@@ -101,14 +101,20 @@ impl HttpEndpoint {
             None => schema_of(&Template::read(&self.url)?),
         };
         let source = ToolSource::Endpoint { method: self.method.to_ascii_uppercase(), url: self.url.clone() };
-        let is_idempotent = self.idempotent;
+        let (is_idempotent, is_read) = (self.idempotent, self.is_read());
         let call = Arc::new(self.prepare(&schema, address::system())?);
         let builder = ToolBuilder::browser::<Value>(name, description, Execution::Server).schema(schema).source(source);
         let builder = if is_idempotent { builder.idempotent() } else { builder };
+        let builder = if is_read { builder.reads() } else { builder };
         Ok(builder.handler(move |input: Value, context: ToolContext| {
             let call = Arc::clone(&call);
             async move { call.run(&context, input).await }
         }))
+    }
+
+    /// Whether the method is one that only reads.
+    fn is_read(&self) -> bool {
+        ["GET", "HEAD", "OPTIONS"].iter().any(|method| self.method.eq_ignore_ascii_case(method))
     }
 
     /// Validates everything before the first call.
@@ -129,7 +135,7 @@ impl HttpEndpoint {
         if method == Method::CONNECT {
             return Err(HttpToolError::Connect);
         }
-        let is_repeatable = self.idempotent || matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let is_repeatable = self.idempotent || self.is_read();
         let send = self.send.unwrap_or(match method {
             Method::GET | Method::HEAD | Method::DELETE => InputPlacement::Query,
             _ => InputPlacement::Json,

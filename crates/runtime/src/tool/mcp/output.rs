@@ -18,7 +18,7 @@ pub(super) fn output(result: CallToolResult, mask: &Mask, context: &ToolContext)
         result.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str()).collect();
     if result.is_error == Some(true) {
         let text = if texts.is_empty() { "The tool failed, and did not say why".to_owned() } else { texts.join("\n") };
-        return Err(ToolError(mask.hide(&text)));
+        return Err(ToolError::new(mask.hide(&text)));
     }
     let has_files = result.content.iter().any(has_file);
     let output = match (result.structured_content, result.content.as_slice(), texts.as_slice()) {
@@ -36,7 +36,7 @@ pub(super) fn output(result: CallToolResult, mask: &Mask, context: &ToolContext)
     };
     let is_large = serde_json::to_vec(&output).is_ok_and(|bytes| bytes.len() > MAX_OUTPUT_BYTES);
     if is_large {
-        Err(ToolError(format!("The tool's answer is larger than {MAX_OUTPUT_BYTES} bytes")))
+        Err(ToolError::new(format!("The tool ran, but its answer is larger than {MAX_OUTPUT_BYTES} bytes")))
     } else {
         Ok(output)
     }

@@ -76,10 +76,12 @@ pub(super) async fn make(mut call: Call) -> Result<CallToolResult, CallError> {
         match read(call.send(peer, params).await?, is_modern)? {
             Answer::Result(result) => return Ok(result),
             Answer::Task(created) => return task::follow(call, &created, round).await,
-            Answer::Input(_) if round >= MAX_ROUNDS => return Err(CallError::Rounds(MAX_ROUNDS)),
             Answer::Input(asked) => {
                 // It is made again once the server has what it needs. Until then, nothing is carried out.
                 call.context.nothing_done().await;
+                if round >= MAX_ROUNDS {
+                    return Err(CallError::Rounds(MAX_ROUNDS));
+                }
                 retry = Some(ask(&mut call, &asked, round + 1).await?);
             }
         }
@@ -145,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::{McpServer, McpSettings, McpTransport};
-    use crate::tool::{CallState, OUTCOME_UNKNOWN, Secret, ToolContext};
+    use crate::tool::{CallState, Secret, ToolContext};
 
     /// What is saved goes to the tool that it comes from, and is not trusted.
     #[tokio::test]
@@ -172,8 +174,8 @@ mod tests {
             let mut context = ToolContext::new("chat", "me", "call");
             let state = CallState { origin: origin.map(str::to_owned), data: data.to_owned(), prompts: Vec::new() };
             context.resumed = Some(Arc::new(state));
-            let error = handler(json!({}), context).await.expect_err("it is not resumed").0;
-            assert!(error.contains("can't be resumed") && error.contains(OUTCOME_UNKNOWN), "{origin:?}: {error}");
+            let error = handler(json!({}), context).await.expect_err("it is not resumed");
+            assert!(error.0.contains("can't be resumed") && error.is_outcome_unknown(), "{origin:?}: {error}");
         }
         let told = std::fs::read_to_string(&log).expect("a log");
         assert!(!told.contains("call "), "{told}");

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
 use super::{McpTransport, connect::short, listing, output::output, rounds, server::Shared};
-use crate::tool::{NotOurs, OUTCOME_UNKNOWN, ToolContext, ToolError};
+use crate::tool::{NotOurs, ToolContext, ToolError};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -27,21 +27,21 @@ pub(super) enum CallError {
     Away(String),
     #[error("The MCP server `{0}` wants a new login, so the call was not made: its operator has to log in again")]
     Login(String),
-    #[error("The program of the MCP server `{0}` ended during the call and is started again, so {OUTCOME_UNKNOWN}")]
+    #[error("The program of the MCP server `{0}` ended during the call and is started again")]
     Ended(String),
-    #[error("The MCP server `{0}` disconnected during the call, so {OUTCOME_UNKNOWN}")]
+    #[error("The MCP server `{0}` disconnected during the call")]
     Disconnected(String),
-    #[error("The connection to the MCP server `{0}` broke off after the call was sent, so {OUTCOME_UNKNOWN}")]
+    #[error("The connection to the MCP server `{0}` broke off after the call was sent")]
     Lost(String),
-    #[error("The tool did not answer within {} s and was told to stop, so {OUTCOME_UNKNOWN}", .0.as_secs_f32())]
+    #[error("The tool did not answer within {} s and was told to stop", .0.as_secs_f32())]
     Slow(Duration),
     #[error("The call was stopped before it was sent")]
     Stopped,
-    #[error("The call was stopped after it was sent, so {OUTCOME_UNKNOWN}")]
+    #[error("The call was stopped after it was sent")]
     CutOff,
     #[error("The MCP server refused the call: {message}")]
     Refused { code: ErrorCode, message: String },
-    #[error("The MCP server's answer can't be understood, so {OUTCOME_UNKNOWN}")]
+    #[error("The MCP server's answer can't be understood")]
     Odd,
     #[error("{0}")]
     Tool(ToolError),
@@ -49,11 +49,11 @@ pub(super) enum CallError {
     Unsupported(String),
     #[error("The tool asked the user {0} times without coming to an end, so the call was given up")]
     Rounds(u32),
-    #[error("The call was interrupted by a restart and can't be resumed, so {OUTCOME_UNKNOWN}")]
+    #[error("The call was interrupted by a restart and can't be resumed")]
     NotResumable,
-    #[error("The MCP server does not know its task any more, so {OUTCOME_UNKNOWN}")]
+    #[error("The MCP server does not know its task any more")]
     UnknownTask,
-    #[error("The MCP server can't say how its task is going ({0}), so {OUTCOME_UNKNOWN}")]
+    #[error("The MCP server can't say how its task is going ({0})")]
     TaskHidden(String),
     #[error("The task failed: {0}")]
     TaskFailed(String),
@@ -68,6 +68,19 @@ impl From<NotOurs> for CallError {
 }
 
 impl CallError {
+    /// Whether the call may have been carried out, given whether a request of it was sent that was not answered with a
+    /// question. What a server answers says what came of it, a failure included.
+    fn is_unknown(&self, is_sent: bool) -> bool {
+        match self {
+            Self::Input | Self::Away(_) | Self::Login(_) | Self::Stopped => false,
+            Self::Refused { .. } | Self::Tool(_) | Self::TaskFailed(_) | Self::TaskCancelled => false,
+            // Before that, its server has only asked for something, and waits.
+            Self::Slow(_) | Self::Odd | Self::Unsupported(_) | Self::Rounds(_) => is_sent,
+            Self::Ended(_) | Self::Disconnected(_) | Self::Lost(_) | Self::CutOff => true,
+            Self::NotResumable | Self::UnknownTask | Self::TaskHidden(_) => true,
+        }
+    }
+
     /// Whether the connection failed, not the call.
     pub(super) fn is_connection(&self) -> bool {
         matches!(self, Self::Away(_) | Self::Ended(_) | Self::Disconnected(_) | Self::Lost(_))
@@ -93,7 +106,13 @@ pub(super) async fn call(
         Err(CallError::Stopped) if outside.is_sent() => Err(CallError::CutOff),
         called => called,
     };
-    called.map_err(|error| ToolError(shared.tokens.mask().hide(&shared.mask.hide(&error.to_string()))))
+    called.map_err(|error| {
+        let text = shared.tokens.mask().hide(&shared.mask.hide(&error.to_string()));
+        match error.is_unknown(outside.is_sent()) {
+            true => ToolError::outcome_unknown(text),
+            false => ToolError::new(text),
+        }
+    })
 }
 
 async fn make(

@@ -77,11 +77,13 @@ fn what_a_grant_approved_ends_as_what_a_person_approved() {
 /// Nobody knows whether it ran, so the model can't just do it again on the grant.
 #[test]
 fn the_same_tool_again_after_an_interruption_is_asked_about() {
-    let ran = "opened, said u1, turn, step, called pay, step ended, granted pay, started pay";
-    let again = |cause| {
+    let pay = "opened, said u1, turn, step, called pay, step ended, granted pay, started pay";
+    let fetch = "opened, said u1, turn, step, called fetch, step ended, granted fetch, started fetch";
+    let again = |name: &str, cause| {
         let outcome = Outcome::Error("unknown".to_owned());
-        let settled = Fact::Settled { call: "pay".into(), outcome, cause, at: START, channel: None };
-        let called = facts("called pay").into_iter().map(|fact| match fact {
+        let settled =
+            Fact::Settled { call: name.into(), outcome, cause, at: START, channel: None, is_repeatable: false };
+        let called = facts(&format!("called {name}")).into_iter().map(|fact| match fact {
             Fact::Called {
                 name, input, execution, wait, returns, origin, needs_approval, checked, asked_by, ..
             } => Fact::Called {
@@ -99,10 +101,14 @@ fn the_same_tool_again_after_an_interruption_is_asked_about() {
             },
             other => other,
         });
-        given(ran).and([settled, Fact::StepStarted].into_iter().chain(called)).with([grant("pay")])
+        let ran = if name == "pay" { pay } else { fetch };
+        given(ran).and([settled, Fact::StepStarted].into_iter().chain(called)).with([grant(name)])
     };
-    assert_eq!(facts_of(again(Cause::Interrupted).when(model_finishes())), "step ended, asked pay");
-    assert_eq!(facts_of(again(Cause::Ran).when(model_finishes())), "step ended, granted pay, started pay");
+    assert_eq!(facts_of(again("pay", Cause::Interrupted).when(model_finishes())), "step ended, asked pay");
+    assert_eq!(facts_of(again("pay", Cause::Ran).when(model_finishes())), "step ended, granted pay, started pay");
+    // A read can be made again, whatever came of it.
+    let fetched = facts_of(again("fetch", Cause::Interrupted).when(model_finishes()));
+    assert_eq!(fetched, "step ended, granted fetch, started fetch");
 }
 
 #[test]
