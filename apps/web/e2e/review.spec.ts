@@ -67,6 +67,7 @@ for (const screen of screens("desktop", "phone")) {
         await page.keyboard.press("Enter");
         // Every page has lines that were not in view before.
         await expect(next.filter({ hasText: before })).toHaveCount(0);
+        await expectNothingToDo(page);
       }
       await expect(next).toHaveCount(0);
       await expect(review.getByRole("row", { name: /deleteVolumes/ })).toBeInViewport();
