@@ -109,7 +109,24 @@ for (const mode of MODES) {
 test.describe("an input that does not fit", () => {
   test.use({ setup: { allowed: [/status of 422 .*approvals/] } });
 
-  test("is refused at its field, and nothing is lost", async ({ console, page, server }) => {
+  test("is refused by the form where the schema says why, before anything is sent", async ({ console, page }) => {
+    await console.open("sse");
+    await console.send(HANAKO);
+    await press(console.card("process_payment").getByRole("button", { name: /^Edit/ }));
+    const amount = editor(page).getByLabel("amount", { exact: true });
+    await amount.fill("-5");
+    await amount.press("Enter");
+    await expect(amount).toHaveAccessibleDescription(/At least 0\.01\.$/);
+    await expect(amount).toBeFocused();
+    await expect(check(page)).toHaveCount(0);
+  });
+
+  test("is refused at its field by the server, and nothing is lost", async ({ console, page, server }) => {
+    // The server knows more than the form: its schema has changed since this page was loaded.
+    await page.route("**/api/tools*", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.text()).replaceAll('"minimum":', '"was":') });
+    });
     await console.open("sse");
     await console.send(HANAKO);
     const card = console.card("process_payment");
@@ -119,7 +136,6 @@ test.describe("an input that does not fit", () => {
     await amount.press("Enter");
     await expect(amount).toHaveAccessibleDescription(/Write a number\.$/);
     await expect(amount).toBeFocused();
-    // The server has more to say than the form.
     await amount.fill("-5");
     await editor(page).getByLabel("recipient", { exact: true }).fill("Taro");
     await editor(page)
